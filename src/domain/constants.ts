@@ -41,3 +41,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 /** The fields that an operator may leave out of the access log. */
 export const ACCESS_LOG_FIELDS = ["address", "path", "userAgent", "errorCode", "traceId"] as const;
 export type AccessLogField = (typeof ACCESS_LOG_FIELDS)[number];
+
+/** Logs cut the methods, paths and other texts of requests: each can be as long as the head of a request. */
+export const MAX_LOGGED_METHOD_LENGTH = 20;
+export const MAX_LOGGED_LENGTH = 200;

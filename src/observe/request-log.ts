@@ -1,4 +1,4 @@
-import { MAX_LOGGED_LENGTH, MAX_LOGGED_METHOD_LENGTH } from "./access-log.ts";
+import { MAX_LOGGED_LENGTH, MAX_LOGGED_METHOD_LENGTH } from "../domain/constants.ts";
 import { Database } from "bun:sqlite";
 import { maskSecrets } from "../domain/constants.ts";
 import { OPERATION_IDS, type OperationId } from "../domain/usage-history.ts";

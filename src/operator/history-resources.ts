@@ -27,6 +27,7 @@ import {
   OPERATION_IDS,
   USAGE_INTERVALS,
 } from "../domain/usage-history.ts";
+import { MAX_LOGGED_LENGTH, MAX_LOGGED_METHOD_LENGTH } from "../domain/constants.ts";
 import { CLOSE_TO_LIMIT_PERCENT, EXPIRES_SOON_MS } from "../domain/api-keys.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
 import { KeyId } from "../domain/resources.ts";
@@ -123,6 +124,8 @@ export const requestConditions = {
   }),
 };
 
+const CUT = `cut after ${MAX_LOGGED_LENGTH} characters`;
+
 const RequestEntrySchema = object(
   "A request that a server has responded to",
   {
@@ -130,8 +133,11 @@ const RequestEntrySchema = object(
     at: time("When the response was ready"),
     requestId: line(130, "`X-Request-Id` of the response"),
     keyId: nullable(KeyId, "Null without a valid API key"),
-    method: line(20, "`other` if it has more than 20 characters"),
-    path: line(200, "Without the query, and cut after 200 characters"),
+    method: line(
+      MAX_LOGGED_METHOD_LENGTH,
+      `\`other\` if it has more than ${MAX_LOGGED_METHOD_LENGTH} characters`,
+    ),
+    path: line(MAX_LOGGED_LENGTH, `Without the query, and ${CUT}`),
     operation: nullable(
       oneOf(OPERATION_IDS),
       "Null for a page, an unknown path, and a request that was rejected before it was routed",
@@ -140,11 +146,14 @@ const RequestEntrySchema = object(
     code: nullable(line(60), "Code of the error"),
     durationMs: quantity("From the head of the request to the response, in milliseconds"),
     address: line(100, "As limits count it: for IPv6, its /64 network"),
-    userAgent: nullable(line(200), "Cut after 200 characters; null if it is blank"),
+    userAgent: nullable(
+      line(MAX_LOGGED_LENGTH),
+      `Cut after ${MAX_LOGGED_LENGTH} characters; null if it is blank`,
+    ),
     server: line(100, "Identifier of the server, as in `servers`"),
   },
   {
-    message: nullable(line(200), "Message of the error, cut after 200 characters"),
+    message: nullable(line(MAX_LOGGED_LENGTH), `Message of the error, ${CUT}`),
     keyName: nullable(line(100), "Name of the API key; missing while it cannot be read"),
   },
 );
