@@ -20,10 +20,10 @@ import {
   PET_FILTER_VALUES,
   rex,
 } from "../../conformance/store-fixture.ts";
-import { emptyDatabase } from "./postgres-database.ts";
+import { createMigrated } from "./postgres-database.ts";
 
 test("at most 128 pets are created in one transaction", async () => {
-  await using database = await emptyDatabase();
+  await using database = await createMigrated();
   const { store } = await database.open();
   await Promise.all(
     Array.from({ length: 300 }, (_, i) =>
@@ -129,7 +129,7 @@ async function expectIndexes(sql: SQL): Promise<void> {
 }
 
 test("lookups of keys use the indexes of hashes and of keys", async () => {
-  await using database = await emptyDatabase();
+  await using database = await createMigrated();
   const sql = connect(database.url, OPTIONS);
   const steps = await plan(
     sql,
@@ -153,7 +153,7 @@ async function fill(sql: SQL): Promise<void> {
 }
 
 test("pages are read from the indexes, in a small table and a large one, with statistics and without", async () => {
-  await using database = await emptyDatabase();
+  await using database = await createMigrated();
   const sql = connect(database.url, OPTIONS);
   await sql`VACUUM ANALYZE pets, orders`;
   await expectIndexes(sql);
@@ -169,7 +169,7 @@ test("pages are read from the indexes, in a small table and a large one, with st
 });
 
 test("every page of 50 among 20,000 entries of the audit trail reads fewer than 120 blocks", async () => {
-  await using database = await emptyDatabase();
+  await using database = await createMigrated();
   const { sql } = database;
   await sql`INSERT INTO audit (at, actor, action, target_kind, target_id)
     SELECT n, CASE WHEN n % 5000 = 0 THEN 'console' ELSE 'server' END,
@@ -193,7 +193,7 @@ test("every page of 50 among 20,000 entries of the audit trail reads fewer than 
 });
 
 test("usage is read, summed and deleted with the blocks that it takes, in a large table without statistics", async () => {
-  await using database = await emptyDatabase();
+  await using database = await createMigrated();
   const sql = connect(database.url, OPTIONS);
   // 500 keys and 400 days: about 3,000 blocks.
   await sql`INSERT INTO usage_days SELECT day::bigint * ${DAY_MS}, key, 10, 1, 0, 1, '{"listPets":[9,1]}'
@@ -225,7 +225,7 @@ test("usage is read, summed and deleted with the blocks that it takes, in a larg
 });
 
 test("a page of keys reads each key once, and nothing of the usage history", async () => {
-  await using database = await emptyDatabase();
+  await using database = await createMigrated();
   const { sql } = database;
   await sql`INSERT INTO api_keys (name, plan, created_at, revision)
     SELECT 'key ' || n, 'free', n, n FROM generate_series(1, 500) AS n`;
