@@ -12,7 +12,12 @@ interface SchemaOf<T> {
 }
 
 type Kind =
-  | { readonly kind: "boolean" | "int64" | "number" | "text" | "time" | "other" }
+  | { readonly kind: "boolean" }
+  | { readonly kind: "int64" }
+  | { readonly kind: "number" }
+  | { readonly kind: "text" }
+  | { readonly kind: "time" }
+  | { readonly kind: "other" }
   | { readonly kind: "integer"; readonly min: number; readonly max: number }
   | { readonly kind: "choice"; readonly choices: readonly string[] }
   | { readonly kind: "nullable"; readonly inner: Schema<unknown> }
@@ -32,7 +37,7 @@ interface ObjectKind {
  * One definition of a value: `read` validates a parsed value without coercing it, `json` is its JSON Schema in the
  * OpenAPI document, and its TypeScript type is inferred. What can be derived from a value depends on its kind.
  */
-export type Schema<T> = SchemaOf<T> & Kind;
+export type Schema<T, K extends Kind["kind"] = Kind["kind"]> = SchemaOf<T> & Extract<Kind, { kind: K }>;
 export type ObjectSchema<T> = SchemaOf<T> & ObjectKind;
 
 type Fields = Readonly<Record<string, Schema<unknown>>>;
@@ -70,15 +75,15 @@ export type Infer<S> = S extends SchemaOf<infer T> ? T : never;
 const mustBe = (expected: string) => new Invalid(`must be ${expected}`);
 
 /** A schema with one possible problem. `convert` returns undefined for a value that is not as expected. */
-export function valueSchema<T>(
-  definition: Kind & Omit<SchemaOf<T>, "read">,
+export function valueSchema<T, K extends Kind>(
+  definition: K & Omit<SchemaOf<T>, "read">,
   convert: (value: unknown) => T | undefined,
-): Schema<T> {
+): SchemaOf<T> & K {
   const invalid = mustBe(definition.expected);
   return { ...definition, read: (value) => convert(value) ?? invalid };
 }
 
-export function int64(annotations: Annotations = {}): Schema<bigint> {
+export function int64(annotations: Annotations = {}): Schema<bigint, "int64"> {
   const bounds = { type: "integer", format: "int64", minimum: INT64_MIN, maximum: INT64_MAX };
   const json = { ...bounds, ...keywords(annotations) };
   return valueSchema({ kind: "int64", expected: `an integer ${INT64_RANGE}`, json }, (value) => {
@@ -90,7 +95,7 @@ export function int64(annotations: Annotations = {}): Schema<bigint> {
 export function oneOf<const V extends string>(
   choices: readonly V[],
   annotations: Annotations = {},
-): Schema<V> {
+): Schema<V, "choice"> {
   const quoted = choices.map((value) => `"${value}"`);
   const expected = `one of ${quoted.slice(0, -1).join(", ")} or ${quoted.at(-1)}`;
   const json = { type: "string", enum: choices, ...keywords(annotations) };
@@ -103,7 +108,7 @@ export function oneOf<const V extends string>(
 const NOT_BLANK = "^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$";
 
 /** Text of 1 to `max` code points: not only white space, no NUL, no lone surrogate. */
-export function text(max: number, annotations: Annotations = {}): Schema<string> {
+export function text(max: number, annotations: Annotations = {}): Schema<string, "text"> {
   const expected = `a string of 1 to ${grouped(max)} characters that is not blank and has no NUL or lone surrogate`;
   const json = {
     type: "string",
@@ -131,7 +136,7 @@ const ONE_LINE = "^(?=.*\\S)[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$";
 const NOT_ON_ONE_LINE = /[\p{Cc}\p{Zl}\p{Zp}]/u;
 
 /** Text as in `text`, on one line. */
-export function line(max: number, annotations: Annotations = {}): Schema<string> {
+export function line(max: number, annotations: Annotations = {}): Schema<string, "text"> {
   const expected = `a string of 1 to ${grouped(max)} characters on one line that is not blank`;
   const json = { type: "string", minLength: 1, maxLength: max, pattern: ONE_LINE, ...keywords(annotations) };
   return valueSchema({ kind: "text", expected, json }, (value) => {
@@ -152,7 +157,7 @@ export function matching(pattern: RegExp, expected: string, annotations: Annotat
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
 
 /** A time as RFC 3339 writes it. */
-export function dateTime(annotations: Annotations = {}): Schema<string> {
+export function dateTime(annotations: Annotations = {}): Schema<string, "time"> {
   const expected = "a time such as 2026-11-15T09:30:00Z (RFC 3339)";
   const json = { type: "string", format: "date-time", ...keywords(annotations) };
   return valueSchema({ kind: "time", expected, json }, (value) =>
@@ -179,7 +184,7 @@ export function boolean(annotations: Annotations = {}): Schema<boolean> {
 }
 
 /** An integer that a double represents exactly. */
-export function integer(options: { min: number; max: number } & JsonSchema): Schema<number> {
+export function integer(options: { min: number; max: number } & JsonSchema): Schema<number, "integer"> {
   const { min, max, ...others } = options;
   const expected = `an integer from ${grouped(min)} to ${grouped(max)}`;
   const json = { type: "integer", minimum: min, maximum: max, ...others };
@@ -197,7 +202,15 @@ export function quantity(annotations: Annotations = {}): Schema<number> {
   );
 }
 
-export function nullable<T>(inner: Schema<T>, annotations: Annotations = {}): Schema<T | null> {
+export type NullableSchema<S extends Schema<unknown>> = SchemaOf<Infer<S> | null> & {
+  readonly kind: "nullable";
+  readonly inner: S;
+};
+
+export function nullable<S extends Schema<unknown>>(
+  inner: S,
+  annotations: Annotations = {},
+): NullableSchema<S> {
   const expected = `${inner.expected}, or null`;
   return {
     kind: "nullable",
@@ -206,7 +219,8 @@ export function nullable<T>(inner: Schema<T>, annotations: Annotations = {}): Sc
     expected,
     read(value) {
       if (value === null) return null;
-      const result = inner.read(value);
+      // The schema reads such values.
+      const result = inner.read(value) as Infer<S> | Invalid;
       // A problem of a value within it stays as it is.
       const isItself = result instanceof Invalid && result.problems.some(({ path }) => path.length === 0);
       return isItself ? mustBe(expected) : result;
@@ -220,7 +234,7 @@ interface ArrayOptions {
   readonly json?: Annotations;
 }
 
-export function array<T>(item: Schema<T>, options: ArrayOptions = {}): Schema<readonly T[]> {
+export function array<T>(item: Schema<T>, options: ArrayOptions = {}): Schema<readonly T[], "array"> {
   const { max = Infinity, areUnique = false, json = {} } = options;
   const bound = max === Infinity ? "" : ` of at most ${grouped(max)}`;
   const expected = `an array${bound}${areUnique ? " different items" : " items"}`;

@@ -2,7 +2,7 @@
  * The kinds of rows that can be imported: how they are validated, which rules they must meet, and where they are
  * stored.
  */
-import { dateTime, Invalid, nullable, object, type ObjectSchema, type Schema } from "../api/schema.ts";
+import { Invalid, object, type ObjectSchema, type Schema } from "../api/schema.ts";
 import type { Fields } from "../domain/fields.ts";
 import { type NewPet, OPERATOR_ORDER_FIELDS, type OperatorOrder, PET_FIELDS } from "../domain/resources.ts";
 import { OPERATOR_ORDER_ROWS, PET_ROWS } from "../store/rows.ts";
@@ -139,16 +139,12 @@ function* findPets(tables: SharedTables, ids: readonly bigint[]): Steps<Map<bigi
   );
 }
 
-/** The schema of a row, with or without an identifier. A field that may be missing can be null or absent. */
+/** The schema of a row, with or without an identifier. */
 function rowSchema<T>(fields: Fields, { hasId }: { hasId: boolean }): ObjectSchema<T> {
   const required: Record<string, Schema<unknown>> = {};
   const optional: Record<string, Schema<unknown>> = {};
-  for (const [name, { schema, storedAs, ifMissing }] of Object.entries(fields)) {
-    if (name === "id" && !hasId) continue;
-    const read = storedAs === "time" ? dateTime() : schema;
-    if (ifMissing === undefined) required[name] = read;
-    else optional[name] = ifMissing === "null" && read.kind !== "nullable" ? nullable(read) : read;
-  }
+  for (const [name, { schema, ifMissing }] of Object.entries(fields))
+    if (name !== "id" || hasId) (ifMissing === undefined ? required : optional)[name] = schema;
   // T consists of these fields.
   return object({}, required, optional) as ObjectSchema<T>;
 }

@@ -1,24 +1,38 @@
-import { type Infer, nullable, type Schema } from "../api/schema.ts";
+import { type Infer, nullable, type NullableSchema, type Schema } from "../api/schema.ts";
 import { formatTime } from "../text/formatting.ts";
 
 /**
  * What a resource consists of is described once, by its fields. Schemas, rows and statements of both databases, JSON,
  * audit entries, imports and exports derive from the description.
  */
-export type Fields = Readonly<Record<string, ResourceField>>;
+export type Fields<K extends StoredAs = StoredAs> = Readonly<Record<string, ResourceField<K>>>;
 
-export interface ResourceField {
-  readonly schema: Schema<unknown>;
-  readonly storedAs: StoredAs;
-  /** Whether NULL in the database is null or no field in an object. By default the column is NOT NULL. */
-  readonly ifMissing?: "null" | "absent";
+/** NULL in the database is null or no field in an object, as `ifMissing` says. By default the column is NOT NULL. */
+export type ResourceField<K extends StoredAs = StoredAs> = {
+  [Kind in K]:
+    | { readonly schema: StoredSchemas[Kind]; readonly storedAs: Kind; readonly ifMissing?: "absent" }
+    | {
+        readonly schema: NullableSchema<StoredSchemas[Kind]>;
+        readonly storedAs: Kind;
+        readonly ifMissing: "null";
+      };
+}[K];
+
+/** The schemas of what is stored. */
+interface StoredSchemas {
+  readonly int64: Schema<bigint, "int64">;
+  readonly integer: Schema<number, "integer">;
+  readonly text: Schema<string, "text">;
+  /** One of a few words without special characters. */
+  readonly choice: Schema<string, "choice">;
+  /** Text (RFC 3339), which is stored as milliseconds since the epoch. */
+  readonly time: Schema<string, "time">;
+  /** Other values, which are stored as JSON. */
+  readonly json: Schema<unknown, "array" | "object" | "other">;
 }
-
-/**
- * An int64 is a bigint, an integer a number, and a choice one of a few words without special characters. A time is text
- * (RFC 3339), and is stored as milliseconds since the epoch. Other values are stored as JSON.
- */
-export type StoredAs = "int64" | "integer" | "text" | "choice" | "time" | "json";
+export type StoredAs = keyof StoredSchemas;
+/** What both databases can write as JSON. */
+export type StoredInJson = Exclude<StoredAs, "time" | "json">;
 
 type Absent<F extends Fields> = { [K in keyof F]: F[K] extends { ifMissing: "absent" } ? K : never }[keyof F];
 type Schemas<F extends Fields, K extends keyof F> = { -readonly [Name in K]: F[Name]["schema"] };

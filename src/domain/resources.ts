@@ -13,7 +13,7 @@ import {
 } from "../api/schema.ts";
 import { Rejection } from "../api/errors.ts";
 import type { Identifier } from "../api/json.ts";
-import { changeSchemasOf, encoderOf, type Fields, schemasOf } from "./fields.ts";
+import { changeSchemasOf, encoderOf, type Fields, schemasOf, type StoredInJson } from "./fields.ts";
 
 export const PET_STATUSES = ["available", "pending", "sold"] as const;
 export const PetStatus = oneOf(PET_STATUSES, "Availability of the pet");
@@ -37,7 +37,7 @@ export const PET_FIELDS = {
     storedAs: "int64",
   },
   status: { schema: PetStatus, storedAs: "choice", ifMissing: "absent" },
-} as const satisfies Fields;
+} as const satisfies Fields<StoredInJson>;
 
 const { id: _petId, ...newPetFields } = PET_FIELDS;
 /** The fields that a client sends and an operator can change. */
@@ -111,11 +111,15 @@ export const ORDER_FIELDS = {
   petId: { schema: petId, storedAs: "int64" },
   status: { schema: OrderStatus, storedAs: "choice" },
   createdAt: {
-    schema: text(40, {
-      format: "date-time",
-      description: "When the order was placed (RFC 3339, UTC)",
-      examples: [EXAMPLE_TIME],
-    }),
+    // Within /v1, the OpenAPI document stays as it was: it has the bounds of a text.
+    schema: {
+      ...dateTime(),
+      json: text(40, {
+        format: "date-time",
+        description: "When the order was placed (RFC 3339, UTC)",
+        examples: [EXAMPLE_TIME],
+      }).json,
+    },
     storedAs: "time",
   },
 } as const satisfies Fields;

@@ -82,7 +82,9 @@ function filterReader<Filters extends object>(
     for (const filter of known) {
       // The schemas of filters produce only such values.
       const value = Reflect.get(query, filter.name) as SqlValue | undefined;
-      if (value !== undefined) filters.push({ ...filter, value });
+      // Integers of both databases are bigints.
+      if (value !== undefined)
+        filters.push({ ...filter, value: filter.type === "integer" ? BigInt(value) : value });
     }
     return filters;
   };

@@ -1,4 +1,11 @@
-import { type ColumnOf, columnOf, type ResourceField, type Fields, type StoredAs } from "../domain/fields.ts";
+import {
+  type ColumnOf,
+  columnOf,
+  type ResourceField,
+  type Fields,
+  type StoredAs,
+  type StoredInJson,
+} from "../domain/fields.ts";
 import { KEY_FIELDS, type StoredKey } from "../domain/key-fields.ts";
 import {
   OPERATOR_ORDER_FIELDS,
@@ -102,17 +109,19 @@ class RowMapping<T extends object, Column extends string = string> {
       values: [...this.valuesOf(object), id],
     };
   }
+}
 
-  /** An expression for the JSON of a row, in the form that `encoderOf` writes. */
-  json({ jsonObject }: Pick<Dialect, "jsonObject">): string {
-    return jsonObject(
-      this.#fields.map(([name, { storedAs, ifMissing }]) => {
-        if (storedAs === "time" || storedAs === "json") throw new Error(`SQL does not write ${name}`);
-        const kind = storedAs === "int64" ? "integer" : storedAs;
-        return { name, column: columnOf(name), kind, isOptional: ifMissing === "absent" };
-      }),
-    );
-  }
+/** An expression for the JSON of a pet, in the form that `encodePet` writes. */
+export function petJsonIn({ jsonObject }: Pick<Dialect, "jsonObject">): string {
+  const fields: Fields<StoredInJson> = PET_FIELDS;
+  return jsonObject(
+    Object.entries(fields).map(([name, { storedAs, ifMissing }]) => ({
+      name,
+      column: columnOf(name),
+      kind: storedAs === "int64" ? "integer" : storedAs,
+      isOptional: ifMissing === "absent",
+    })),
+  );
 }
 
 const COLUMN_TYPES: Readonly<Record<StoredAs, ColumnType>> = {

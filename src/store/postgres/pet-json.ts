@@ -5,12 +5,12 @@ import type { PageJson, PetJsonSource, PetQuery } from "../../domain/ports.ts";
 import { PET_FILTERS } from "../../domain/resources.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { type Filter, idsAfter, petFiltersIn, selectPage } from "../pages.ts";
-import { PET_ROWS } from "../rows.ts";
+import { PET_ROWS, petJsonIn } from "../rows.ts";
 import { requireRow, type SqlValue } from "../statements.ts";
 import type { Pools } from "./pool.ts";
 import { parameterColumns, POSTGRES_DIALECT } from "./statements.ts";
 
-export const PET_JSON = PET_ROWS.json(POSTGRES_DIALECT);
+export const PET_JSON = petJsonIn(POSTGRES_DIALECT);
 
 /** Selects the identifier of a pet, the columns of its filters, and its JSON. */
 const SELECT_PETS = `SELECT ${PET_ROWS.select(["id", ...Object.keys(PET_FILTERS)])}, ${PET_JSON} AS json FROM pets`;

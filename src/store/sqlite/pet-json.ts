@@ -9,7 +9,7 @@ import {
 } from "../../runtime/bounded-cache.ts";
 import type { PageJson, PetJsonSource, PetQuery } from "../../domain/ports.ts";
 import { type Filter, idsAfter, petFiltersIn, selectPage } from "../pages.ts";
-import { PET_ROWS } from "../rows.ts";
+import { petJsonIn } from "../rows.ts";
 import { jsonArray, rowsOf, type Steps } from "../statements.ts";
 import { type Connection, SQLITE_DIALECT } from "./connection.ts";
 
@@ -19,7 +19,7 @@ import { type Connection, SQLITE_DIALECT } from "./connection.ts";
  */
 const FILTER_PLACES = 128;
 
-const JSON_OF_PET = `${PET_ROWS.json(SQLITE_DIALECT)} AS json`;
+const JSON_OF_PET = `${petJsonIn(SQLITE_DIALECT)} AS json`;
 const SELECT_PET = `SELECT ${JSON_OF_PET} FROM pets WHERE id = ?`;
 const SELECT_BLOCK = `SELECT ${JSON_OF_PET} FROM pets WHERE id BETWEEN ? AND ? ORDER BY id`;
 const SELECT_HIGHEST_ID = "SELECT id FROM pets ORDER BY id DESC LIMIT 1";
