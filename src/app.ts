@@ -1,4 +1,3 @@
-import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { PETSTORE_API, RESPONSE_STATUSES } from "./petstore/operations.ts";
 import packageJson from "../package.json" with { type: "json" };
@@ -20,7 +19,7 @@ import { repeat, yieldToEventLoop } from "./runtime/event-loop.ts";
 import { FailureReporter } from "./runtime/failure-reporter.ts";
 import { HttpServer, type RequestHandler, slowRejectedClients } from "./http1/index.ts";
 import type { TlsCertificate } from "./http1/server.ts";
-import { workRegularly } from "./observe/audit-trail.ts";
+import { byServer, workRegularly } from "./observe/audit-trail.ts";
 import { logConnectionLimit, logKeyChanges, watchFloods } from "./observe/event-reports.ts";
 import { LastBackup } from "./observe/last-backup.ts";
 import { createLog, type Log } from "./observe/log.ts";
@@ -303,9 +302,8 @@ function startRegularWork({ adapters, config, clock, log }: Context) {
     async () => auditRetentionMs !== undefined && audit.deleteAudit(retentionNow() - auditRetentionMs),
     (error) => log.event("audit.delete-failed", { error }),
   );
-  const server = { kind: "server", name: hostname() } as const;
   const expiries = workRegularly(
-    () => keys.announceExpiries(clock.now() + EXPIRES_SOON_MS, { actor: server, at: clock.now() }),
+    () => keys.announceExpiries(clock.now() + EXPIRES_SOON_MS, byServer(clock)),
     (error) => log.event("key.expiry-not-announced", { error }),
   );
   return {
@@ -343,11 +341,10 @@ async function savePolicy(
   { adapters, config: { plans, ban }, clock, log }: Context,
   keyChanges: ReturnType<typeof startKeyChanges>,
 ): Promise<Closable | undefined> {
-  const actor = { kind: "server", name: hostname() } as const;
   const failures = new FailureReporter((error) => log.event("limits.save-failed", { error }));
   const save = async () => {
     try {
-      await adapters.policies.updatePolicy({ plans, ban }, { actor, at: clock.now() });
+      await adapters.policies.updatePolicy({ plans, ban }, byServer(clock));
       await keyChanges.applyNow();
       return true;
     } catch (error) {

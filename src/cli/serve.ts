@@ -20,6 +20,7 @@ import { type ApiKey, generateSecret, limitsOf, toNewSecret } from "../domain/ap
 import { LIMIT_SETTERS_SETTING, limitSetters } from "../domain/servers.ts";
 import type { LogDetails } from "../observe/log-events.ts";
 import type { Log } from "../observe/log.ts";
+import { byServer } from "../observe/audit-trail.ts";
 import { AdminListenError } from "../operator/admin-listener.ts";
 import type { AdminListener } from "../operator/start-admin.ts";
 import { BASE_PATH } from "../domain/constants.ts";
@@ -123,12 +124,11 @@ async function printWithFirstKey(
 ): Promise<string | undefined> {
   const { clock, screen, print } = context;
   const secret = generateSecret(config.environment);
-  const by = () => ({ actor: { kind: "server", name: hostname() }, at: clock.now() }) as const;
   const newKey = { name: "first key", plan: "free", createdAt: clock.now() } as const;
   let key: ApiKey | undefined;
   let problem = "";
   try {
-    key = await keys.createFirstKey(newKey, toNewSecret(secret), by());
+    key = await keys.createFirstKey(newKey, toNewSecret(secret), byServer(clock));
   } catch (error) {
     // It serves already: requests get 503 until the database is back.
     log.event("key.first-failed", { error });
@@ -149,7 +149,7 @@ async function printWithFirstKey(
     await print(`${message}${summary}${text}\n`);
     return file;
   } catch (error) {
-    await keys.updateKey(key.id, { revokedAt: clock.now() }, by());
+    await keys.updateKey(key.id, { revokedAt: clock.now() }, byServer(clock));
     if (file !== undefined && isWritten) rmSync(file, { force: true });
     throw new Failure(
       `${errorMessage(error)}; nobody received the first key, so it is revoked; create another with petstore keys create`,

@@ -1,9 +1,16 @@
-import type { AuditStore } from "../domain/ports.ts";
+import { hostname } from "node:os";
+import type { Attribution } from "../domain/audit.ts";
+import type { AuditStore, Clock } from "../domain/ports.ts";
 import type { Ban, OnBan } from "../domain/rate-limit.ts";
 import { FailureReporter } from "../runtime/failure-reporter.ts";
 import { formatTime } from "../text/formatting.ts";
 import type { Log } from "./log.ts";
 import { repeat, type RepeatedWork, scheduler } from "../runtime/event-loop.ts";
+
+/** The author of what a server does by itself. */
+export function byServer(clock: Pick<Clock, "now">): Attribution {
+  return { actor: { kind: "server", name: hostname() }, at: clock.now() };
+}
 
 interface BanRecorderOptions {
   readonly audit: Pick<AuditStore, "recordAudit" | "listAudit">;

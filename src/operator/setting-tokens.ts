@@ -1,10 +1,10 @@
-import { hostname } from "node:os";
 import { Rejection } from "../api/errors.ts";
 import type { AdminConfig } from "../config/config.ts";
 import { followFiles } from "../config/follow-files.ts";
 import type { NewOperator } from "../domain/operators.ts";
 import type { Clock, OperatorStore } from "../domain/ports.ts";
 import { repeat } from "../runtime/event-loop.ts";
+import { byServer } from "../observe/audit-trail.ts";
 import type { Log } from "../observe/log.ts";
 import { readTokenFile, toNewToken } from "./token.ts";
 
@@ -89,9 +89,8 @@ class TokenImporter {
     if (token === undefined) return EVERY_MS;
     const { name, role } = this.setting;
     const { operators, clock, log } = this.options;
-    const by = { actor: { kind: "server", name: hostname() }, at: clock.now() } as const;
     try {
-      const imported = await operators.importOperator({ name, role }, toNewToken(token), by);
+      const imported = await operators.importOperator({ name, role }, toNewToken(token), byServer(clock));
       if (imported instanceof Rejection)
         log.event("admin.token-rejected", { operator: name, reason: imported.message });
       else if (imported) log.event("admin.token-imported", { operator: name });

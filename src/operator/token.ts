@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
-import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { Rejection } from "../api/errors.ts";
 import { sha256 } from "../runtime/hash.ts";
@@ -9,6 +8,7 @@ import { type DataDirectory, replacePrivateFile } from "../data-directory.ts";
 import { type NewSecret, randomBase62 } from "../domain/api-keys.ts";
 import { mayCall, operatorState } from "../domain/operators.ts";
 import type { Clock, OperatorStore } from "../domain/ports.ts";
+import { byServer } from "../observe/audit-trail.ts";
 import type { Log } from "../observe/log.ts";
 import { forbiddenRole } from "./errors.ts";
 
@@ -52,8 +52,8 @@ export async function openFirstToken(options: OpenFirstTokenOptions): Promise<st
   const isSaved = statSync(file, { throwIfNoEntry: false }) !== undefined;
   const token = isSaved ? readTokenFile(file) : generateToken();
   const secret = toNewToken(token);
-  const by = { actor: { kind: "server", name: hostname() }, at: clock.now() } as const;
-  const first = await operators.createFirstOperator({ name: "admin", role: "admin" }, secret, by);
+  const admin = { name: "admin", role: "admin" } as const;
+  const first = await operators.createFirstOperator(admin, secret, byServer(clock));
   if (isSaved) {
     if (first || (await operators.readAccess()).tokens.has(secret.hash)) return file;
     log.event("admin.token-outdated", { file });
