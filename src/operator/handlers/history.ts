@@ -17,7 +17,7 @@ export function historyHandlers({ keys, usageHistory, audit, clock }: OperatorSe
   return {
     async getKeyUsage({ id, query }) {
       const period = periodOf(query, clock.now());
-      if ("code" in period) return period;
+      if (period instanceof Rejection) return period;
       const key = await keys.getKey(toSafeNumber(id));
       if (key === undefined) return keyNotFound(id);
       const rows = await usageHistory.readUsage({ ...period, keyId: key.id });
@@ -29,7 +29,7 @@ export function historyHandlers({ keys, usageHistory, audit, clock }: OperatorSe
 
     async getUsage({ query: { limit = USAGE_LIMIT.default, ...query } }) {
       const period = periodOf(query, clock.now());
-      if ("code" in period) return period;
+      if (period instanceof Rejection) return period;
       const totals = await usageHistory.usageByKey({ ...period, limit });
       const items = totals.map(({ keyId, name, plan, admitted, limited, banned, errors, ...total }) => {
         const lastUsedAt = formatOptionalTime(total.lastUsedAt);

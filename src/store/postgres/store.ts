@@ -1,5 +1,5 @@
 import type { SQL } from "bun";
-import { messageOf } from "../../api/errors.ts";
+import { messageOf, Rejection } from "../../api/errors.ts";
 import type { Credential } from "../../domain/api-keys.ts";
 import type {
   IdempotencyRejection,
@@ -250,7 +250,7 @@ class PostgresStore extends SqlReadStore implements Store {
       const earlier = (await this.#orderRecords.lockAndFind(tx, [write])).get(write);
       if (earlier !== undefined) return earlier;
       const result = await runAll(tx, () => placeOrder(placement, at, POSTGRES_DIALECT));
-      if (!("code" in result)) await this.#orderRecords.save(tx, [[write, result]]);
+      if (!(result instanceof Rejection)) await this.#orderRecords.save(tx, [[write, result]]);
       return result;
     });
     if (request !== undefined) this.#orderRecords.purge([write]);

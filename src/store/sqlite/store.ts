@@ -1,4 +1,4 @@
-import { type Rejection, Unavailable } from "../../api/errors.ts";
+import { Rejection, Unavailable } from "../../api/errors.ts";
 import { FailureReporter } from "../../runtime/failure-reporter.ts";
 import { encodePet, type NewPet } from "../../domain/resources.ts";
 import type {
@@ -249,7 +249,7 @@ export class SqliteStore extends SqlReadStore implements Store {
   placeOrder(placement: OrderPlacement, at: number, request?: IdempotentRequest) {
     const work = () => {
       const result = this.connection.runAll(() => placeOrder(placement, at, SQLITE_DIALECT));
-      if (!("code" in result)) this.petJson.petChanged(placement.petId);
+      if (!(result instanceof Rejection)) this.petJson.petChanged(placement.petId);
       return result;
     };
     return this.#write<"pet_not_found" | "pet_not_available">({ operation: "placeOrder", at, request, work });
@@ -258,7 +258,7 @@ export class SqliteStore extends SqlReadStore implements Store {
   updateOrder(closing: OrderClosing, at: number) {
     return this.#submit(() => {
       const result = this.connection.runAll(() => closeOrder(closing, at, SQLITE_DIALECT));
-      if (!("code" in result)) this.petJson.petChanged(result.petId);
+      if (!(result instanceof Rejection)) this.petJson.petChanged(result.petId);
       return result;
     });
   }
@@ -277,7 +277,7 @@ export class SqliteStore extends SqlReadStore implements Store {
         const earlier = this.#records.find(write);
         if (earlier !== undefined) return earlier;
         const result = work();
-        if (!("code" in result)) this.#records.save(write, result);
+        if (!(result instanceof Rejection)) this.#records.save(write, result);
         return result;
       }),
     );
