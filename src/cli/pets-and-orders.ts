@@ -2,7 +2,7 @@ import { printable } from "../text/formatting.ts";
 import { encodeCursor } from "../domain/cursor.ts";
 import { quoted } from "../config/usage-error.ts";
 import { labelOf } from "../domain/fields.ts";
-import { type Pet, PET_FIELDS, STATUS_AFTER } from "../domain/resources.ts";
+import { type Pet, PET_FIELDS, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../domain/resources.ts";
 import type { AdminOrder, BodyOf } from "../operator/operations.ts";
 import { confirmed, limitOption, listCommand, operationCommand, YES_OPTION } from "./operation-command.ts";
 import { convertedFlag, ID_TYPES } from "./operation-flags.ts";
@@ -151,6 +151,6 @@ export const PET_AND_ORDER_COMMANDS = [
       return call("updateOrder", { id, body });
     },
     text: ({ id, petId, status }) =>
-      `Order ${id} is ${status}. Pet ${petId} is ${status === "placed" ? "pending" : STATUS_AFTER[status]}.\n`,
+      `Order ${id} is ${status}. Pet ${petId} is ${status === "placed" ? STATUS_WHEN_ORDERED : STATUS_AFTER[status]}.\n`,
   }),
 ];

@@ -1,4 +1,5 @@
 import { grouped } from "../text/formatting.ts";
+import { LATE_SECONDS } from "../domain/servers.ts";
 import type { Fleet, Setting } from "../operator/operations.ts";
 import { usageOfSetting } from "../operator/resources.ts";
 import { operationCommand } from "./operation-command.ts";
@@ -26,8 +27,7 @@ const COLUMNS: readonly TableColumn<Row>[] = [
 export const serversList = operationCommand({
   name: "servers list",
   operation: "listServers",
-  description:
-    "Lists the servers that share the rate limits, the oldest first; without Valkey, the running server of this data directory. STATE is up, unknown for a server that was not heard of for 12 seconds, or lost: it was killed in the last hour and has not started again. REJECTED requests were limited or banned. Requests are counted since the start of the server; P50 and P99 are response times of the last 15 minutes. DIFFERS IN names settings, or the version, that should be the same on all servers and are others than on most; --json has their values.",
+  description: `Lists the servers that share the rate limits, the oldest first; without Valkey, the running server of this data directory. STATE is up, unknown for a server that was not heard of for ${LATE_SECONDS} seconds, or lost: it was killed in the last hour and has not started again. REJECTED requests were limited or banned. Requests are counted since the start of the server; P50 and P99 are response times of the last 15 minutes. DIFFERS IN names settings, or the version, that should be the same on all servers and are others than on most; --json has their values.`,
   examples: ["petstore servers list", "petstore servers list --server https://admin.example.com --json"],
   text: ({ items, total }, { values, context: { screen } }) =>
     items.length === 0

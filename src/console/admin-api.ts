@@ -8,6 +8,7 @@ import {
   type AdminOperationId,
   type BodyOf,
   type ResponseOf,
+  SESSION_HEADER,
   type Session,
 } from "../operator/operations.ts";
 import { current, update } from "./state.ts";
@@ -89,7 +90,7 @@ export async function call<Id extends AdminOperationId>(
     ...request,
     cache: "no-store",
     signal: AbortSignal.timeout(TIMEOUT_MS),
-    headers: { ...(secret !== null && { "Petstore-Session": secret }), ...headers },
+    headers: { ...(secret !== null && { [SESSION_HEADER]: secret }), ...headers },
   });
   const response = readResponse(operationId, parseJson(text));
   // The console of one release may be open while the server of the next one starts.

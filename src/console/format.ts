@@ -74,12 +74,16 @@ export const ordinal = (count: number): string => `${count}${ENDINGS[PLURALS.sel
 export const capitalized = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
 
 /** The value of `<input type="datetime-local">`: `2026-11-15T16:41`, in the time zone of the browser. */
-export function localInput(at: number): string {
-  return new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+export function localInput(at: number, { hasSeconds = false } = {}): string {
+  const local = new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString();
+  return local.slice(0, hasSeconds ? 19 : 16);
 }
 
-/** The value of such an input for a time that may be missing. */
-export const localInputOf = (time: string | null): string => (time ? localInput(Date.parse(time)) : "");
+/** The value of such an input for a time that may be missing or, in a URL, invalid. */
+export function localInputOf(time: string | null, options?: { readonly hasSeconds: boolean }): string {
+  const at = Date.parse(time ?? "");
+  return Number.isNaN(at) ? "" : localInput(at, options);
+}
 
 /** The time of such an input; null if it is empty. */
 export const timeOfInput = (value: string): string | null =>

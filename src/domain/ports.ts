@@ -397,7 +397,7 @@ export interface UsageHistoryStore {
   lastUsed(keyIds: readonly number[]): Awaitable<ReadonlyMap<number, number>>;
   /** Counts the keys that have called a deprecated operation since this time, to two seconds. */
   countDeprecatedUse(since: number): Awaitable<number>;
-  /** Deletes some hours older than 35 days and days older than 400 days; returns whether there are more. */
+  /** Deletes some of the hours and days that are too old to be kept; returns whether there are more. */
   deleteOldUsage(now: number): Promise<boolean>;
 }
 

@@ -123,11 +123,11 @@ export function nameOfServer({ name, port }: Pick<ServerState, "name" | "port">)
 }
 
 /** The time after which a server has missed two heartbeats. */
-const LATE_MS = 12_000;
+export const LATE_SECONDS = 12;
 
 /** Whether a server was heard of lately. In an outage of Valkey no other one is. */
 export function isLate({ seenAt }: Pick<ServerState, "seenAt">, now: number): boolean {
-  return now - seenAt > LATE_MS;
+  return now - seenAt > LATE_SECONDS * 1_000;
 }
 
 /** The name of the setting that saves the number of servers, for servers that start in an outage of Valkey. */

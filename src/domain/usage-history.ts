@@ -2,8 +2,8 @@ import type { PlanName } from "./key-fields.ts";
 import { DAY_MS } from "./rate-limit.ts";
 
 export const HOUR_MS = 3_600_000;
-const HOURLY_USAGE_DAYS = 35;
-const DAILY_USAGE_DAYS = 400;
+export const HOURLY_USAGE_DAYS = 35;
+export const DAILY_USAGE_DAYS = 400;
 
 /** The requests of one API key. */
 export interface RequestCounts {

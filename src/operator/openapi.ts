@@ -20,6 +20,7 @@ import {
   type AdminOperationId,
   COMMON_ADMIN_ERRORS,
   UNAUTHENTICATED_ERRORS,
+  SESSION_HEADER,
 } from "./operations.ts";
 import * as resources from "./resources.ts";
 
@@ -46,8 +47,7 @@ export function adminOpenApiJson(): string {
       title: "Petstore admin API",
       version: packageJson.version,
       summary: "What operators see and change",
-      description:
-        "It is on a listener of its own, for operators only. Programs send the token of an operator as a bearer token; browsers have a session: a cookie, and the header `Petstore-Session`. Each operation says the least role that may call it. Times are RFC 3339 in UTC. Unknown fields and parameters are ignored.",
+      description: `It is on a listener of its own, for operators only. Programs send the token of an operator as a bearer token; browsers have a session: a cookie, and the header \`${SESSION_HEADER}\`. Each operation says the least role that may call it. Times are RFC 3339 in UTC. Unknown fields and parameters are ignored.`,
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: ADMIN_API.basePath }],
@@ -66,8 +66,7 @@ export function adminOpenApiJson(): string {
           type: "apiKey",
           in: "cookie",
           name: "petstore-admin",
-          description:
-            "The cookie of `createSession`, whose name ends in the port of the listener; it needs the header `Petstore-Session` with the secret of `createSession`",
+          description: `The cookie of \`createSession\`, whose name ends in the port of the listener; it needs the header \`${SESSION_HEADER}\` with the secret of \`createSession\``,
         },
       },
     },

@@ -36,6 +36,12 @@ export interface AdminOperation extends Operation<AdminErrorCode> {
   readonly role?: Role;
 }
 
+/**
+ * The header with the second secret of a session. Every listener on this machine receives the cookie, because cookies
+ * do not distinguish ports.
+ */
+export const SESSION_HEADER = "Petstore-Session";
+
 /** The errors of every operation. */
 export const UNAUTHENTICATED_ERRORS = [
   "forbidden_host",

@@ -3,10 +3,22 @@ import { dateTime, line, oneOf, queryIdentifier, queryInteger } from "../api/sch
 import { KEY_SORTS } from "../domain/api-keys.ts";
 import { KEY_LABEL, KEY_OWNER } from "../domain/key-fields.ts";
 import { NewPet, ORDER_FILTERS, OrderUpdate, Pet, PET_FILTERS, PetUpdate } from "../domain/resources.ts";
+import { DAILY_USAGE_DAYS, HOURLY_USAGE_DAYS } from "../domain/usage-history.ts";
 import { ADMIN_ERRORS } from "./errors.ts";
 import * as history from "./history-resources.ts";
 import * as keys from "./key-resources.ts";
-import { created, cursor, limit, ok, Reasoned, since, tagged, until, USAGE_LIMIT } from "./operation-rows.ts";
+import {
+  created,
+  cursor,
+  limit,
+  ok,
+  Reasoned,
+  SESSION_HEADER,
+  since,
+  tagged,
+  until,
+  USAGE_LIMIT,
+} from "./operation-rows.ts";
 import { POLICY_OPERATIONS } from "./policy-operations.ts";
 import * as resources from "./resources.ts";
 import { SERVER_OPERATIONS } from "./server-operations.ts";
@@ -28,8 +40,7 @@ export const ADMIN_OPERATIONS = {
       path: "/session",
       audited: "admin.signed-in",
       summary: "Sign in",
-      description:
-        "Trades a token or a code for a session, for browsers: a cookie, and a secret that the page sends as the header `Petstore-Session`. It is valid for 12 hours, and until the token is replaced. Programs send the token in every request instead: `Authorization: Bearer <token>`.",
+      description: `Trades a token or a code for a session, for browsers: a cookie, and a secret that the page sends as the header \`${SESSION_HEADER}\`. It is valid for 12 hours, and until the token is replaced. Programs send the token in every request instead: \`Authorization: Bearer <token>\`.`,
       body: resources.NewSession,
       success: ok("The session; `Set-Cookie` has the cookie", resources.CreatedSession),
       errors: ["invalid_token", "invalid_code", "too_many_attempts", "forbidden_role"],
@@ -279,8 +290,7 @@ export const ADMIN_OPERATIONS = {
       method: "GET",
       path: "/keys/{keyId}/usage",
       summary: "Show the requests of an API key over time",
-      description:
-        "Hours are kept for 35 days, days for 400 days. By default the last 24 hours by hour, or the last 30 days by day. Counts are at most 5 seconds old.",
+      description: `Hours are kept for ${HOURLY_USAGE_DAYS} days, days for ${DAILY_USAGE_DAYS} days. By default the last 24 hours by hour, or the last 30 days by day. Counts are at most 5 seconds old.`,
       query: { by: history.Interval, ...period },
       success: ok("Requests by interval and operation", history.KeyUsageHistory),
     },

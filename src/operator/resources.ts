@@ -16,7 +16,9 @@ import { MAX_OVERLAP_MS } from "../domain/key-fields.ts";
 import { OPERATOR_NAME, OPERATOR_NAME_EXPECTED, OPERATOR_STATES, ROLES } from "../domain/operators.ts";
 import { schemasOf } from "../domain/fields.ts";
 import { OPERATOR_ORDER_FIELDS, Pet, PET_FIELDS } from "../domain/resources.ts";
+import { LATE_SECONDS } from "../domain/servers.ts";
 import { count, nextCursor, time } from "./key-resources.ts";
+import { SESSION_HEADER } from "./operation-rows.ts";
 
 export const environment = oneOf(ENVIRONMENTS, "Environment of the server");
 export const version = line(40, { description: "Version of Petstore", examples: ["1.1.0"] });
@@ -64,7 +66,7 @@ const FleetServer = object("The state of a server, as reported by the server eve
   name: line(310, { description: "Name of its machine and its port", examples: ["web-1:8080"] }),
   state: oneOf(
     ["up", "unknown", "lost"],
-    "`unknown`: not heard of for 12 seconds, as in an outage of Valkey. `lost`: it was killed in the last hour, or has lost its network, and has not started again",
+    `\`unknown\`: not heard of for ${LATE_SECONDS} seconds, as in an outage of Valkey. \`lost\`: it was killed in the last hour, or has lost its network, and has not started again`,
   ),
   adminUrl: nullable(line(2_000, "URL of its listener for operators"), "Null if it has none"),
   version,
@@ -263,7 +265,7 @@ export const CreatedSession = object("A new session", {
   signedIn,
   ...session,
   secret: secretText(
-    "For the header `Petstore-Session`, without which the cookie is worth nothing: every listener on the host gets it",
+    `For the header \`${SESSION_HEADER}\`, without which the cookie is worth nothing: every listener on the host gets it`,
   ),
 });
 

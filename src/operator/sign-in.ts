@@ -16,6 +16,7 @@ import type { Log } from "../observe/log.ts";
 import { AccessReader } from "./access.ts";
 import { INVALID_CODE, INVALID_TOKEN, NOT_SIGNED_IN, tooManyAttempts } from "./errors.ts";
 import { GuessLimiter, type TokenRejection } from "./guess-limiter.ts";
+import { SESSION_HEADER } from "./operation-rows.ts";
 import { isSameSecret } from "./server-secret.ts";
 
 /** The operator who has signed in or sent a token. */
@@ -60,11 +61,6 @@ const BEARER = /^bearer +(\S+)$/i;
 const REPORTS = { max: 20, perSecond: 20 / 3_600 };
 
 export const SESSION_MS = 12 * HOUR_MS;
-/**
- * The header with the second secret of a session. Every listener on this machine receives the cookie, because cookies
- * do not distinguish ports.
- */
-const SESSION_HEADER = "petstore-session";
 /**
  * The number of cookies that are read. A page on another port can add cookies that come first; browsers keep at most
  * 180 for a host.
@@ -207,7 +203,7 @@ export class AdminAuthentication {
   async #principalOfSession({
     headers,
   }: Pick<Request, "headers">): Promise<Principal | TokenRejection | Rejection<"not_signed_in">> {
-    const secret = headers.get(SESSION_HEADER);
+    const secret = headers.get(SESSION_HEADER.toLowerCase());
     const found = headers.get("cookie")?.matchAll(this.#cookies).take(MAX_COOKIES);
     if (secret === null || found === undefined) return NOT_SIGNED_IN;
     const cookies = [...found].map(([, value = ""]) => sha256(value));

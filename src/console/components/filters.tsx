@@ -4,7 +4,7 @@ import { formatTime, grouped } from "../../text/formatting.ts";
 import type { RejectedRequest } from "../admin-api.ts";
 import { navigate, urlWith } from "../router.ts";
 import { announce, current } from "../state.ts";
-import { capitalized } from "../format.ts";
+import { capitalized, localInputOf } from "../format.ts";
 
 export function hasFilters(query: URLSearchParams): boolean {
   return [...query.keys()].some((name) => !["sort", "order", "cursor", "open"].includes(name));
@@ -148,19 +148,12 @@ const TYPING_MS = 200;
 /** More of a secret than its hint. The history of a browser must not contain it. */
 export const SECRET_TEXT = /pet_(?:live|test|admin)_[\w-]{5,}/;
 
-/** The local time of an input, for a time in RFC 3339. */
-function localInput(time: string): string {
-  const ms = Date.parse(time);
-  if (Number.isNaN(ms)) return "";
-  return formatTime(ms - new Date(ms).getTimezoneOffset() * 60_000).slice(0, "2026-11-16T12:00:00".length);
-}
-
 /** The URL follows the typing after a pause, and replaces itself, so that Back leaves the list. */
 function TextFilter({ name, type = "text", onSecret, ...props }: Filter & { readonly name: string }) {
   const { placeholder, maxLength = 200 } = props;
   const given = current.query.get(name) ?? "";
   const isTime = type === "time";
-  const inUrl = isTime ? localInput(given) : given;
+  const inUrl = isTime ? localInputOf(given, { hasSeconds: true }) : given;
   const [text, setText] = useState(inUrl);
   const input = useRef<HTMLInputElement>(null);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);

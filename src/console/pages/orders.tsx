@@ -1,4 +1,4 @@
-import { type OrderUpdate, ORDER_STATUSES } from "../../domain/resources.ts";
+import { type OrderUpdate, ORDER_STATUSES, STATUS_AFTER } from "../../domain/resources.ts";
 import { type AdminOrder, call, may } from "../admin-api.ts";
 import { ActionButton } from "../components/dialogs.tsx";
 import { Details, Empty, PageHead, type PageProps, PageSection } from "../components/page.tsx";
@@ -134,8 +134,8 @@ function CloseButton({ id, petId, petName, status }: CloseButtonProps) {
       done={capitalized(status)}
       text={
         <>
-          <bdi>{petName ?? `Pet ${petId}`}</bdi> becomes {isCompleted ? "sold" : "available again"} at once.
-          An order that is completed or cancelled stays so.
+          <bdi>{petName ?? `Pet ${petId}`}</bdi> becomes {STATUS_AFTER[status]} at once. An order that is
+          completed or cancelled stays so.
         </>
       }
     />
