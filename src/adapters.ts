@@ -34,7 +34,7 @@ export interface Adapters extends MonitoredStores {
   /** Reports the activity to the other servers now, instead of at the next heartbeat. */
   readonly announce: () => void;
   /** Monitors the adapter that counts for the rate limits. */
-  readonly limits: AdapterMonitor;
+  readonly limiterMonitor: AdapterMonitor;
   /** Returns the time by which old data is deleted. */
   readonly retentionNow: () => number;
   /** Resolves when the server has to stop, with the reason. */
@@ -81,12 +81,12 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     const servers = await openRegister(stores.settings, { clock, log, activity });
     const policy = { current: await stores.policies.readPolicy() };
     const ban = () => policy.current.ban;
-    const limits = new AdapterMonitor(config.limitsUrls ? "Valkey" : "memory");
+    const limiterMonitor = new AdapterMonitor(config.limitsUrls ? "Valkey" : "memory");
     const { rateLimiter, restoredBans, announce } = config.limitsUrls
       ? await valkeyRateLimiter(config, {
           clock,
           log,
-          monitor: limits,
+          monitor: limiterMonitor,
           ban,
           onBan,
           onEarlierBan: bans.recordIfMissing,
@@ -103,7 +103,7 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
       log.event("limits.changed");
     };
     const shared = { policy, readPolicy, servers, activity, announce };
-    return { ...stores, ...shared, rateLimiter, bans, limits, retentionNow, failed, close };
+    return { ...stores, ...shared, rateLimiter, bans, limiterMonitor, retentionNow, failed, close };
   } catch (error) {
     await opened
       .disposeAsync()

@@ -4,7 +4,13 @@
  */
 import { Invalid, object, type ObjectSchema, type Schema } from "../api/schema.ts";
 import type { Fields } from "../domain/fields.ts";
-import { type NewPet, OPERATOR_ORDER_FIELDS, type OperatorOrder, PET_FIELDS } from "../domain/resources.ts";
+import {
+  type NewPet,
+  OPERATOR_ORDER_FIELDS,
+  type OperatorOrder,
+  PET_FIELDS,
+  STATUS_WHEN_ORDERED,
+} from "../domain/resources.ts";
 import { OPERATOR_ORDER_ROWS, PET_ROWS } from "../store/rows.ts";
 import type { Steps } from "../store/statements.ts";
 import {
@@ -210,9 +216,9 @@ function orderKind(hasId: boolean): ImportKind<ImportedOrder> {
           }
           if (other !== undefined && other !== orderId)
             return new Invalid(`is placed, and pet ${petId} has a placed order`, "status");
-          if (pet.status !== "pending")
+          if (pet.status !== STATUS_WHEN_ORDERED)
             return new Invalid(
-              `is placed, and pet ${petId} is ${pet.status ?? "without a status"} instead of pending`,
+              `is placed, and pet ${petId} is ${pet.status ?? "without a status"} instead of ${STATUS_WHEN_ORDERED}`,
               "status",
             );
           placed.set(petId, orderId ?? 0n);

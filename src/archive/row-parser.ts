@@ -1,5 +1,6 @@
 import { parseFields, parseIdentifier } from "../api/json.ts";
 import { Invalid } from "../api/schema.ts";
+import { withoutId } from "../domain/fields.ts";
 import type { ImportedRow, RowType } from "./import-kinds.ts";
 import { InputError, type SourceRow } from "./row-formats.ts";
 
@@ -97,7 +98,7 @@ function plain(name: string): string {
 /** Finds the columns with the name of a field. */
 function columnsNamed(columns: readonly string[], field: string): number[] {
   const found = indexesOf(columns, plain(field));
-  return found.length === 0 && field.endsWith("Id") ? indexesOf(columns, plain(field.slice(0, -2))) : found;
+  return found.length === 0 ? indexesOf(columns, plain(withoutId(field))) : found;
 }
 
 function indexesOf(names: readonly string[], name: string): number[] {

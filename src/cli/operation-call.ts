@@ -171,7 +171,7 @@ async function withLocal(
       clock,
       policy,
       listLimitSetters: () => listLimitSetters(storage, { register: quotas, settings, warn }),
-      limits: {
+      limiterMonitor: {
         get isAvailable() {
           const { problem } = quotas;
           if (problem !== undefined && problem !== warnedOf)

@@ -15,6 +15,7 @@ import {
   timeOf,
   type ValueType,
 } from "../config/value-types.ts";
+import { withoutId } from "../domain/fields.ts";
 import { MAX_OVERLAP_MS } from "../domain/key-fields.ts";
 import { OPERATOR_NAME } from "../domain/operators.ts";
 import type { CommandOperationId } from "../operator/handlers/data-handlers.ts";
@@ -152,7 +153,7 @@ function fieldsOf(path: Field["path"], schema: Schema<unknown>, changes: FieldFl
       fieldsOf([outer, field], each, changes),
     );
   // An identifier is named after what it identifies: `petId` is --pet.
-  const word = inner.kind === "int64" ? name.replace(/Id$/, "") : name;
+  const word = inner.kind === "int64" ? withoutId(name) : name;
   const flag = change?.flag ?? word.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
   // That null removes a value is no part of the help, because --clear does it.
   const { description = `Only those with this ${name}`, default: byDefault } = {

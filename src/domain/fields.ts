@@ -158,9 +158,14 @@ export function parseTimes<F extends Fields, T extends object>(fields: F, given:
   return Object.fromEntries(parsed) as Parsed<T, F>;
 }
 
+/** What an identifier identifies: `petId` identifies a `pet`. Other names stay as they are. */
+export function withoutId(name: string): string {
+  return name.replace(/(?<=.)Id$/, "");
+}
+
 /** The name of a field for people: `ageMonths` is "Age months", and `petId` is "Pet". */
 export function labelOf(name: string): string {
-  const words = name.replace(/(?<=.)Id$/, "").replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  const words = withoutId(name).replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 

@@ -43,7 +43,7 @@ interface MetricsOptions {
   readonly authenticator: { readonly cacheStatistics: CacheStatistics; readonly lookupQueueLength: number };
   readonly adapters: {
     readonly database: AdapterMonitor;
-    readonly limits: AdapterMonitor;
+    readonly limiterMonitor: AdapterMonitor;
     readonly commits: CommitMonitor;
     readonly bans: { readonly count: number };
     /** The number of writes that wait for the next transaction. */
@@ -315,12 +315,12 @@ function cacheSamples({ authenticator, adapters, responseCache }: MetricSources)
 }
 
 function adapterSamples(
-  { database, limits }: MetricSources["adapters"],
+  { database, limiterMonitor }: MetricSources["adapters"],
   read: (monitor: AdapterMonitor, role: "database" | "rate_limiter") => Sample["value"] | [],
 ): Sample[] {
   const roles = [
     ["database", database],
-    ["rate_limiter", limits],
+    ["rate_limiter", limiterMonitor],
   ] as const;
   return roles.flatMap(([role, monitor]) => {
     const value = read(monitor, role);

@@ -215,7 +215,7 @@ function readinessChecks(services: ServerServices): ReadinessChecks {
     disk: () => (services.freeBytes?.() ?? Infinity) >= NEEDED_BYTES,
     // The listeners open after the migrations, so the check always passes.
     migrations: () => true,
-    "rate-limiter": () => services.limits.isAvailable,
+    "rate-limiter": () => services.limiterMonitor.isAvailable,
     draining: () => !services.isDraining(),
   };
 }

@@ -164,12 +164,13 @@ class KeyOperations {
   }
 
   async unban(id: Identifier, by: Attribution) {
-    const { rateLimiter, limits, hasAllUsage } = this.#services;
+    const { rateLimiter, limiterMonitor, hasAllUsage } = this.#services;
     const key = await this.#findActive(id, by.at, "unbanned");
     if (key instanceof Rejection) return key;
     const usage = await rateLimiter.usage({ kind: "key", id: key.id });
     // Without a ban nothing changes, and the audit trail gets no entry.
-    if (hasAllUsage && limits.isAvailable && !(usage && canUnban(usage))) return this.#views.view(key);
+    if (hasAllUsage && limiterMonitor.isAvailable && !(usage && canUnban(usage)))
+      return this.#views.view(key);
     const unbanned = await this.#services.keys.updateKey(key.id, { unbannedAt: by.at }, by);
     await rateLimiter.unban({ kind: "key", id: key.id }, 0);
     return this.#views.view(unbanned);
@@ -333,9 +334,9 @@ export class KeyViews {
    */
   async #usageOf(ids: readonly number[]): Promise<ReadonlyMap<number, Usage> | undefined> {
     const usages = new Map<number, Usage>();
-    const { rateLimiter, limits } = this.services;
+    const { rateLimiter, limiterMonitor } = this.services;
     for (let start = 0; start < ids.length; start += READS_AT_A_TIME) {
-      if (!limits.isAvailable) return undefined;
+      if (!limiterMonitor.isAvailable) return undefined;
       const some = ids.slice(start, start + READS_AT_A_TIME);
       const read = await Promise.all(some.map((id) => rateLimiter.usage({ kind: "key", id })));
       some.forEach((id, i) => {
@@ -343,7 +344,7 @@ export class KeyViews {
         if (usage) usages.set(id, usage);
       });
     }
-    return limits.isAvailable ? usages : undefined;
+    return limiterMonitor.isAvailable ? usages : undefined;
   }
 
   /** When each current ban ends, by key. */

@@ -21,7 +21,7 @@ import type { AdminHandlers, ServerServices } from "./services.ts";
 const TOP_KEYS = 20;
 
 export function serverHandlers(services: ServerServices) {
-  const { environment, keys, usageHistory, database, limits, metrics, clock, servers } = services;
+  const { environment, keys, usageHistory, database, limiterMonitor, metrics, clock, servers } = services;
   const keyViews = new KeyViews(services);
   const listener: Readonly<Record<string, string>> = { "admin-address": new URL(services.url).host };
 
@@ -54,7 +54,10 @@ export function serverHandlers(services: ServerServices) {
         publicUrl,
         instance: { address, pid: process.pid },
         database: { kind: database.name === "SQLite" ? "SQLite" : "PostgreSQL", ...stateOf(database) },
-        rateLimiter: { kind: limits.name === "Valkey" ? "Valkey" : "memory", ...stateOf(limits) },
+        rateLimiter: {
+          kind: limiterMonitor.name === "Valkey" ? "Valkey" : "memory",
+          ...stateOf(limiterMonitor),
+        },
         draining: services.isDraining(),
       };
     },
@@ -72,7 +75,7 @@ export function serverHandlers(services: ServerServices) {
       return {
         range,
         ...(await readSeries(range)),
-        bannedKeys: limits.isAvailable ? banned.total : null,
+        bannedKeys: limiterMonitor.isAvailable ? banned.total : null,
         ...counts,
         closeKeys: { total: close.total, first: first && { id: first.id, name: first.name } },
         topKeys,

@@ -57,7 +57,7 @@ export interface OperatorServices extends Stores {
   readonly environment: Environment;
   readonly rateLimiter: Pick<RateLimiter, "usage" | "bannedKeys" | "unban">;
   /** Whether the quotas can be read from the rate limiter now. */
-  readonly limits: { readonly isAvailable: boolean };
+  readonly limiterMonitor: { readonly isAvailable: boolean };
   /** Whether these quotas are complete. */
   readonly hasAllUsage: boolean;
   readonly servers: ServerRegister;
@@ -86,7 +86,7 @@ export interface ServerServices extends OperatorServices {
   /** The free space on the disk of SQLite. */
   readonly freeBytes?: () => number;
   /** The monitor of the adapter that counts for the rate limits. */
-  readonly limits: AdapterMonitor;
+  readonly limiterMonitor: AdapterMonitor;
   readonly servers: ServerRegister & { readonly self: ServerIdentity };
   readonly metrics: AppMetrics;
   /** The last requests; undefined if the request log is off. */
