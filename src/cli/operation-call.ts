@@ -158,7 +158,6 @@ async function withLocal(
   const { dataHandlers } = await import("../operator/handlers/data-handlers.ts");
   const stores = await (hasData ? openStores(storage) : openEmptyStores());
   const quotas = await openQuotas(storage, stores.keys, context);
-  let warnedOf: string | undefined;
   try {
     const settings = await stores.settings.readSettings();
     const policy = { current: await stores.policies.readPolicy() };
@@ -171,15 +170,7 @@ async function withLocal(
       clock,
       policy,
       listLimitSetters: () => listLimitSetters(storage, { register: quotas, settings, warn }),
-      limiterMonitor: {
-        get isAvailable() {
-          const { problem } = quotas;
-          if (problem !== undefined && problem !== warnedOf)
-            warn(`${problem} (usage, strikes and bans are unknown)`);
-          warnedOf = problem;
-          return problem === undefined;
-        },
-      },
+      limiterMonitor: monitorOf(quotas, warn),
       hasAllUsage: hasAllUsage(storage),
       // Running servers see the change within a second.
       applyKeyChanges: async () => {},
@@ -201,6 +192,20 @@ async function withLocal(
     await quotas.close();
     await stores.close();
   }
+}
+
+/** Says whether the quotas can be read, and warns of each problem once. */
+function monitorOf(quotas: { readonly problem: string | undefined }, warn: Context["warn"]) {
+  let warnedOf: string | undefined;
+  return {
+    get isAvailable() {
+      const { problem } = quotas;
+      if (problem !== undefined && problem !== warnedOf)
+        warn(`${problem} (usage, strikes and bans are unknown)`);
+      warnedOf = problem;
+      return problem === undefined;
+    },
+  };
 }
 
 /** Whether only a running server can execute the operation. Valkey has the list of servers; without it there is one. */
