@@ -4,4 +4,4 @@ import { killAndCompare } from "../../admin/kill-and-compare.ts";
 
 test("on PostgreSQL SIGKILL loses no entry of the audit trail of an acknowledged change or sign-in", async () => {
   await killAndCompare(["--database-url", await postgresUrl()]);
-}, 60_000);
+}, 180_000);
