@@ -55,7 +55,7 @@ function navigationOf(guides: readonly DocsPage[]): Navigation {
 const MAX_SECTIONS = 12;
 
 /** All pages, and the sections of this one. */
-function sidebar({ path, sections }: DocsPage, navigation: Navigation): string {
+function sidebar({ path, sections }: DocsPage, navigation: Navigation, environment: string): string {
   const groups = Object.entries(navigation).map(([title, entries]) => {
     const items = entries.map((entry) => item(entry, path, sections));
     return `<h2>${title}</h2><ul>${items.join("")}</ul>`;
@@ -63,7 +63,7 @@ function sidebar({ path, sections }: DocsPage, navigation: Navigation): string {
   const documents = ["/openapi.json", "/openapi.yaml"].map(
     (each) => `<li><a href="${relativeUrl(path, each)}">${each.slice(1)}</a></li>`,
   );
-  return `<nav id="navigation" class="sidebar" popover aria-label="Documentation">${groups.join("")}<h2>OpenAPI</h2><ul>${documents.join("")}</ul></nav>`;
+  return `<nav id="navigation" class="sidebar" popover aria-label="Documentation">${environment}${groups.join("")}<h2>OpenAPI</h2><ul>${documents.join("")}</ul></nav>`;
 }
 
 /** The word of a method has a colour, too. */
@@ -133,7 +133,7 @@ ${environmentMenu(settings)}
 <button type="button" class="theme" hidden></button>
 </div>
 </header>
-<div class="site">${sidebar(page, navigation)}<main id="main" tabindex="-1"${path === guidePath("quickstart") ? ' class="numbered"' : ""}>${html}${pager(page, navigation)}</main></div>${data === undefined ? "" : `<script type="application/json" id="try-it-data">${data}</script>`}
+<div class="site">${sidebar(page, navigation, environmentButton(settings))}<main id="main" tabindex="-1"${path === guidePath("quickstart") ? ' class="numbered"' : ""}>${html}${pager(page, navigation)}</main></div>${data === undefined ? "" : `<script type="application/json" id="try-it-data">${data}</script>`}
 </body>
 </html>
 `;
@@ -144,6 +144,11 @@ ${environmentMenu(settings)}
 const THEME_SCRIPT =
   'try{const t=localStorage.getItem("petstore-theme");if(t==="light"||t==="dark")document.documentElement.dataset.theme=t}catch{}';
 
+/** On a phone it is in the sidebar, because the header has no room. */
+function environmentButton({ environment }: Pick<DocsSettings, "environment">): string {
+  return `<button type="button" class="menu" popovertarget="environment" data-environment="${environment}">${environment}</button>`;
+}
+
 function environmentMenu({ environment, baseUrl, otherUrl }: DocsSettings): string {
   const own = `<dt>This server: ${environment}</dt><dd><code>${Bun.escapeHTML(baseUrl)}</code></dd>`;
   const other = environment === "production" ? "staging" : "production";
@@ -151,7 +156,7 @@ function environmentMenu({ environment, baseUrl, otherUrl }: DocsSettings): stri
     otherUrl === undefined
       ? `<dt>${other}</dt><dd>Ask the operator for its address.</dd>`
       : `<dt>${other}</dt><dd><code>${Bun.escapeHTML(otherUrl)}</code><br><a href="${Bun.escapeHTML(docsUrl(otherUrl))}">Documentation of ${other}</a></dd>`;
-  return `<button type="button" class="menu" popovertarget="environment" data-environment="${environment}">${environment}</button><dl id="environment" class="menu-items" popover>${own}${elsewhere}</dl>`;
+  return `${environmentButton({ environment })}<dl id="environment" class="menu-items" popover>${own}${elsewhere}</dl>`;
 }
 
 /** Links to the pages before and after this one. */
