@@ -43,7 +43,7 @@ export async function consoleFixture(flags: readonly string[] = []) {
 export async function showPage(page: Page, path: string): Promise<void> {
   const url = JSON.stringify(path);
   await page.evaluate(`history.pushState(null, "", ${url}); dispatchEvent(new PopStateEvent("popstate"))`);
-  const { name, id } = matchPage(path) ?? { name: "Not found", id: "" };
+  const { name, id } = matchPage(path.replace(/\?.*/, "")) ?? { name: "Not found", id: "" };
   const title = JSON.stringify(`${name} ${id}`.trim());
   await untilTrue(page, `document.title.startsWith(${title} + " · ")`);
   await page.locator("h1").waitFor({ state: "attached" });

@@ -25,6 +25,7 @@ const { json: pet } = await server.client(key.secret, "POST", "/pets", {
 });
 await server.client(key.secret, "POST", "/store/orders", `{"petId":${pet["id"]}}`);
 await server.client(key.secret, "GET", `/${UNBROKEN}`);
+await server.client(`${key.secret}x`, "GET", "/pets");
 await server.newOperator(`${UNBROKEN.slice(50)}@example.com`, "support");
 
 const PATHS = [
@@ -38,6 +39,7 @@ const PATHS = [
   "/orders",
   "/orders/1",
   "/requests",
+  "/requests?open=none",
   "/audit",
   "/operators",
   "/settings",
@@ -64,6 +66,8 @@ const MEASURE = `(async () => {
     frame.style.width = width + "px";
     const { scrollWidth } = contentDocument.documentElement;
     if (scrollWidth > width) faults.push(scrollWidth + " px at " + width + " px");
+    for (const sheet of contentDocument.querySelectorAll(".sheet"))
+      if (sheet.scrollWidth > sheet.clientWidth) faults.push("a table leaves its sheet at " + width + " px");
     if (width > 1200) continue;
     for (const value of contentDocument.querySelectorAll("td :is(.number, code, time, .badge, .one-line)")) {
       const cell = value.closest("td").getBoundingClientRect();

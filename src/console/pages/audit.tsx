@@ -91,11 +91,10 @@ function Target({ target }: Pick<AuditItem, "target">) {
 /** The person first, then where they did it. */
 function Actor({ actor: { operator, kind, name } }: Pick<AuditItem, "actor">) {
   const where = name === null ? kind : `${kind} ${name}`;
-  if (operator === null) return <bdi>{capitalized(where)}</bdi>;
   return (
-    <>
-      <bdi>{operator}</bdi> <bdi class="muted">{where}</bdi>
-    </>
+    <div class="actor">
+      <bdi>{operator ?? capitalized(where)}</bdi> {operator !== null && <bdi class="muted">{where}</bdi>}
+    </div>
   );
 }
 

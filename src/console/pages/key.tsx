@@ -237,20 +237,22 @@ function Usage({ history, createdAt, earlier, keyId }: UsageProps) {
   }
   return (
     <div class="sections">
-      <Stats
-        figures={{
-          admitted: figureOf("admitted"),
-          limited: figureOf("limited"),
-          banned: figureOf("banned"),
-          "errors, of the admitted": [
-            percent(counts.errors, counts.admitted),
-            before(percent(last.errors, last.admitted)),
-          ],
-        }}
-      />
       <Plot
         title={history.by === "day" ? "Requests per day (UTC)" : "Requests per hour"}
         kind="bars"
+        lead={
+          <Stats
+            figures={{
+              admitted: figureOf("admitted"),
+              limited: figureOf("limited"),
+              banned: figureOf("banned"),
+              "errors, of the admitted": [
+                percent(counts.errors, counts.admitted),
+                before(percent(last.errors, last.admitted)),
+              ],
+            }}
+          />
+        }
         isCount
         {...plotted}
         axisValue={compact}

@@ -146,7 +146,9 @@ const COLUMNS: readonly Column<RequestEntry>[] = [
         NO_VALUE
       ) : (
         <>
-          <code>{code}</code>{" "}
+          <code class="one-line" title={code}>
+            {code}
+          </code>{" "}
           <span class="one-line wide-only muted" title={message ?? ""}>
             {message}
           </span>
