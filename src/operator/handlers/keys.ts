@@ -1,3 +1,4 @@
+import type { KeyTotals } from "../../domain/usage-history.ts";
 import { cursorAfter } from "../../domain/cursor.ts";
 import { Rejection } from "../../api/errors.ts";
 import { formatOptionalTime, formatTime, parseOptionalTime } from "../../text/formatting.ts";
@@ -224,6 +225,14 @@ interface KeyViewQuery extends Omit<KeyListQuery, "now" | "bannedKeys" | "usedTo
   readonly usedPercent?: number | undefined;
 }
 
+/** How much of its windows a key has used. */
+interface KeyWindows {
+  readonly id: number;
+  readonly usedToday: number;
+  /** The larger share of the two windows. */
+  readonly percent: number;
+}
+
 /** API keys with everything that operators see, which comes from four sources. */
 export class KeyViews {
   constructor(private readonly services: OperatorServices) {}
@@ -290,33 +299,39 @@ export class KeyViews {
     return { ...page, items: await this.views(page.items) };
   }
 
-  /**
-   * The windows of the keys with the most requests since yesterday: another key has no window open. With 10,000 of
-   * them it takes a tenth of a second (`npm run bench:admin -- --pages Keys`), and a console asks every two seconds.
-   */
+  /** The windows of the keys with the most requests of the last day: another key has no window open. */
   readonly #readWindows = reuseBriefly(async () => {
-    const { keys, clock, policy, usageHistory } = this.services;
+    const { clock, usageHistory } = this.services;
     const now = clock.now();
-    const used = await usageHistory.usageByKey({
-      by: "day",
-      since: now - DAY_MS,
-      until: now,
-      limit: MAX_WINDOWS,
-    });
-    const windows: { id: number; usedToday: number; percent: number }[] = [];
-    for (let start = 0; start < used.length; start += WINDOWS_AT_A_TIME) {
-      const some = await keys.getKeys(used.slice(start, start + WINDOWS_AT_A_TIME).map(({ keyId }) => keyId));
-      const usages = await this.#usageOf(some.map(({ id }) => id));
-      for (const { id, plan, limits } of some) {
+    const day = { by: "day", since: now - DAY_MS, until: now, limit: MAX_WINDOWS } as const;
+    return this.windowsOf(await usageHistory.usageByKey(day));
+  });
+
+  /**
+   * How much of their windows keys have used, at most 10,000 of them. Only keys of the Enterprise plan are read, for
+   * their limits.
+   */
+  async windowsOf(used: readonly Pick<KeyTotals, "keyId" | "plan">[]): Promise<readonly KeyWindows[]> {
+    const { keys, policy } = this.services;
+    const windows: KeyWindows[] = [];
+    for (let start = 0; start < Math.min(used.length, MAX_WINDOWS); start += WINDOWS_AT_A_TIME) {
+      const some = used.slice(start, start + WINDOWS_AT_A_TIME);
+      const custom = await keys.getKeys(
+        some.filter(({ plan }) => plan === "enterprise").map(({ keyId }) => keyId),
+      );
+      const limits = new Map(custom.map((key) => [key.id, key.limits]));
+      const usages = await this.#usageOf(some.map(({ keyId }) => keyId));
+      for (const { keyId: id, plan } of some) {
+        if (plan === null) continue;
         const { minute, day } = usages?.get(id) ?? newUsage();
-        const { perMinute, perDay } = limitsOf(plan, limits, policy.current.plans);
+        const { perMinute, perDay } = limitsOf(plan, limits.get(id), policy.current.plans);
         const percent = Math.max(minute.used / perMinute, day.used / perDay) * 100;
         windows.push({ id, usedToday: day.used, percent });
       }
       await yieldToEventLoop();
     }
     return windows;
-  });
+  }
 
   /** Lists the banned keys. Those whose bans end first come first. */
   async banned(limit: number): Promise<Pick<KeyList<Key>, "items" | "total">> {

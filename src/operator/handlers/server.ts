@@ -35,11 +35,16 @@ export function serverHandlers(services: ServerServices) {
     const totals = await usageHistory.usageByKey(day);
     const deprecatedSince = intervalStart("day", now - DEPRECATED_USE_DAYS * DAY_MS);
     const filter = { expiresBefore: now + EXPIRES_SOON_MS };
+    const windows = await keyViews.windowsOf(totals);
+    const ids = windows.filter(({ percent }) => percent >= CLOSE_TO_LIMIT_PERCENT).map(({ id }) => id);
+    const close = await keyViews.list({ filter: { state: "active", ids }, limit: 1 });
+    const [first = null] = close.items;
     return {
       totals: totals.slice(0, TOP_KEYS),
       keyRequests: requestsOf(sumOfRequests(totals)),
       deprecatedKeys: await usageHistory.countDeprecatedUse(deprecatedSince),
       expiringKeys: (await keys.listKeys({ filter, limit: 1, now })).total,
+      closeKeys: { total: close.total, first: first && { id: first.id, name: first.name } },
     };
   });
 
@@ -66,18 +71,11 @@ export function serverHandlers(services: ServerServices) {
       const { totals, ...counts } = await readSums();
       const topKeys = await viewTopKeys(totals);
       const banned = await keyViews.banned(1);
-      const close = await keyViews.list({
-        filter: { state: "active" },
-        usedPercent: CLOSE_TO_LIMIT_PERCENT,
-        limit: 1,
-      });
-      const [first = null] = close.items;
       return {
         range,
         ...(await readSeries(range)),
         bannedKeys: limiterMonitor.isAvailable ? banned.total : null,
         ...counts,
-        closeKeys: { total: close.total, first: first && { id: first.id, name: first.name } },
         topKeys,
       };
     },
