@@ -16,7 +16,9 @@ const SAMPLED = 1;
 
 /** Returns undefined if the header is missing or invalid. */
 export function traceContextOf({ headers }: Pick<Request, "headers">): TraceContext | undefined {
-  const [, traceId, parentId, flags = ""] = TRACEPARENT.exec(headers.get("traceparent") ?? "") ?? [];
+  const header = headers.get("traceparent");
+  if (header === null) return undefined;
+  const [, traceId, parentId, flags = ""] = TRACEPARENT.exec(header) ?? [];
   if (traceId === undefined || parentId === undefined) return undefined;
   return { traceId, parentId, isSampled: (Number.parseInt(flags, 16) & SAMPLED) !== 0 };
 }
