@@ -1,11 +1,15 @@
 import { hostname } from "node:os";
 import packageJson from "../../package.json" with { type: "json" };
-import { type AccessLogField, HEALTH_PATH } from "../domain/constants.ts";
+import {
+  type AccessLogField,
+  HEALTH_PATH,
+  MAX_LOGGED_LENGTH,
+  MAX_LOGGED_METHOD_LENGTH,
+} from "../domain/constants.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import type { Request, Response } from "../http1/index.ts";
 import { scheduler } from "../runtime/event-loop.ts";
 import { tlsFor } from "../runtime/outgoing-tls.ts";
-import { MAX_LOGGED_LENGTH, MAX_LOGGED_METHOD_LENGTH } from "../domain/constants.ts";
 import { quotedWithoutSecrets } from "./access-log.ts";
 import { type LineOutput, LineWriter } from "./line-writer.ts";
 import type { Log } from "./log.ts";
@@ -93,7 +97,7 @@ export class Tracer {
 
   /** Throws if the request should be repeated. */
   async #send(url: string, body: string, requests: number): Promise<void> {
-    const { status } = await fetch(url, {
+    const response = await fetch(url, {
       method: "POST",
       headers: { "Content-Type": "application/json", "User-Agent": `Petstore/${packageJson.version}` },
       body,
@@ -101,6 +105,9 @@ export class Tracer {
       signal: AbortSignal.timeout(TIMEOUT_MS),
       ...tlsFor(url),
     });
+    // A connection is used again once its response has been read.
+    await response.arrayBuffer();
+    const { status } = response;
     if (status >= 200 && status < 300) {
       this.#exported += requests;
       return;

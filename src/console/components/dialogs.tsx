@@ -207,12 +207,7 @@ export function SecretDialog(props: IssuedSecret) {
         {curl && (
           <div class="field">
             <span class="hint">A first request with it:</span>
-            <div class="copy">
-              <pre tabIndex={0} aria-label="curl command">
-                {curl}
-              </pre>
-              <CopyButton what="curl command" text={curl} onCopied={() => setCopied(true)} />
-            </div>
+            <CurlCommand text={curl} onCopied={() => setCopied(true)} />
           </div>
         )}
         {overlapEndsAt !== undefined && (
@@ -245,8 +240,20 @@ interface CopyProps {
 
 const COPY_TEXTS = { ready: "Copy", copied: "Copied ✓", failed: "Press Ctrl-C" } as const;
 
+/** A command to copy. */
+export function CurlCommand({ text, onCopied }: Omit<CopyProps, "what">) {
+  return (
+    <div class="copy">
+      <pre tabIndex={0} aria-label="curl command">
+        {text}
+      </pre>
+      <CopyButton what="curl command" text={text} onCopied={onCopied} />
+    </div>
+  );
+}
+
 /** Copies a text. Where the browser forbids it, the text is there to be selected. */
-export function CopyButton({ what, text, onCopied }: CopyProps) {
+function CopyButton({ what, text, onCopied }: CopyProps) {
   const [state, setState] = useState<keyof typeof COPY_TEXTS>("ready");
   async function copy() {
     try {

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { curlCommand } from "../../text/curl.ts";
 import { may } from "../admin-api.ts";
-import { CopyButton } from "../components/dialogs.tsx";
+import { CurlCommand } from "../components/dialogs.tsx";
 import { Empty } from "../components/page.tsx";
 import { useCall } from "../polling.ts";
 import { server } from "../state.ts";
@@ -51,12 +51,7 @@ function Steps() {
           )}
         </Step>
         <Step isDone={isCopied || isUsed} title="Send a request with its secret">
-          <div class="copy">
-            <pre tabIndex={0} aria-label="curl command">
-              {curl}
-            </pre>
-            <CopyButton what="curl command" text={curl} onCopied={() => setCopied(true)} />
-          </div>
+          <CurlCommand text={curl} onCopied={() => setCopied(true)} />
         </Step>
         <Step isDone={isUsed} title="See it here">
           {isUsed ? <a href="/requests">See your first request</a> : "It appears within 5 seconds."}
