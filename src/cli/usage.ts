@@ -18,14 +18,13 @@ import {
   defaultSince,
   HOURLY_USAGE_DAYS,
   NO_REQUESTS,
-  OPERATION_IDS,
-  type OperationId,
   type RequestCounts,
   intervalStart,
   sumOfRequests,
   type UsageInterval,
   type UsagePeriod,
 } from "../domain/usage-history.ts";
+import { OPERATION_IDS, type OperationId } from "../domain/operation-ids.ts";
 import { type Key, type KeyUsageHistory, USAGE_LIMIT, type UsageTotals } from "../operator/operations.ts";
 import { defineCommand } from "./command.ts";
 import { ID_TYPES } from "./operation-flags.ts";

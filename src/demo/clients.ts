@@ -1,6 +1,7 @@
 import type { NewKey } from "../domain/api-keys.ts";
 import { type Decision, MINUTE_MS } from "../domain/rate-limit.ts";
-import { HOUR_MS, type OperationId } from "../domain/usage-history.ts";
+import { HOUR_MS } from "../domain/usage-history.ts";
+import type { OperationId } from "../domain/operation-ids.ts";
 
 /** What a client of the demo mostly does. */
 type Habit = "browses" | "orders" | "imports";

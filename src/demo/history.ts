@@ -1,12 +1,7 @@
 import { DEFAULT_PLANS, limitsOf } from "../domain/api-keys.ts";
 import { DAY_MS, decide, DEFAULT_BAN, newUsage, type Usage } from "../domain/rate-limit.ts";
-import {
-  HOUR_MS,
-  intervalStart,
-  type KeyCounts,
-  type OperationId,
-  type UsageBatch,
-} from "../domain/usage-history.ts";
+import { HOUR_MS, intervalStart, type KeyCounts, type UsageBatch } from "../domain/usage-history.ts";
+import type { OperationId } from "../domain/operation-ids.ts";
 import { anyOperation, type DemoClient, OPEN_MS, Pace } from "./clients.ts";
 
 /** The requests of one client in one hour. */

@@ -1,5 +1,5 @@
 import { CLIENT_PACKAGE_PATH, KEY_PREFIX } from "../domain/constants.ts";
-import type { OperationId } from "../domain/usage-history.ts";
+import type { OperationId } from "../domain/operation-ids.ts";
 import { type DocumentedSettings, siteUrl } from "../petstore/documented-settings.ts";
 import { type Example, programsOf } from "./browser/programs.ts";
 import { initialValues } from "./browser/request.ts";

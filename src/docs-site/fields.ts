@@ -2,7 +2,7 @@ import { grouped } from "../text/formatting.ts";
 import type { Parameter } from "../api/openapi.ts";
 import type { JsonSchema } from "../api/schema.ts";
 import { KEY_PREFIX } from "../domain/constants.ts";
-import type { OperationId } from "../domain/usage-history.ts";
+import type { OperationId } from "../domain/operation-ids.ts";
 import { EXECUTABLE } from "../executable.ts";
 import type { DocumentedSettings } from "../petstore/documented-settings.ts";
 import { parametersOf, SCHEMAS } from "../petstore/openapi/document.ts";

@@ -4,7 +4,7 @@ import { PROTOCOL_ERRORS } from "../api/protocol-errors.ts";
 import type { JsonSchema } from "../api/schema.ts";
 import { BASE_PATH, KEY_PREFIX } from "../domain/constants.ts";
 import { Order, Pet } from "../domain/resources.ts";
-import type { OperationId } from "../domain/usage-history.ts";
+import type { OperationId } from "../domain/operation-ids.ts";
 import type { DocumentedSettings } from "../petstore/documented-settings.ts";
 import { type ErrorCode, ERRORS } from "../petstore/errors.ts";
 import { CallerKey } from "../petstore/key.ts";

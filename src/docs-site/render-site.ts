@@ -2,7 +2,7 @@ import { EncodedContent } from "../content-encoding.ts";
 import { headerLinesOf } from "../api/responses.ts";
 import { type Asset, assetOf, loadBundle } from "../browser-bundle/bundle.ts";
 import { DOCS_PATH } from "../domain/constants.ts";
-import type { OperationId } from "../domain/usage-history.ts";
+import type { OperationId } from "../domain/operation-ids.ts";
 import { yieldToEventLoop } from "../runtime/event-loop.ts";
 import { OPERATIONS } from "../petstore/operations.ts";
 import { acceptsHtml, type DocsPages } from "../petstore/static-routes.ts";

@@ -1,4 +1,5 @@
 import type { PlanName } from "./key-fields.ts";
+import type { OperationId } from "./operation-ids.ts";
 import { DAY_MS } from "./rate-limit.ts";
 
 export const HOUR_MS = 3_600_000;
@@ -29,24 +30,7 @@ export function sumOfRequests(rows: Iterable<RequestCounts>): RequestCounts {
 /** A request that is rejected before it is routed, or whose path is unknown, has no operation. */
 export type CountedOperation = OperationId | "none";
 
-/** The operations in the order of lists. */
-export const OPERATION_IDS = [
-  "listPets",
-  "createPet",
-  "getPet",
-  "listOrders",
-  "placeOrder",
-  "getOrder",
-  "updateOrder",
-  "getKey",
-] as const;
-/** The operations of the public API. */
-export type OperationId = (typeof OPERATION_IDS)[number];
-
-/** Operators see which keys still call deprecated operations. */
-export const DEPRECATED_OPERATIONS: readonly OperationId[] = ["getPet"];
-
-/** The overview counts keys that called one of them within so many days. */
+/** The overview counts keys that called a deprecated operation within so many days. */
 export const DEPRECATED_USE_DAYS = 30;
 
 /** The rate limiter decides before a request is routed, so an operation has no limited and no banned requests. */

@@ -3,7 +3,7 @@ import { readdirSync, statSync } from "node:fs";
 import type { CacheStatistics } from "../runtime/bounded-cache.ts";
 import type { Clock } from "../domain/ports.ts";
 import { differingSettings, type ServerState } from "../domain/servers.ts";
-import type { OperationId } from "../domain/usage-history.ts";
+import type { OperationId } from "../domain/operation-ids.ts";
 import type { WaitingEntries } from "../domain/webhooks.ts";
 import { type HttpServer, maxDescriptors, type ServerStatistics } from "../http1/index.ts";
 import { CONTENT_TYPES, formatFor, formatMetrics, type Sample } from "./exposition.ts";

@@ -3,7 +3,7 @@ import { type ApiKeyPrincipal, type AuthFailure, isPrincipal } from "../domain/a
 import { PLANS } from "../domain/key-fields.ts";
 import { HEALTH_PATH } from "../domain/constants.ts";
 import type { Decision } from "../domain/rate-limit.ts";
-import { OPERATION_IDS, type OperationId } from "../domain/usage-history.ts";
+import { OPERATION_IDS, type OperationId } from "../domain/operation-ids.ts";
 import { type ScheduledTimer, scheduler } from "../runtime/event-loop.ts";
 import type { ProtocolErrorStatus, Request, Response } from "../http1/index.ts";
 import type { Trace } from "./trace.ts";

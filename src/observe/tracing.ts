@@ -6,7 +6,7 @@ import {
   MAX_LOGGED_LENGTH,
   MAX_LOGGED_METHOD_LENGTH,
 } from "../domain/constants.ts";
-import type { OperationId } from "../domain/usage-history.ts";
+import type { OperationId } from "../domain/operation-ids.ts";
 import type { Request, Response } from "../http1/index.ts";
 import { scheduler } from "../runtime/event-loop.ts";
 import { tlsFor } from "../runtime/outgoing-tls.ts";

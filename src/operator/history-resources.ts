@@ -21,12 +21,8 @@ import {
   type AuditedValues,
   type AuditTarget,
 } from "../domain/audit.ts";
-import {
-  type CountedOperation,
-  DEPRECATED_USE_DAYS,
-  OPERATION_IDS,
-  USAGE_INTERVALS,
-} from "../domain/usage-history.ts";
+import { type CountedOperation, DEPRECATED_USE_DAYS, USAGE_INTERVALS } from "../domain/usage-history.ts";
+import { OPERATION_IDS } from "../domain/operation-ids.ts";
 import { MAX_LOGGED_LENGTH, MAX_LOGGED_METHOD_LENGTH } from "../domain/constants.ts";
 import { CLOSE_TO_LIMIT_PERCENT, EXPIRES_SOON_MS } from "../domain/api-keys.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";

@@ -23,7 +23,7 @@ import { encodeCursor, type ListName } from "../domain/cursor.ts";
 import { Rejection, Unavailable } from "../api/errors.ts";
 import { encodeOrder, orderNotFound, petNotFound } from "../domain/resources.ts";
 import type { Decision } from "../domain/rate-limit.ts";
-import type { OperationId } from "../domain/usage-history.ts";
+import type { OperationId } from "../domain/operation-ids.ts";
 import { andThen, type Awaitable } from "../runtime/event-loop.ts";
 import type {
   Clock,

@@ -13,7 +13,7 @@ import {
   Pet,
   PET_FILTERS,
 } from "../domain/resources.ts";
-import type { OperationId } from "../domain/usage-history.ts";
+import type { OperationId } from "../domain/operation-ids.ts";
 import { CallerKey } from "./key.ts";
 import { docsUrl } from "./documented-settings.ts";
 import { type ErrorCode, ERRORS, type Removal } from "./errors.ts";

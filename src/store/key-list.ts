@@ -8,7 +8,7 @@ import {
   type KeyState,
 } from "../domain/api-keys.ts";
 import { KEY_FIELDS } from "../domain/key-fields.ts";
-import { DEPRECATED_OPERATIONS } from "../domain/usage-history.ts";
+import { DEPRECATED_OPERATIONS } from "../domain/operation-ids.ts";
 import { KEY_ROWS } from "./rows.ts";
 import { type Dialect, jsonRows, type SqlValue, SqlValues, type Statement } from "./statements.ts";
 

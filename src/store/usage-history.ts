@@ -3,11 +3,9 @@ import { DAY_MS } from "../domain/rate-limit.ts";
 import {
   compareByRequests,
   COUNTS,
-  DEPRECATED_OPERATIONS,
   type KeyCounts,
   type KeyTotals,
   type KeyTotalsQuery,
-  OPERATION_IDS,
   type OperationCounts,
   type RequestCounts,
   retainedSince,
@@ -19,6 +17,7 @@ import {
   type UsageQuery,
   type UsageRow,
 } from "../domain/usage-history.ts";
+import { DEPRECATED_OPERATIONS, OPERATION_IDS } from "../domain/operation-ids.ts";
 import { type Awaitable, yieldToEventLoop } from "../runtime/event-loop.ts";
 import {
   type Dialect,

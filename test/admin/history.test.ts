@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { openStores } from "../../src/adapters.ts";
-import type { OperationId } from "../../src/domain/usage-history.ts";
+import type { OperationId } from "../../src/domain/operation-ids.ts";
 import { configIn } from "../service.ts";
 import { useAdminService } from "./admin-service.ts";
 

@@ -9,7 +9,7 @@ import {
   OPERATIONS,
   type PetstoreOperation,
 } from "../../src/petstore/operations.ts";
-import type { OperationId } from "../../src/domain/usage-history.ts";
+import { DEPRECATED_OPERATIONS, OPERATION_IDS, type OperationId } from "../../src/domain/operation-ids.ts";
 import { Invalid } from "../../src/api/schema.ts";
 import { guidePath } from "../../src/docs-site/links.ts";
 import { GUIDE_SOURCES, type GuideName } from "../../src/docs-site/sources.ts";
@@ -54,6 +54,12 @@ const examplesOf = (content: Node | undefined) =>
   Object.values(deref(deref(content)["content"]?.["application/json"])["examples"] ?? {}).map(
     ({ value }) => value as unknown,
   );
+
+test("the domain names the operations of the table in its order, and those that are deprecated", () => {
+  expect(operations.map(([id]) => id)).toEqual([...OPERATION_IDS]);
+  const deprecated = operations.filter(([, { deprecated }]) => deprecated !== undefined);
+  expect(deprecated.map(([id]) => id)).toEqual([...DEPRECATED_OPERATIONS]);
+});
 
 describe("the document as a whole", () => {
   test("passes the recommended lint without an error or a warning", async () => {

@@ -3,12 +3,12 @@ import { formatTime, grouped } from "../../text/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import {
   COUNTS,
-  DEPRECATED_OPERATIONS,
   INTERVAL_LENGTH_MS,
   type RequestCounts,
   requestsOf,
   sumOfRequests,
 } from "../../domain/usage-history.ts";
+import { DEPRECATED_OPERATIONS } from "../../domain/operation-ids.ts";
 import { call, type Key, may } from "../admin-api.ts";
 import { UrlSelect } from "../components/filters.tsx";
 import { KeyActionButtons } from "../components/key-actions.tsx";

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import { formatTime } from "../../text/formatting.ts";
-import { OPERATION_IDS } from "../../domain/usage-history.ts";
+import { OPERATION_IDS } from "../../domain/operation-ids.ts";
 import { call, type RequestEntry, type RequestPage } from "../admin-api.ts";
 import { hasFilters } from "../components/filters.tsx";
 import { Empty, Loaded } from "../components/page.tsx";

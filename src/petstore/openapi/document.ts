@@ -15,7 +15,7 @@ import { toYaml } from "./yaml.ts";
 import { API_VERSION, IDEMPOTENCY_LIFETIME_MS, KEY_PREFIX } from "../../domain/constants.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH, PAGE_LIMIT } from "../../domain/size-limits.ts";
 import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../../domain/resources.ts";
-import type { OperationId } from "../../domain/usage-history.ts";
+import type { OperationId } from "../../domain/operation-ids.ts";
 import { docsUrl, type DocumentedSettings } from "../documented-settings.ts";
 import { type ErrorCode, ERRORS } from "../errors.ts";
 import { CallerKey, RateLimitWindow } from "../key.ts";

@@ -32,7 +32,7 @@ import {
 } from "../../api/errors.ts";
 import type { CallerKey } from "../key.ts";
 import { OPERATIONS, PETSTORE_API, type PetstoreInput } from "../operations.ts";
-import type { OperationId } from "../../domain/usage-history.ts";
+import type { OperationId } from "../../domain/operation-ids.ts";
 import type { SuccessBodyOf } from "../../api/api.ts";
 import { readBody, readQuery } from "../../api/dispatch.ts";
 import type { JsonSchema } from "../../api/schema.ts";

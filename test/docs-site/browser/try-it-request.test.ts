@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { OperationId } from "../../../src/domain/usage-history.ts";
+import type { OperationId } from "../../../src/domain/operation-ids.ts";
 import {
   cleanKey,
   initialValues,

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { OPERATIONS } from "../../../src/petstore/operations.ts";
-import type { OperationId } from "../../../src/domain/usage-history.ts";
+import type { OperationId } from "../../../src/domain/operation-ids.ts";
 import { DEFAULT_SETTINGS } from "../../../docs/generate.ts";
 import { exampleContext, examplesOf, inContext } from "../../../src/docs-site/examples.ts";
 import { GUIDE_SOURCES } from "../../../src/docs-site/sources.ts";
