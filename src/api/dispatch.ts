@@ -205,8 +205,9 @@ function inOwnIteration<T>(work: () => T): Promise<T> {
 export function readBody<T>(value: unknown, schema: ObjectSchema<T>): T | Rejection<"invalid_body"> {
   const body = schema.read(value);
   if (body instanceof Invalid) return new Rejection("invalid_body", body.problems);
-  if (schema.json["minProperties"] !== 1 || Object.keys(Object(body)).length > 0) return body;
-  return new Rejection("invalid_body", `At least one of ${schema.names.join(", ")} is required.`);
+  const { needsOneOf } = schema;
+  if (needsOneOf.length === 0 || needsOneOf.some((name) => Object.hasOwn(Object(body), name))) return body;
+  return new Rejection("invalid_body", `At least one of ${needsOneOf.join(", ")} is required.`);
 }
 
 /** Returns the JSON value or a rejection. A missing body is an empty object if no field is required. */

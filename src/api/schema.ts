@@ -15,7 +15,7 @@ type Kind =
   | { readonly kind: "boolean" }
   | { readonly kind: "int64" }
   | { readonly kind: "number" }
-  | { readonly kind: "text" }
+  | { readonly kind: "text"; readonly maxLength: number }
   | { readonly kind: "time" }
   | { readonly kind: "other" }
   | { readonly kind: "integer"; readonly min: number; readonly max: number }
@@ -31,6 +31,8 @@ interface ObjectKind {
   readonly names: readonly string[];
   /** Whether no field is required. */
   readonly isEmptyValid: boolean;
+  /** The fields of an update, of which a request must have at least one; empty for any other object. */
+  readonly needsOneOf: readonly string[];
 }
 
 /**
@@ -107,18 +109,20 @@ export function oneOf<const V extends string>(
 /** JSON Schema cannot express lone surrogates. */
 const NOT_BLANK = "^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$";
 
-/** Text of 1 to `max` code points: not only white space, no NUL, no lone surrogate. */
-export function text(max: number, annotations: Annotations = {}): Schema<string, "text"> {
-  const expected = `a string of 1 to ${grouped(max)} characters that is not blank and has no NUL or lone surrogate`;
+/** Text of 1 to `maxLength` code points: not only white space, no NUL, no lone surrogate. */
+export function text(maxLength: number, annotations: Annotations = {}): Schema<string, "text"> {
+  const expected = `a string of 1 to ${grouped(maxLength)} characters that is not blank and has no NUL or lone surrogate`;
   const json = {
     type: "string",
     minLength: 1,
-    maxLength: max,
+    maxLength,
     pattern: NOT_BLANK,
     ...keywords(annotations),
   };
-  return valueSchema({ kind: "text", expected, json }, (value) =>
-    typeof value === "string" && isValidText(value) && hasAtMostCodePoints(value, max) ? value : undefined,
+  return valueSchema({ kind: "text", maxLength, expected, json }, (value) =>
+    typeof value === "string" && isValidText(value) && hasAtMostCodePoints(value, maxLength)
+      ? value
+      : undefined,
   );
 }
 
@@ -136,19 +140,19 @@ const ONE_LINE = "^(?=.*\\S)[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$";
 const NOT_ON_ONE_LINE = /[\p{Cc}\p{Zl}\p{Zp}]/u;
 
 /** Text as in `text`, on one line. */
-export function line(max: number, annotations: Annotations = {}): Schema<string, "text"> {
-  const expected = `a string of 1 to ${grouped(max)} characters on one line that is not blank`;
-  const json = { type: "string", minLength: 1, maxLength: max, pattern: ONE_LINE, ...keywords(annotations) };
-  return valueSchema({ kind: "text", expected, json }, (value) => {
+export function line(maxLength: number, annotations: Annotations = {}): Schema<string, "text"> {
+  const expected = `a string of 1 to ${grouped(maxLength)} characters on one line that is not blank`;
+  const json = { type: "string", minLength: 1, maxLength, pattern: ONE_LINE, ...keywords(annotations) };
+  return valueSchema({ kind: "text", maxLength, expected, json }, (value) => {
     if (typeof value !== "string" || NOT_ON_ONE_LINE.test(value)) return undefined;
-    return isValidText(value) && hasAtMostCodePoints(value, max) ? value : undefined;
+    return isValidText(value) && hasAtMostCodePoints(value, maxLength) ? value : undefined;
   });
 }
 
 /** Text of a form that `expected` describes. */
 export function matching(pattern: RegExp, expected: string, annotations: Annotations = {}): Schema<string> {
   const json = { type: "string", pattern: pattern.source, ...keywords(annotations) };
-  return valueSchema({ kind: "text", expected, json }, (value) =>
+  return valueSchema({ kind: "other", expected, json }, (value) =>
     typeof value === "string" && pattern.test(value) ? value : undefined,
   );
 }
@@ -334,6 +338,7 @@ export function object(
     optional,
     names: all.map(([name]) => name),
     isEmptyValid: Object.keys(required).length === 0,
+    needsOneOf: [],
     expected,
     json: { type: "object", required: Object.keys(required), properties, ...keywords(annotations) },
     read(value) {
@@ -352,6 +357,24 @@ export function object(
       }
       return problems ? new Invalid(problems) : result;
     },
+  };
+}
+
+/** An object of fields to change, of which a request must have at least one; `required` says what is changed. */
+export function updateSchema<O extends Fields, R extends Fields = Record<never, never>>(
+  description: string,
+  fields: O,
+  required?: R,
+): ObjectSchema<Shape<R, O>>;
+export function updateSchema(
+  description: string,
+  fields: Fields,
+  required: Fields = {},
+): ObjectSchema<unknown> {
+  const minProperties = Object.keys(required).length + 1;
+  return {
+    ...object({ description, minProperties }, required, fields),
+    needsOneOf: Object.keys(fields),
   };
 }
 

@@ -52,7 +52,7 @@ export function cursorOf(
     type: "string",
     description: "The position after the last item of the previous page; opaque",
   };
-  return valueSchema({ kind: "text", expected, json }, (value) =>
+  return valueSchema({ kind: "other", expected, json }, (value) =>
     typeof value === "string" ? decodeCursor(list, value) : undefined,
   );
 }

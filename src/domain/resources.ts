@@ -10,6 +10,7 @@ import {
   queryIdentifier,
   type Schema,
   text,
+  updateSchema,
 } from "../api/schema.ts";
 import { Rejection } from "../api/errors.ts";
 import type { Identifier } from "../api/json.ts";
@@ -57,11 +58,7 @@ export type Pet = Infer<typeof Pet>;
 
 export const encodePet: (pet: Pet) => string = encoderOf(PET_FIELDS);
 
-export const PetUpdate = object(
-  { description: "The fields to change, at least one", minProperties: 1 },
-  {},
-  changeSchemasOf(NEW_PET_FIELDS),
-);
+export const PetUpdate = updateSchema("The fields to change, at least one", changeSchemasOf(NEW_PET_FIELDS));
 export type PetUpdate = Infer<typeof PetUpdate>;
 
 /**

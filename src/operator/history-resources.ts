@@ -37,7 +37,7 @@ const TARGET = new RegExp(`^(${AUDIT_TARGET_KINDS.join("|")}):([1-9]\\d{0,17})$`
 /** The target in a query, such as `key:7`. */
 export const target: Schema<AuditTarget> = valueSchema(
   {
-    kind: "text",
+    kind: "other",
     expected: "a kind and an identifier such as key:7, pet:12, order:3 or operator:2",
     json: { type: "string", pattern: TARGET.source, examples: ["key:7"] },
   },

@@ -1,4 +1,14 @@
-import { array, dateTime, type Infer, integer, line, nullable, object, oneOf } from "../api/schema.ts";
+import {
+  array,
+  dateTime,
+  type Infer,
+  integer,
+  line,
+  nullable,
+  object,
+  oneOf,
+  updateSchema,
+} from "../api/schema.ts";
 import { KEY_STATES } from "../domain/api-keys.ts";
 import { schemasOf } from "../domain/fields.ts";
 import { KEY_FIELDS, MAX_OVERLAP_MS, REQUEST_LIMITS, WRITTEN_KEY_FIELDS } from "../domain/key-fields.ts";
@@ -102,16 +112,12 @@ export const NewKeySchema = object(
   { limits: ownLimits, ...optional, access, expiresAt },
 );
 
-export const KeyUpdate = object(
-  { description: "The fields to change, at least one. Null removes a value.", minProperties: 1 },
-  {},
-  {
-    ...written,
-    limits: ownLimits,
-    access,
-    expiresAt: nullable(time("When the key expires; null removes the expiry")),
-  },
-);
+export const KeyUpdate = updateSchema("The fields to change, at least one. Null removes a value.", {
+  ...written,
+  limits: ownLimits,
+  access,
+  expiresAt: nullable(time("When the key expires; null removes the expiry")),
+});
 
 const secret = line(60, "The secret. It is shown only this once: only its hash is stored.");
 

@@ -1,4 +1,4 @@
-import { array, type Infer, integer, line, nullable, object, oneOf } from "../api/schema.ts";
+import { array, type Infer, integer, line, nullable, object, oneOf, updateSchema } from "../api/schema.ts";
 import { LIMITED_PLANS } from "../domain/limit-policy.ts";
 import { BAN_BOUNDS } from "../domain/rate-limit.ts";
 import { REQUEST_LIMITS } from "../domain/key-fields.ts";
@@ -27,7 +27,7 @@ const PlanList = object("The plans, except Enterprise: each Enterprise key has i
   items: array(PlanLimits),
 });
 
-const PlanUpdate = object("The limits to change, at least one", { plan }, REQUEST_LIMITS);
+const PlanUpdate = updateSchema("The limits to change, at least one", REQUEST_LIMITS, { plan });
 
 const banRules = {
   strikes: integer({ ...BAN_BOUNDS.strikes, description: "Strikes that ban an API key" }),
@@ -45,11 +45,7 @@ const banRules = {
 export const BanRulesView = object("When and for how long API keys are banned", { ...banRules, setBy });
 export type BanRulesView = Infer<typeof BanRulesView>;
 
-const BanRulesUpdate = object(
-  { description: "The rules to change, at least one", minProperties: 1 },
-  {},
-  banRules,
-);
+const BanRulesUpdate = updateSchema("The rules to change, at least one", banRules);
 
 /** The rows of the table of operations. */
 export const POLICY_OPERATIONS = tagged("Plans", {

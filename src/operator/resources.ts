@@ -10,6 +10,7 @@ import {
   oneOf,
   quantity,
   text,
+  updateSchema,
 } from "../api/schema.ts";
 import { ENVIRONMENTS } from "../domain/api-keys.ts";
 import { MAX_OVERLAP_MS } from "../domain/key-fields.ts";
@@ -209,11 +210,10 @@ export const NewOperatorSchema = object(
   { expiresAt: nullable(time("When the token expires; null for never")) },
 );
 
-export const OperatorUpdate = object(
-  { description: "The fields to change, at least one. Null removes the expiry.", minProperties: 1 },
-  {},
-  { role: RoleSchema, expiresAt: nullable(time("When the token expires; null removes the expiry")) },
-);
+export const OperatorUpdate = updateSchema("The fields to change, at least one. Null removes the expiry.", {
+  role: RoleSchema,
+  expiresAt: nullable(time("When the token expires; null removes the expiry")),
+});
 
 export const OperatorRotation = object(
   "How to replace the token of an operator",

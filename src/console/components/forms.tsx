@@ -197,8 +197,7 @@ export function ResourceInput({ of: { schema, ifMissing }, ...input }: ResourceI
     const options = schema.choices.map((value) => ({ value, text: capitalized(value) }));
     return <Choices options={isOptional ? [{ value: "", text: "None" }, ...options] : options} {...input} />;
   }
-  const expected =
-    schema.kind === "text" ? `1 to ${grouped(Number(schema.json["maxLength"]))} characters` : schema.expected;
+  const expected = schema.kind === "text" ? `1 to ${grouped(schema.maxLength)} characters` : schema.expected;
   const shared = {
     required: !isOptional,
     hint: isOptional ? `Optional: ${expected}` : capitalized(expected),

@@ -26,7 +26,6 @@ export function policyHandlers(services: OperatorServices) {
     },
 
     async updatePlan({ body: { plan, ...limits } }, { by }) {
-      if (limits.perMinute === undefined && limits.perDay === undefined) return NO_LIMITS;
       const viewOf = await planViews(await update({ plans: { [plan]: limits } }, by));
       return viewOf(plan);
     },
@@ -64,8 +63,6 @@ export function policyHandlers(services: OperatorServices) {
     return { ...ban, setBy: settersOf(await services.listLimitSetters(), names) };
   }
 }
-
-const NO_LIMITS = new Rejection("invalid_body", "At least one of perMinute, perDay is required.");
 
 const SHORTER_THAN_FIRST = new Rejection("invalid_body", [
   { path: ["maxLengthMs"], message: "must be at least the length of a first ban" },
