@@ -55,7 +55,7 @@ export interface Front<C extends Call, Result> {
    */
   reauthenticate(call: C): Awaitable<C | Rejection>;
   /** Calls the handler of the operation. */
-  execute(input: AnyInput, call: C): Awaitable<Result | Rejection>;
+  callHandler(input: AnyInput, call: C): Awaitable<Result | Rejection>;
   succeed(result: Result, call: C): Awaitable<Response>;
   reject(rejection: Rejection, call: C): Response;
   fail(error: unknown, call: C): Response;
@@ -90,7 +90,7 @@ function respond<C extends Call, R>(
 
 /** The timeout begins after the input has arrived: slow clients have a timeout of their own. */
 function execute<C extends Call, R>(input: AnyInput, call: C, front: Front<C, R>): Awaitable<Response> {
-  const response = andThen(front.execute(input, call), (result) =>
+  const response = andThen(front.callHandler(input, call), (result) =>
     result instanceof Rejection ? front.reject(result, call) : front.succeed(result, call),
   );
   return response instanceof Promise

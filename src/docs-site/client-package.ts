@@ -4,7 +4,7 @@ import { conditional, IMMUTABLE_CACHE_CONTROL } from "../content-encoding.ts";
 import { headerLinesOf } from "../api/responses.ts";
 import { loadClientFiles } from "../browser-bundle/bundle.ts";
 import { CLIENT_PACKAGE_PATH } from "../domain/constants.ts";
-import { rejectionResponse } from "../petstore/app.ts";
+import { rejectionResponse } from "../petstore/responses.ts";
 import { type DocumentedSettings, siteUrl } from "../petstore/documented-settings.ts";
 import type { DocsPages } from "../petstore/static-routes.ts";
 import { relativeUrl } from "./links.ts";

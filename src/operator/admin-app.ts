@@ -248,7 +248,7 @@ class AdminApp {
           ? identity
           : { ...call, context: this.#contextOf(request, identity) };
       },
-      async execute(input, { id, context }) {
+      async callHandler(input, { id, context }) {
         return handlerOf<AdminOperationId, [SessionContext], unknown>(handlers, id)(input, context);
       },
       succeed,

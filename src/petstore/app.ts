@@ -3,23 +3,16 @@ import { andThen, type Awaitable, recover } from "../runtime/event-loop.ts";
 import { type AnyInput, type Call, dispatch, type Front } from "../api/dispatch.ts";
 import { protocolErrorResponse } from "../api/protocol-errors.ts";
 import { newRequestId, requestIdOf, withRequestId } from "../api/request-ids.ts";
-import {
-  ABORTED_RESPONSE,
-  emptyResponse,
-  errorResponse,
-  headerLinesOf,
-  jsonResponse,
-} from "../api/responses.ts";
+import { ABORTED_RESPONSE, emptyResponse, headerLinesOf, jsonResponse } from "../api/responses.ts";
 import { INTERNAL_ERROR, methodNotAllowed, Rejection, rejectionOf, Unavailable } from "../api/errors.ts";
-import { etagOf, matchesEtag, sha256 } from "../runtime/hash.ts";
+import { etagOf, sha256 } from "../runtime/hash.ts";
 import { parseFields } from "../api/json.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import { type ApiKeyPrincipal, type AuthFailure, isPrincipal } from "../domain/api-keys.ts";
-import { CACHE_CONTROL, CHALLENGE, INVALID_KEY_CHALLENGE } from "../domain/constants.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH, MAX_BODY_BYTES } from "../domain/size-limits.ts";
 import type { PolicyInEffect } from "../domain/limit-policy.ts";
 import type { IdempotentRequest, RateLimiter } from "../domain/ports.ts";
-import { type Decision, exhaustedWindow, type Limits, type Subject } from "../domain/rate-limit.ts";
+import type { Decision, Limits, Subject } from "../domain/rate-limit.ts";
 import {
   headerLine,
   type ProtocolErrorStatus,
@@ -35,11 +28,8 @@ import type { Trace } from "../observe/trace.ts";
 import { Cors } from "./cors.ts";
 import {
   authenticationUnavailable,
-  ERRORS,
   INVALID_IDEMPOTENCY_KEY,
-  keyBanned,
   NOT_FOUND,
-  rateLimited,
   READ_ONLY_KEY,
   TOO_MANY_CONNECTIONS,
   UNAUTHENTICATED,
@@ -47,15 +37,14 @@ import {
 import { type AnySuccess, createEndpoints, type Endpoint, type HandlerOptions } from "./handlers.ts";
 import { PETSTORE_API } from "./operations.ts";
 import type { Representation } from "./response-cache.ts";
-
-/** A path outside the API, which needs no key. */
-export interface StaticRoute {
-  /** Whether requests count against the quota of pages of the client's address. */
-  readonly isRateLimited: boolean;
-  /** Responds to a request. Returns undefined if the path does not exist. */
-  respond(request: Request, headerLines: string): Awaitable<Response | undefined>;
-  rejectLimited(request: Request, decision: Decision): Response;
-}
+import {
+  apiLines,
+  conditionalResponse,
+  rateLimitedResponse,
+  rateLimitLines,
+  rejectionResponse,
+  type StaticRoute,
+} from "./responses.ts";
 
 interface HttpAppOptions extends HandlerOptions {
   readonly staticRouteAt: (path: string) => StaticRoute | undefined;
@@ -117,7 +106,7 @@ export class HttpApp implements RequestHandler {
       maxBodyBytes: () => MAX_BODY_BYTES,
       parse: parseFields,
       reauthenticate: (call) => this.#reauthenticate(call),
-      execute,
+      callHandler,
       succeed: succeeded,
       reject: rejected,
       fail: (error, call) => this.#failedCall(error, call),
@@ -158,7 +147,7 @@ export class HttpApp implements RequestHandler {
 
   #handleApiRequest(record: RequestRecord): Awaitable<Response> {
     const { authenticator, rateLimiter, onUnauthenticated } = this.#options;
-    const { request, requestId, trace } = record;
+    const { request, trace } = record;
     let counted: Counted | undefined;
     trace?.begin("authentication");
     return recover(
@@ -173,40 +162,44 @@ export class HttpApp implements RequestHandler {
           }
           trace?.begin("rate limit");
           const decided = rateLimiter.decide(counted.subject, counted.limits);
-          const hasWaited = authenticated instanceof Promise || decided instanceof Promise;
+          record.hasWaited = authenticated instanceof Promise || decided instanceof Promise;
           return andThen(decided, (decision) => {
             trace?.end();
             record.decision = decision;
             if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
-            if (!isPrincipal(principal))
-              return rejectionResponse(this.#unauthenticated(principal, record), apiLines(decision));
-
-            const match = PETSTORE_API.find(request.path);
-            const id = match?.route.operations.get(request.method);
-            const endpoint = id && this.#endpoints.get(id);
-            record.operation = id;
-            if (!mayUse(principal, request)) return rejectionResponse(READ_ONLY_KEY, apiLines(decision));
-            if (match === undefined) return rejectionResponse(NOT_FOUND, apiLines(decision));
-            if (endpoint === undefined) return otherMethodResponse(request, match.route, decision);
-
-            const { identifier } = match;
-            const { operation } = endpoint;
-            return this.#dispatchCall({
-              endpoint,
-              operation,
-              request,
-              requestId,
-              identifier,
-              hasWaited,
-              record,
-              principal,
-              decision,
-            });
+            if (isPrincipal(principal)) return this.#routeRequest(record, principal, decision);
+            return rejectionResponse(this.#unauthenticated(principal, record), apiLines(decision));
           });
         });
       },
       (error) => this.#undecided(error, counted ?? this.#addressOf(request), record),
     );
+  }
+
+  /** Finds the operation of a request that is authenticated and within its limits. */
+  #routeRequest(record: RequestRecord, principal: ApiKeyPrincipal, decision: Decision): Awaitable<Response> {
+    const { request, requestId, hasWaited } = record;
+    const match = PETSTORE_API.find(request.path);
+    const id = match?.route.operations.get(request.method);
+    const endpoint = id && this.#endpoints.get(id);
+    record.operation = id;
+    if (!mayUse(principal, request)) return rejectionResponse(READ_ONLY_KEY, apiLines(decision));
+    if (match === undefined) return rejectionResponse(NOT_FOUND, apiLines(decision));
+    if (endpoint === undefined) return otherMethodResponse(request, match.route, decision);
+
+    const { identifier } = match;
+    const { operation } = endpoint;
+    return this.#dispatchCall({
+      endpoint,
+      operation,
+      request,
+      requestId,
+      identifier,
+      hasWaited,
+      record,
+      principal,
+      decision,
+    });
   }
 
   /** removed? → cached or shared? → validate → handler → respond */
@@ -306,7 +299,7 @@ export class HttpApp implements RequestHandler {
   }
 }
 
-function execute(input: AnyInput, call: PetstoreCall): Awaitable<AnySuccess | Rejection> {
+function callHandler(input: AnyInput, call: PetstoreCall): Awaitable<AnySuccess | Rejection> {
   const { endpoint, request, record } = call;
   const idempotentRequest = idempotentRequestOf(input, call);
   if (idempotentRequest instanceof Rejection) return idempotentRequest;
@@ -384,51 +377,4 @@ function representationOf(result: AnySuccess, call: PetstoreCall): Representatio
   // When a next page appears, the representation is another one, although its body is the same.
   const { body, headers, etag = etagOf((headers?.["Link"] ?? "") + body) } = result;
   return { headerLines: resultLines(result, call) + headerLine("ETag", etag), body, etag };
-}
-
-const CACHE_LINE = headerLine("Cache-Control", CACHE_CONTROL);
-
-/** The header lines of every response of the API. */
-function apiLines(decision: Decision): string {
-  return CACHE_LINE + rateLimitLines(decision);
-}
-
-/** The header lines of every response that counts against a limit. */
-export function rateLimitLines({ limit, remaining, resetAt, retryAfter }: Decision): string {
-  const lines = `X-RateLimit-Limit: ${limit}\r\nX-RateLimit-Reset: ${resetAt}\r\nX-RateLimit-Remaining: ${remaining}\r\n`;
-  return retryAfter === 0 ? lines : `${lines}Retry-After: ${retryAfter}\r\n`;
-}
-
-export function rejectionResponse(rejection: Rejection, headerLines: string): Response {
-  const challenge = CHALLENGE_LINES[rejection.code] ?? "";
-  return errorResponse(ERRORS, rejection, { headerLines: challenge + headerLines });
-}
-
-export function rateLimitedResponse(decision: Decision): Response {
-  return rejectionResponse(limitRejection(decision), apiLines(decision));
-}
-
-function limitRejection(decision: Decision): Rejection {
-  const { outcome, retryAfter } = decision;
-  if (outcome === "banned") return keyBanned(retryAfter);
-  const window = exhaustedWindow(decision);
-  return rateLimited(decision[window].limit, window, retryAfter);
-}
-
-/** The header lines of a 401 response, by its code. */
-const CHALLENGE_LINES: Readonly<Record<string, string>> = {
-  missing_api_key: headerLine("WWW-Authenticate", CHALLENGE),
-  invalid_api_key: headerLine("WWW-Authenticate", INVALID_KEY_CHALLENGE),
-};
-
-/** Responds with 304 if the client already has this representation, and with 200 otherwise. */
-function conditionalResponse(
-  { headers }: Request,
-  { headerLines, body, etag }: Representation,
-  decision: Decision,
-): Response {
-  const lines = headerLines + apiLines(decision);
-  return matchesEtag(headers.get("if-none-match"), etag)
-    ? emptyResponse(304, lines)
-    : jsonResponse(200, lines, body);
 }

@@ -9,7 +9,7 @@ import { DAY_MS, type Decision } from "../domain/rate-limit.ts";
 import type { Request, Response } from "../http1/index.ts";
 import { type ContentRequest, EncodedContent } from "../content-encoding.ts";
 import { emptyResponse, headerLinesOf, jsonResponse } from "../api/responses.ts";
-import { rateLimitedResponse, rateLimitLines, rejectionResponse, type StaticRoute } from "./app.ts";
+import { rateLimitedResponse, rateLimitLines, rejectionResponse, type StaticRoute } from "./responses.ts";
 
 type PageRequest = Pick<Request, "method" | "path"> & ContentRequest;
 

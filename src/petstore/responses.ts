@@ -1,0 +1,65 @@
+import type { Rejection } from "../api/errors.ts";
+import { emptyResponse, errorResponse, jsonResponse } from "../api/responses.ts";
+import { CACHE_CONTROL, CHALLENGE, INVALID_KEY_CHALLENGE } from "../domain/constants.ts";
+import { type Decision, exhaustedWindow } from "../domain/rate-limit.ts";
+import { headerLine, type Request, type Response } from "../http1/index.ts";
+import type { Awaitable } from "../runtime/event-loop.ts";
+import { matchesEtag } from "../runtime/hash.ts";
+import { ERRORS, keyBanned, rateLimited } from "./errors.ts";
+import type { Representation } from "./response-cache.ts";
+
+/** A path outside the API, which needs no key. */
+export interface StaticRoute {
+  /** Whether requests count against the quota of pages of the client's address. */
+  readonly isRateLimited: boolean;
+  /** Responds to a request. Returns undefined if the path does not exist. */
+  respond(request: Request, headerLines: string): Awaitable<Response | undefined>;
+  rejectLimited(request: Request, decision: Decision): Response;
+}
+
+const CACHE_LINE = headerLine("Cache-Control", CACHE_CONTROL);
+
+/** The header lines of every response of the API. */
+export function apiLines(decision: Decision): string {
+  return CACHE_LINE + rateLimitLines(decision);
+}
+
+/** The header lines of every response that counts against a limit. */
+export function rateLimitLines({ limit, remaining, resetAt, retryAfter }: Decision): string {
+  const lines = `X-RateLimit-Limit: ${limit}\r\nX-RateLimit-Reset: ${resetAt}\r\nX-RateLimit-Remaining: ${remaining}\r\n`;
+  return retryAfter === 0 ? lines : `${lines}Retry-After: ${retryAfter}\r\n`;
+}
+
+export function rejectionResponse(rejection: Rejection, headerLines: string): Response {
+  const challenge = CHALLENGE_LINES[rejection.code] ?? "";
+  return errorResponse(ERRORS, rejection, { headerLines: challenge + headerLines });
+}
+
+export function rateLimitedResponse(decision: Decision): Response {
+  return rejectionResponse(limitRejection(decision), apiLines(decision));
+}
+
+function limitRejection(decision: Decision): Rejection {
+  const { outcome, retryAfter } = decision;
+  if (outcome === "banned") return keyBanned(retryAfter);
+  const window = exhaustedWindow(decision);
+  return rateLimited(decision[window].limit, window, retryAfter);
+}
+
+/** The header lines of a 401 response, by its code. */
+const CHALLENGE_LINES: Readonly<Record<string, string>> = {
+  missing_api_key: headerLine("WWW-Authenticate", CHALLENGE),
+  invalid_api_key: headerLine("WWW-Authenticate", INVALID_KEY_CHALLENGE),
+};
+
+/** Responds with 304 if the client already has this representation, and with 200 otherwise. */
+export function conditionalResponse(
+  { headers }: Request,
+  { headerLines, body, etag }: Representation,
+  decision: Decision,
+): Response {
+  const lines = headerLines + apiLines(decision);
+  return matchesEtag(headers.get("if-none-match"), etag)
+    ? emptyResponse(304, lines)
+    : jsonResponse(200, lines, body);
+}
