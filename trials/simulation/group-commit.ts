@@ -1,5 +1,5 @@
 import { Overloaded, Unavailable } from "../../src/api/errors.ts";
-import { GroupCommit } from "../../src/store/group-commit.ts";
+import { BatchQueue } from "../../src/store/batch-queue.ts";
 import { Process, Remote, type World } from "./world.ts";
 
 /** A write of a client, with its outcome. */
@@ -63,8 +63,8 @@ export function simulateGroupCommit(world: World): void {
 
   function start(name: string): void {
     const server = new Process(world, name);
-    const group = new GroupCommit<Write, number>({
-      commit: (batch) => (isLocal ? commitHere(server, batch) : database.call(server, () => transact(batch))),
+    const group = new BatchQueue<Write, number>({
+      run: (batch) => (isLocal ? commitHere(server, batch) : database.call(server, () => transact(batch))),
       maxBatch: MAX_BATCH,
       maxQueued: MAX_QUEUED,
       ...(isLocal
@@ -83,7 +83,7 @@ export function simulateGroupCommit(world: World): void {
     else world.schedule(random.between(0, 600), () => kill(server, name), server);
   }
 
-  function submit(group: GroupCommit<Write, number>, server: Process): void {
+  function submit(group: BatchQueue<Write, number>, server: Process): void {
     const write: Write = {
       id: writes.length,
       server,
@@ -118,7 +118,7 @@ export function simulateGroupCommit(world: World): void {
     );
   }
 
-  function close(group: GroupCommit<Write, number>, server: Process): void {
+  function close(group: BatchQueue<Write, number>, server: Process): void {
     world.note(server.name, "closes");
     void group.close().then(() => {
       world.note(server.name, "has closed");

@@ -3,7 +3,7 @@ import { type TaggedJson, withEtag } from "../../runtime/hash.ts";
 import type { Identifier } from "../../api/json.ts";
 import type { PageJson, PetJsonSource, PetQuery } from "../../domain/ports.ts";
 import { PET_FILTERS } from "../../domain/resources.ts";
-import { GroupCommit } from "../group-commit.ts";
+import { BatchQueue } from "../batch-queue.ts";
 import { type Filter, idsAfter, petFiltersIn, selectPage } from "../pages.ts";
 import { PET_ROWS, petJsonIn } from "../rows.ts";
 import { requireRow, type SqlValue } from "../statements.ts";
@@ -61,9 +61,9 @@ const MAX_READS_PER_STATEMENT = 128;
  * read it takes 113 and 48. A random pet takes 45 and 8 µs instead of 76 and 36.
  */
 export class PostgresPetJson implements PetJsonSource {
-  readonly #pets: GroupCommit<readonly bigint[], readonly FoundPet[]>;
+  readonly #pets: BatchQueue<readonly bigint[], readonly FoundPet[]>;
   /** The queues of pages, by the columns that the pages are filtered by. */
-  readonly #pages = new Map<string, GroupCommit<PageRequest, PageJson>>();
+  readonly #pages = new Map<string, BatchQueue<PageRequest, PageJson>>();
   readonly #pools: Pools;
   #batch = {};
 
@@ -96,10 +96,10 @@ export class PostgresPetJson implements PetJsonSource {
 
   #together<Query, Result>(
     read: (sql: SQL, queries: readonly Query[]) => Promise<Result[]>,
-  ): GroupCommit<Query, Result> {
+  ): BatchQueue<Query, Result> {
     const { reads, maxQueued, timeoutMs: maxQueueMs } = this.#pools;
-    return new GroupCommit<Query, Result>({
-      commit: (queries) => {
+    return new BatchQueue<Query, Result>({
+      run: (queries) => {
         this.#batch = {};
         return reads.query((sql) => read(sql, queries));
       },
@@ -109,7 +109,7 @@ export class PostgresPetJson implements PetJsonSource {
     });
   }
 
-  #pagesWith(filters: readonly Filter[]): GroupCommit<PageRequest, PageJson> {
+  #pagesWith(filters: readonly Filter[]): BatchQueue<PageRequest, PageJson> {
     const name = filters.map(({ column }) => column).join();
     let pages = this.#pages.get(name);
     if (pages === undefined) {

@@ -14,7 +14,7 @@ import type { NewPet } from "../../domain/resources.ts";
 import { withTimeout } from "../../runtime/event-loop.ts";
 import { findCredentials, SELECT_CREDENTIALS, SqlKeyStore } from "../api-keys.ts";
 import { auditedDatabase, type OnAudit, reportAudit, SqlAuditStore } from "../audit.ts";
-import { GroupCommit } from "../group-commit.ts";
+import { BatchQueue } from "../batch-queue.ts";
 import { InProgressRequests } from "../idempotency.ts";
 import { SqlPolicyStore } from "../limit-policy.ts";
 import { SqlOperatorStore } from "../operators.ts";
@@ -86,8 +86,8 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   const pools = new Pools(primary, options);
   const store = new PostgresStore(pools, options);
   const petJson = new PostgresPetJson(pools);
-  const lookups = new GroupCommit({
-    commit: (hashes: readonly string[]) => findTogether(pools, hashes),
+  const lookups = new BatchQueue({
+    run: (hashes: readonly string[]) => findTogether(pools, hashes),
     maxBatch: MAX_LOOKUPS_PER_QUERY,
     maxQueued: pools.maxQueued,
   });
@@ -187,7 +187,7 @@ async function insertPets(sql: SQL, creations: readonly PetCreation[]): Promise<
 class PostgresStore extends SqlReadStore implements Store {
   readonly #petRecords: IdempotencyRecords;
   readonly #orderRecords: IdempotencyRecords;
-  readonly #creations: GroupCommit<PetCreation, CreateResult>;
+  readonly #creations: BatchQueue<PetCreation, CreateResult>;
   /**
    * Rejects a repeated request on this instance before it takes a connection. PostgreSQL rejects one on another
    * instance.
@@ -201,12 +201,12 @@ class PostgresStore extends SqlReadStore implements Store {
     super(postgresDatabase(pools));
     this.#petRecords = new IdempotencyRecords("createPet", pools.writes, retentionNow);
     this.#orderRecords = new IdempotencyRecords("placeOrder", pools.writes, retentionNow);
-    this.#creations = new GroupCommit({
-      commit: (creations) => this.#createPets(creations),
+    this.#creations = new BatchQueue({
+      run: (creations) => this.#createPets(creations),
       maxBatch: MAX_PETS_PER_TRANSACTION,
       maxQueued: pools.maxQueued,
       maxQueueMs: pools.timeoutMs,
-      onCommit,
+      onBatch: onCommit,
     });
   }
 

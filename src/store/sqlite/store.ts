@@ -14,7 +14,7 @@ import type {
 } from "../../domain/ports.ts";
 import { SqlKeyStore } from "../api-keys.ts";
 import { auditedDatabase, type OnAudit, reportAudit, SqlAuditStore } from "../audit.ts";
-import { GroupCommit } from "../group-commit.ts";
+import { BatchQueue } from "../batch-queue.ts";
 import {
   type IdempotencyRecord,
   type IdempotentOperation,
@@ -52,7 +52,7 @@ export interface SqliteStores extends Stores {
 }
 
 /**
- * How long a statement waits for a lock. The time is short, because it blocks the event loop; GroupCommit retries
+ * How long a statement waits for a lock. The time is short, because it blocks the event loop; BatchQueue retries
  * without blocking it.
  */
 const BUSY_TIMEOUT_MS = 5;
@@ -191,7 +191,7 @@ export class SqliteStore extends SqlReadStore implements Store {
   readonly inventory: InventoryStore;
   readonly #records: IdempotencyRecords;
   readonly #inProgress = new InProgressRequests();
-  readonly #writes: GroupCommit<() => unknown, unknown>;
+  readonly #writes: BatchQueue<() => unknown, unknown>;
   readonly #outage: FailureReporter;
   #lastWriteAt = 0;
 
@@ -219,11 +219,11 @@ export class SqliteStore extends SqlReadStore implements Store {
         reportAudit(statements, (audited) => this.#submit(() => connection.runAll(audited)), onAudit),
       petsChanged: () => this.petJson.recordChange(),
     });
-    this.#writes = new GroupCommit({
-      commit: (writes) => this.#commit(writes),
+    this.#writes = new BatchQueue({
+      run: (writes) => this.#commit(writes),
       maxBatch: MAX_WRITES_PER_TRANSACTION,
       maxQueued: maxQueuedWrites,
-      onCommit,
+      onBatch: onCommit,
       retry: { isBusy, maxMs: maxBusyMs },
     });
   }
@@ -283,7 +283,7 @@ export class SqliteStore extends SqlReadStore implements Store {
     );
   }
 
-  /** The promise resolves with what `work` returns; the types of GroupCommit cannot express that. */
+  /** The promise resolves with what `work` returns; the types of BatchQueue cannot express that. */
   #submit<T>(work: () => T): Promise<T> {
     return this.#writes.submit(work) as Promise<T>;
   }

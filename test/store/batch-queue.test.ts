@@ -1,6 +1,6 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { atEndOfIteration, scheduler } from "../../src/runtime/event-loop.ts";
-import { GroupCommit } from "../../src/store/group-commit.ts";
+import { BatchQueue } from "../../src/store/batch-queue.ts";
 import { type Connection, isBusy } from "../../src/store/sqlite/connection.ts";
 import { SqliteStore } from "../../src/store/sqlite/store.ts";
 import { AT, rex } from "../conformance/store-fixture.ts";
@@ -12,8 +12,8 @@ import { temporaryDatabase, whileLocked } from "./sqlite-database.ts";
  */
 function groupCommit(connection: Connection, { maxQueueMs = 60_000, hasClock = true } = {}) {
   const batches: number[] = [];
-  const writes = new GroupCommit<() => unknown, unknown>({
-    commit: (works) => {
+  const writes = new BatchQueue<() => unknown, unknown>({
+    run: (works) => {
       batches.push(works.length);
       return connection.transaction(() => works.map((work) => work()));
     },
@@ -47,8 +47,8 @@ test("responses that are ready are written before a transaction blocks the event
 test("responses that are ready are written before a transaction is tried again", async () => {
   const order: string[] = [];
   const random = spyOn(Math, "random").mockReturnValue(1);
-  const writes = new GroupCommit<string, string>({
-    commit(batch) {
+  const writes = new BatchQueue<string, string>({
+    run(batch) {
       order.push("tried");
       if (order.length > 1) return batch;
       setTimeout(() => atEndOfIteration(() => order.push("written")), 4);

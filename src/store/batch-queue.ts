@@ -1,25 +1,22 @@
 import { Overloaded, Unavailable } from "../api/errors.ts";
 import { type Awaitable, type Scheduler, scheduler } from "../runtime/event-loop.ts";
 
-interface GroupCommitOptions<Write, Result> {
-  /** Commits the writes in one transaction, all or none. The results are in the order of the writes. */
-  readonly commit: (writes: readonly Write[]) => Awaitable<readonly Result[]>;
+interface BatchQueueOptions<Item, Result> {
+  /** Runs a batch in one transaction or statement, all or none. The results are in the order of the items. */
+  readonly run: (items: readonly Item[]) => Awaitable<readonly Result[]>;
   readonly maxBatch: number;
   readonly maxQueued: number;
-  /** The longest time that a write may wait in the queue before it is rejected; by default there is no limit. */
+  /** The longest time that an item may wait in the queue before it is rejected; by default there is no limit. */
   readonly maxQueueMs?: number;
-  /** Called after each commit with the number of its writes and the time that they waited for it. */
-  readonly onCommit?: ((writes: number, ms: number) => void) | undefined;
-  /**
-   * Repeats a commit that failed because another process has locked the database. Each write is retried for up to
-   * `maxMs`.
-   */
+  /** Called after each batch with the number of its items and the time that it took. */
+  readonly onBatch?: ((items: number, ms: number) => void) | undefined;
+  /** Repeats a batch that failed because another process has locked the database. Each item is retried for `maxMs`. */
   readonly retry?: { readonly isBusy: (error: unknown) => boolean; readonly maxMs: number };
   readonly scheduler?: Scheduler;
 }
 
-interface QueuedWrite<Write, Result> {
-  readonly write: Write;
+interface QueuedItem<Item, Result> {
+  readonly item: Item;
   readonly queuedAt: number;
   resolve(result: Result): void;
   reject(reason: unknown): void;
@@ -32,55 +29,56 @@ const MAX_COLLECT_MS = 0.3;
 const RETRY_WITHIN_MS = 4;
 
 /**
- * Group commit: writes that arrive together share one transaction, because a transaction waits for the disk once,
- * however many writes it holds. One batch runs at a time, and the writes that arrive meanwhile form the next.
+ * Runs what arrives together as one batch. One batch runs at a time, and the items that arrive meanwhile form the next.
  *
- * `bun bench/store.ts`: on SQLite, 32 creates take 0.3 ms in one transaction and 7 ms in 32.
+ * Writes share a transaction (group commit), because a transaction waits for the disk once, however many writes it
+ * holds. `bun bench/store.ts`: on SQLite, 32 creates take 0.3 ms in one transaction and 7 ms in 32. Reads of PostgreSQL
+ * share a statement.
  *
- * A batch starts after an iteration of the event loop that has brought no further write: clients that got their
+ * A batch starts after an iteration of the event loop that has brought no further item: clients that got their
  * responses together send their next requests one shortly after the other. With 4 to 16 connections that write
  * (`wrk -t1`), that takes a tenth less CPU time. A commit on SQLite blocks the event loop: `yield` writes the responses
  * that are ready before each attempt.
  */
-export class GroupCommit<Write, Result> {
-  readonly #options: GroupCommitOptions<Write, Result>;
+export class BatchQueue<Item, Result> {
+  readonly #options: BatchQueueOptions<Item, Result>;
   readonly #scheduler: Scheduler;
-  readonly #queue: QueuedWrite<Write, Result>[] = [];
+  readonly #queue: QueuedItem<Item, Result>[] = [];
   #running: Promise<void> | undefined;
   #closed = false;
 
-  constructor(options: GroupCommitOptions<Write, Result>) {
+  constructor(options: BatchQueueOptions<Item, Result>) {
     this.#options = options;
     this.#scheduler = options.scheduler ?? scheduler;
   }
 
-  /** The number of writes that wait for the next commit. */
+  /** The number of items that wait for the next batch. */
   get queueLength(): number {
     return this.#queue.length;
   }
 
-  /** Resolves after the commit. A write that fails is rolled back alone; the others of its batch are committed. */
-  submit(write: Write): Promise<Result> {
+  /** Resolves after the batch. An item that makes its batch fail is rejected alone; the others are run again. */
+  submit(item: Item): Promise<Result> {
     if (this.#closed) return Promise.reject(new Unavailable("the store is closed"));
     if (this.#queue.length >= this.#options.maxQueued) {
       return Promise.reject(new Overloaded(`the queue is full (${this.#queue.length})`));
     }
     return new Promise((resolve, reject) => {
-      this.#queue.push({ write, queuedAt: this.#scheduler.now(), resolve, reject });
-      this.#running ??= this.#run();
+      this.#queue.push({ item, queuedAt: this.#scheduler.now(), resolve, reject });
+      this.#running ??= this.#runAll();
     });
   }
 
-  /** Rejects new writes, and waits until the queued ones are committed or have failed. */
+  /** Rejects new items, and waits until the queued ones are done or have failed. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#running;
   }
 
-  async #run(): Promise<void> {
+  async #runAll(): Promise<void> {
     while (this.#queue.length > 0) {
       await this.#collect();
-      await this.#commit(this.#nextBatch());
+      await this.#runBatch(this.#nextBatch());
     }
     this.#running = undefined;
   }
@@ -95,7 +93,7 @@ export class GroupCommit<Write, Result> {
     }
   }
 
-  #nextBatch(): QueuedWrite<Write, Result>[] {
+  #nextBatch(): QueuedItem<Item, Result>[] {
     const { maxBatch, maxQueueMs = Infinity } = this.#options;
     const earliest = this.#scheduler.now() - maxQueueMs;
     const batch = this.#queue.splice(0, maxBatch);
@@ -105,14 +103,14 @@ export class GroupCommit<Write, Result> {
     return batch.filter(({ queuedAt }) => queuedAt >= earliest);
   }
 
-  async #commit(batch: readonly QueuedWrite<Write, Result>[]): Promise<void> {
-    const { commit, onCommit, retry } = this.#options;
+  async #runBatch(batch: readonly QueuedItem<Item, Result>[]): Promise<void> {
+    const { run, onBatch, retry } = this.#options;
     const startedAt = this.#scheduler.now();
     let pending = batch;
     while (pending.length > 0) {
       try {
-        const results = await commit(pending.map(({ write }) => write));
-        onCommit?.(pending.length, this.#scheduler.now() - startedAt);
+        const results = await run(pending.map(({ item }) => item));
+        onBatch?.(pending.length, this.#scheduler.now() - startedAt);
         for (const [i, result] of results.entries()) pending[i]?.resolve(result);
         return;
       } catch (error) {
@@ -126,14 +124,14 @@ export class GroupCommit<Write, Result> {
     }
   }
 
-  /** Isolates the write that fails by halving the batch, and commits the rest. */
-  async #splitFailed(batch: readonly QueuedWrite<Write, Result>[], error: unknown): Promise<void> {
+  /** Isolates the item that fails by halving the batch, and runs the rest. */
+  async #splitFailed(batch: readonly QueuedItem<Item, Result>[], error: unknown): Promise<void> {
     if (batch.length === 1 || error instanceof Unavailable) {
       for (const { reject } of batch) reject(error);
       return;
     }
     const middle = batch.length >> 1;
-    await this.#commit(batch.slice(0, middle));
-    await this.#commit(batch.slice(middle));
+    await this.#runBatch(batch.slice(0, middle));
+    await this.#runBatch(batch.slice(middle));
   }
 }
