@@ -1,4 +1,4 @@
-import { CLIENT_PACKAGE_PATH, KEY_PREFIX } from "../domain/constants.ts";
+import { CLIENT_PACKAGE_PATH, KEY_PREFIX, POSTMAN_PATH } from "../domain/constants.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
 import { type DocumentedSettings, siteUrl } from "../petstore/documented-settings.ts";
 import { type Example, programsOf } from "./browser/programs.ts";
@@ -28,7 +28,9 @@ const MARKDOWN_CONTEXT: ExampleContext = {
 export function inContext(text: string, { baseUrl, key }: ExampleContext): string {
   const replacements = [
     [MARKDOWN_CONTEXT.baseUrl, baseUrl],
-    [siteUrl(MARKDOWN_CONTEXT.baseUrl, "/openapi.json"), siteUrl(baseUrl, "/openapi.json")],
+    ...["/openapi.json", POSTMAN_PATH].map(
+      (path) => [siteUrl(MARKDOWN_CONTEXT.baseUrl, path), siteUrl(baseUrl, path)] as const,
+    ),
     [siteUrl(MARKDOWN_CONTEXT.baseUrl, CLIENT_PACKAGE_PATH), siteUrl(baseUrl, CLIENT_PATH)],
     [MARKDOWN_CONTEXT.key, key],
   ] as const;

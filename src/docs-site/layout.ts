@@ -1,7 +1,7 @@
 import packageJson from "../../package.json" with { type: "json" };
 import { headerLinesOf } from "../api/responses.ts";
 import { ICON, MARK_PATH } from "../browser-bundle/mark.ts";
-import { API_VERSION } from "../domain/constants.ts";
+import { API_VERSION, POSTMAN_PATH } from "../domain/constants.ts";
 import { docsUrl, type DocumentedSettings } from "../petstore/documented-settings.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
 import { guidePath, operationPath, PRODUCT, relativeUrl, SCHEMAS_PATH } from "./links.ts";
@@ -60,10 +60,10 @@ function sidebar({ path, sections }: DocsPage, navigation: Navigation, environme
     const items = entries.map((entry) => item(entry, path, sections));
     return `<h2>${title}</h2><ul>${items.join("")}</ul>`;
   });
-  const documents = ["/openapi.json", "/openapi.yaml"].map(
+  const documents = ["/openapi.json", "/openapi.yaml", POSTMAN_PATH].map(
     (each) => `<li><a href="${relativeUrl(path, each)}">${each.slice(1)}</a></li>`,
   );
-  return `<nav id="navigation" class="sidebar" popover aria-label="Documentation">${environment}${groups.join("")}<h2>OpenAPI</h2><ul>${documents.join("")}</ul></nav>`;
+  return `<nav id="navigation" class="sidebar" popover aria-label="Documentation">${environment}${groups.join("")}<h2>OpenAPI and Postman</h2><ul>${documents.join("")}</ul></nav>`;
 }
 
 /** The word of a method has a colour, too. */

@@ -1,7 +1,7 @@
 import { EncodedContent } from "../content-encoding.ts";
 import { headerLinesOf } from "../api/responses.ts";
 import { type Asset, assetOf, loadBundle } from "../browser-bundle/bundle.ts";
-import { DOCS_PATH } from "../domain/constants.ts";
+import { DOCS_PATH, POSTMAN_PATH } from "../domain/constants.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
 import { yieldToEventLoop } from "../runtime/event-loop.ts";
 import { OPERATIONS } from "../petstore/operations.ts";
@@ -87,7 +87,8 @@ A pet store over HTTP: with an API key you list pets, add pets, and place, compl
 - Base URL: \`${settings.baseUrl}\`
 - Environment: ${settings.environment}
 - Client library: [\`@petstore/client\`](client-library.md)
-- OpenAPI 3.1: [JSON](/openapi.json), [YAML](/openapi.yaml)`);
+- OpenAPI 3.1: [JSON](/openapi.json), [YAML](/openapi.yaml)
+- Postman: [collection](${POSTMAN_PATH})`);
   content.examples(examplesOf("createPet", exampleContext(settings)));
   return content.finish();
 }

@@ -26,6 +26,8 @@ export const INVALID_KEY_CHALLENGE = `${CHALLENGE}, error="invalid_token"`;
 export const BASE_PATH = "/v1";
 /** The documentation has no version, so its path is outside the base path. */
 export const DOCS_PATH = "/docs";
+/** The API as a collection for Postman, named as Postman names its files. */
+export const POSTMAN_PATH = "/postman_collection.json";
 /** The client library of any release. It redirects to the file of this one. */
 export const CLIENT_PACKAGE_PATH = "/client.tgz";
 /** The path of the client library, with or without a release: `/client-1.2.0.tgz`. */

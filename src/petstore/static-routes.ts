@@ -1,4 +1,4 @@
-import { CLIENT_PACKAGE_PATHS, DOCS_PATH, HEALTH_PATH } from "../domain/constants.ts";
+import { CLIENT_PACKAGE_PATHS, DOCS_PATH, HEALTH_PATH, POSTMAN_PATH } from "../domain/constants.ts";
 import { docsUrl, type DocumentedSettings, siteUrl } from "./documented-settings.ts";
 import { methodNotAllowed, serviceUnavailable } from "../api/errors.ts";
 import { formatTime, shortDuration } from "../text/formatting.ts";
@@ -39,6 +39,7 @@ export function staticRoutes(options: StaticRouteOptions) {
     ["/openapi.json", document(async () => (await openApi()).openApiJson(docsSettings), "application/json")],
     // The media type is defined in RFC 9512.
     ["/openapi.yaml", document(async () => (await openApi()).openApiYaml(docsSettings), "application/yaml")],
+    [POSTMAN_PATH, content(() => postman(docsSettings), "application/json")],
     ["/robots.txt", content(() => robots(docsSettings), PLAIN_TEXT)],
     [HEALTH_PATH, { ...route(() => health(isShuttingDown())), isRateLimited: false }],
     // The parser accepts this target only with OPTIONS (RFC 9112, section 3.2.4).
@@ -83,6 +84,10 @@ function health(isShuttingDown: boolean): Response {
 /** Imports the code of the document when it is used, so that a server starts sooner. */
 function openApi() {
   return import("./openapi/document.ts");
+}
+
+async function postman(settings: DocumentedSettings): Promise<string> {
+  return (await import("./openapi/postman.ts")).postmanCollection(settings);
 }
 
 const PLAIN_TEXT = "text/plain; charset=utf-8";

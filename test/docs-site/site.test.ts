@@ -20,12 +20,15 @@ const pageAt = (path: string) => pages.get(path) ?? "";
 const idsOf = (html: string) => [...html.matchAll(/ id="([^"]+)"/g)].map(([, id = ""]) => id);
 const hrefsOf = (html: string) => [...html.matchAll(/ href="([^"]*)"/g)].map(([, href = ""]) => href);
 
+/** What is no page. */
+const FILES = /^\/(?:openapi\.(?:json|yaml)|postman_collection\.json|docs\/(?:assets\/.+|changelog\.atom))$/;
+
 describe.each([...pages])("%s", (path, html) => {
   test("every link leads to a page of the site and to an id on it", () => {
     const broken = hrefsOf(html).filter((href) => {
       if (/^(?:https?:|data:)/.test(href)) return false;
       const { pathname, hash } = new URL(href, `http://petstore.test${path}`);
-      if (/^\/(?:openapi\.(?:json|yaml)|docs\/(?:assets\/.+|changelog\.atom))$/.test(pathname)) return false;
+      if (FILES.test(pathname)) return false;
       const target = pages.get(pathname);
       return target === undefined || (hash !== "" && !idsOf(target).includes(hash.slice(1)));
     });
@@ -165,6 +168,8 @@ describe("a staging server with its own settings", () => {
     expect(textAt("/docs/api")).toContain("can have 12 open connections.");
     expect(textAt("/docs/reference/createPet")).toContain(`${own}/pets`);
     expect(textAt("/docs/reference/createPet")).toContain("pet_test_YOUR_KEY");
+    const collection = "https://staging.example.com/postman_collection.json";
+    expect(hrefsOf(staging.get("/docs/generated-clients") ?? "")).toContain(collection);
   });
 
   test("shows no default on any page", () => {

@@ -5,6 +5,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ExampleContext, inContext } from "../../src/docs-site/examples.ts";
+import { POSTMAN_PATH } from "../../src/domain/constants.ts";
 import { temporaryDirectory } from "../harness/cleanup.ts";
 import { runCommand, text } from "../harness/command-line.ts";
 import { createKey, startPetstore } from "../harness/petstore.ts";
@@ -28,8 +29,10 @@ async function prepare(workspace: string, { baseUrl, key }: ExampleContext): Pro
     const text = readFileSync(join(PROGRAMS, name), "utf8");
     writeFileSync(join(workspace, name), inContext(text, { baseUrl, key }));
   }
-  const response = await fetch(new URL("/openapi.json", baseUrl));
-  writeFileSync(join(workspace, "openapi.json"), await response.text());
+  for (const path of ["/openapi.json", POSTMAN_PATH]) {
+    const response = await fetch(new URL(path, baseUrl));
+    writeFileSync(join(workspace, path), await response.text());
+  }
 }
 
 const linters = (tools: Tools, cwd: string): Checks => ({
@@ -68,63 +71,38 @@ function generators(tools: Tools, cwd: string): Checks {
   };
 }
 
-/** What the collection of Postman has of a request. */
-interface PostmanRequest {
-  readonly method: string;
-  readonly url: {
-    readonly path: readonly string[];
-    readonly query: readonly PostmanValue[];
-    readonly variable: readonly PostmanValue[];
-  };
-  readonly header: readonly PostmanValue[];
-  readonly body?: { readonly raw: string };
-}
-interface PostmanValue {
-  readonly key: string;
-  readonly value: string;
-}
-interface PostmanItem {
-  readonly name: string;
-  readonly item?: readonly PostmanItem[];
-  readonly request?: PostmanRequest;
-}
-
-/** Sends every request of the collection as it is, in its order, to a server without data. */
+/** Sends every request of a collection as Postman does, in its order, to a server without data. */
 function postman(tools: Tools, cwd: string): Checks {
+  const sendAll = async (collection: string, keyVariable: string) => {
+    await using server = await startServer();
+    const variables = [`baseUrl=${server.baseUrl}`, `${keyVariable}=${server.key}`];
+    const flags = variables.flatMap((variable) => ["--env-var", variable]);
+    const report = ["--reporters", "json", "--reporter-json-export", "report.json"];
+    await tools.run("newman", ["run", collection, ...flags, ...report], { cwd });
+    const { run }: NewmanReport = JSON.parse(readFileSync(join(cwd, "report.json"), "utf8"));
+    const statuses = run.executions.map(({ item, response }) => [item.name, response?.code ?? 0] as const);
+    const failed = statuses.filter(([, status]) => status < 200 || status >= 300);
+    expectEqual("the list of requests that fail", failed, []);
+    return `${statuses.length} requests work at the first send`;
+  };
   return {
-    async "openapi-to-postmanv2"() {
-      const { item }: PostmanItem = JSON.parse((await tools.runScript("postman.mjs", { cwd })).out);
-      await using server = await startServer();
-      const statuses: Record<string, number> = {};
-      for (const { name, request } of requestsOf(item ?? []))
-        statuses[name] = await sendPostman(request, server);
-      const failed = Object.entries(statuses).filter(([, status]) => status >= 300);
-      expectEqual("the list of requests that fail", failed, []);
-      return `${Object.keys(statuses).length} requests work at the first send`;
+    newman: () => sendAll(POSTMAN_PATH.slice(1), "apiKey"),
+    async "openapi-to-postmanv2 with newman"() {
+      const { out } = await tools.runScript("postman.mjs", { cwd });
+      writeFileSync(join(cwd, "converted.json"), out);
+      return sendAll("converted.json", "bearerToken");
     },
   };
 }
 
-function requestsOf(items: readonly PostmanItem[]): { name: string; request: PostmanRequest }[] {
-  return items.flatMap(({ name, item = [], request }) =>
-    request === undefined ? requestsOf(item) : [{ name, request }],
-  );
-}
-
-async function sendPostman(
-  { method, url, header, body }: PostmanRequest,
-  { baseUrl, key }: ExampleContext,
-): Promise<number> {
-  const valueOf = (name: string) => url.variable.find((each) => each.key === name)?.value ?? "";
-  const path = url.path.map((part) => (part.startsWith(":") ? valueOf(part.slice(1)) : part)).join("/");
-  const query = url.query.map((each) => `${each.key}=${encodeURIComponent(each.value)}`).join("&");
-  const headers = Object.fromEntries(header.map((each) => [each.key, each.value]));
-  const response = await fetch(`${baseUrl}/${path}?${query}`, {
-    method,
-    headers: { ...headers, Authorization: `Bearer ${key}` },
-    ...(body !== undefined && { body: body.raw }),
-  });
-  return response.status;
+/** What newman reports of the requests that it has sent. */
+interface NewmanReport {
+  readonly run: {
+    readonly executions: readonly {
+      readonly item: { readonly name: string };
+      readonly response?: { readonly code: number };
+    }[];
+  };
 }
 
 async function startServer(): Promise<ExampleContext & AsyncDisposable> {

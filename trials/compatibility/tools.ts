@@ -86,7 +86,10 @@ export const GENERATOR_PACKAGES = {
   "openapi-fetch": "0.17.0",
   "@hey-api/openapi-ts": "0.99.0",
   orval: "8.38.0",
+  // orval would install a later version, some of which need packages that are missing from registries.
+  "@scalar/openapi-parser": "0.29.8",
   "openapi-to-postmanv2": "6.3.3",
+  newman: "6.2.2",
   "@redocly/cli": "2.73.0",
   "@stoplight/spectral-cli": "6.16.3",
   "@apidevtools/swagger-parser": "13.1.0",

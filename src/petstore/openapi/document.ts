@@ -148,7 +148,7 @@ const SERVER_DESCRIPTIONS = {
   staging: `Staging, with separate data: keys begin with \`${KEY_PREFIX.staging}\``,
 } as const;
 
-const TAGS: readonly { name: PetstoreOperation["tag"]; description: string }[] = [
+export const TAGS: readonly { name: PetstoreOperation["tag"]; description: string }[] = [
   { name: "Pets", description: "The pets of the store." },
   {
     name: "Orders",
