@@ -2,7 +2,7 @@ import { createConfig, lintFromString } from "@redocly/openapi-core";
 import { describe, expect, test } from "bun:test";
 import { ERRORS } from "../../src/petstore/errors.ts";
 import { parseJson } from "../exact-json.ts";
-import { openApiDocument, openApiJson } from "../../src/petstore/openapi/document.ts";
+import { openApiDocument, openApiJson, parametersOf } from "../../src/petstore/openapi/document.ts";
 import {
   COMMON_ERRORS,
   operationErrors,
@@ -132,6 +132,18 @@ describe("the document as a whole", () => {
       });
       expect([operation.summary, status]).toEqual([operation.summary, operation.success.status]);
     }
+  });
+
+  test("filters name what they select", () => {
+    const descriptions = operations.flatMap(([id, operation]) =>
+      parametersOf(operation).map(({ name, description }) => `${id} ${name}: ${description}`),
+    );
+    expect(descriptions.filter((each) => each.includes(": Only "))).toEqual([
+      "listPets categoryId: Only pets with this categoryId.",
+      "listPets status: Only pets with this status.",
+      "listPets id: Only pets with these identifiers, separated by commas. Those that do not exist are left out.",
+      "listOrders status: Only orders with this status.",
+    ]);
   });
 
   test("patterns mean the same with and without the flag u, which validators of generated clients may leave out", () => {

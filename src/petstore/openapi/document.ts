@@ -242,14 +242,20 @@ export const PARAMETERS = {
 
 export function parametersOf(operation: PetstoreOperation): Parameter[] {
   const { query = {}, tag, acceptsIdempotencyKey, acceptsIfMatch } = operation;
+  const items = tag.toLowerCase();
   return [
     ...pathParameters(operation, 1),
     ...Object.entries(query).map(([name, schema]) => {
       if (name === "limit") return PARAMETERS.limit;
       if (name === "cursor") return tag === "Orders" ? PARAMETERS.ordersCursor : PARAMETERS.cursor;
       if (name === "id")
-        return queryParameter(name, schema, IDENTIFIERS, { style: "form", explode: false, example: [1, 2] });
-      return queryParameter(name, schema, `Only items with this ${name}.`, {
+        return queryParameter(
+          name,
+          schema,
+          `Only ${items} with these identifiers, separated by commas. Those that do not exist are left out.`,
+          { style: "form", explode: false, example: [1, 2] },
+        );
+      return queryParameter(name, schema, `Only ${items} with this ${name}.`, {
         example: FILTERED[tag]?.[name],
       });
     }),
@@ -258,9 +264,6 @@ export function parametersOf(operation: PetstoreOperation): Parameter[] {
     ...(acceptsIdempotencyKey ? [PARAMETERS["Idempotency-Key"]] : []),
   ];
 }
-
-const IDENTIFIERS =
-  "Only items with these identifiers, separated by commas. Those that do not exist are left out.";
 
 function hasEtag({ success }: PetstoreOperation): boolean {
   return success.headers.includes("ETag");
