@@ -44,7 +44,10 @@ export class Petstore<I extends Ids = "bigint"> {
     this.key = { get: (options = {}) => call(async () => this.#transport.send(get("/key", options))) };
   }
 
-  /** Sends a request that no other method sends. `path` is below the base URL: `/pets`. */
+  /**
+   * Sends a request that no other method sends. `path` is below the base URL: `/pets`. HEAD, 204 and 304 have no data:
+   * undefined.
+   */
   request(method: string, path: string, options: RequestOptions = {}): Call<unknown> {
     return call(async () => {
       if (!path.startsWith("/")) throw new TypeError(`path must begin with a slash, not ${path}.`);

@@ -163,7 +163,8 @@ export class Transport {
         return apiError({ idempotencyKey, response, body }, this.#advice);
       }
       const result = this.#resultOf(request, { idempotencyKey, response, body });
-      if (request.method === "GET" && "data" in result) this.#remember(event.url, response.headers, body);
+      if (request.method === "GET" && body && "data" in result)
+        this.#remember(event.url, response.headers, body);
       return result;
     } finally {
       limit.end();
@@ -198,7 +199,8 @@ export class Transport {
       throw invalid(
         `redirects to ${headers.get("Location") ?? "another address"}: set baseUrl to the address itself.`,
       );
-    if (method === "HEAD" || (status === 204 && expected === "any")) return { data: undefined, response };
+    const isEmpty = !body && (status === 204 || status === 304);
+    if (method === "HEAD" || (isEmpty && expected === "any")) return { data: undefined, response };
     const type = headers.get("Content-Type") ?? "no Content-Type";
     const received = `responded with status ${status} and ${type},`;
     let data;

@@ -28,6 +28,15 @@ describe("request", () => {
     expect(await rejection(petstore.request("head", "/store/orders/999999"))).toMatchObject({ status: 404 });
   });
 
+  test("takes 304 for the caller's own If-None-Match as no data, and does not keep it", async () => {
+    const petstore = new Petstore({ key: service.key, baseUrl: service.url, cache: 10 });
+    const etag = (await service.call({ path: "/pets?limit=7" })).headers.get("ETag") ?? "";
+    const options = { query: { limit: 7 }, headers: { "If-None-Match": etag } };
+    const { data, response } = await petstore.request("GET", "/pets", options).withResponse();
+    expect([data, response.status, response.etag]).toEqual([undefined, 304, etag]);
+    expect((await petstore.pets.listPage({ limit: 7 })).response.status).toBe(200);
+  });
+
   test("takes 204 as no data, and no path to another host", async () => {
     const { petstore, sent } = scripted([new Response(null, { status: 204 })]);
     expect(await petstore.request("DELETE", "/pets/1")).toBeUndefined();
