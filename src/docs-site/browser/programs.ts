@@ -38,7 +38,9 @@ export function programsOf(input: RequestInput): readonly Example[] {
         body !== undefined && `  body: ${jsBody},`,
         "  signal: AbortSignal.timeout(15_000),",
         "});",
-        "console.log(response.status, await response.text());",
+        "const text = await response.text();",
+        "if (response.status >= 400) throw new Error(text);",
+        "console.log(response.status, text);",
       ),
     },
     {
@@ -53,6 +55,7 @@ export function programsOf(input: RequestInput): readonly Example[] {
         "    timeout=15,",
         ")",
         "print(response.status_code, response.text)",
+        "response.raise_for_status()",
       ),
     },
   ];

@@ -195,7 +195,9 @@ const response = await fetch(url, {
   body: '{"name": "Rex", "categoryId": 9007199254740993}',
   signal: AbortSignal.timeout(15_000),
 });
-console.log(response.status, await response.text());`);
+const text = await response.text();
+if (response.status >= 400) throw new Error(text);
+console.log(response.status, text);`);
 });
 
 test("a program in TypeScript calls the method that sends the request, or `request` if none does", () => {

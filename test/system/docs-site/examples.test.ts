@@ -251,6 +251,28 @@ describe("the examples of the guides, in each language", () => {
     },
   );
 
+  test("an example whose request is rejected ends with an error that says why", async () => {
+    const target = { baseUrl: service.url, key: "pet_live_wrong" };
+    const programs = [...guideExamples(target), ["createPet", examplesOf("createPet", target)] as const];
+    // The client throws errors, and people read the response to a single command of curl.
+    const isTried = (language: ExampleLanguage, name: string) =>
+      language === "curl"
+        ? ["quickstart", "pagination"].includes(name)
+        : language !== "typescript" || name === "errors";
+    const runs = programs.flatMap(([name, examples]) =>
+      examples
+        .filter(({ language }) => isTried(language, name))
+        .map(async (program) => [name, program.language, await outputOf(program)]),
+    );
+    expect(runs).toHaveLength(19);
+    for (const run of await Promise.all(runs))
+      expect(run).toEqual([
+        run[0],
+        run[1],
+        expect.stringMatching(/^exit code \d+\n[^]*(?:401|invalid_api_key)/),
+      ]);
+  });
+
   test("fetch and Python wait for no response longer than 15 seconds", () => {
     for (const [name, examples] of guideExamples({ baseUrl: service.url, key: service.key })) {
       expect([name, only("fetch", examples).code]).toEqual([
