@@ -1,12 +1,12 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryDirectory } from "../trials/harness/cleanup.ts";
-import { DAY_MS, newUsage, type Subject, type Usage } from "../src/domain/rate-limit.ts";
+import { DAY_MS, newQuota, type Quota, type Subject } from "../src/domain/rate-limit.ts";
 import { HOUR_MS, intervalStart } from "../src/domain/usage-history.ts";
 import type { Connection } from "../src/store/sqlite/connection.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
 import { SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
-import { openUsageStore } from "../src/store/sqlite/usage-store.ts";
+import { openQuotaStore } from "../src/store/sqlite/quota-store.ts";
 
 export const KEYS = 10_000;
 export const DAYS = 400;
@@ -87,17 +87,17 @@ function fillPets(connection: Connection, now: number): void {
     ${numbers(PETS / 4)} SELECT i, 'completed', ${now} - i * 1000, 1 + i % ${KEYS} FROM n`);
 }
 
-/** Fills in usage. Every key has used its windows; one in a hundred is banned. */
+/** Fills in quotas. Every key has used its windows; one in a hundred is banned. */
 function fillLimits(path: string, now: number): void {
-  const store = openUsageStore(path);
-  const usages = Array.from({ length: KEYS }, (_, i): readonly [Subject, Usage] => {
-    const usage = newUsage();
-    Object.assign(usage.minute, { openedAt: now, used: 7 });
-    Object.assign(usage.day, { openedAt: now - HOUR_MS, used: 700 });
+  const store = openQuotaStore(path);
+  const quotas = Array.from({ length: KEYS }, (_, i): readonly [Subject, Quota] => {
+    const quota = newQuota();
+    Object.assign(quota.minute, { openedAt: now, used: 7 });
+    Object.assign(quota.day, { openedAt: now - HOUR_MS, used: 700 });
     if (i % 100 === 0)
-      Object.assign(usage, { bannedAt: now, bannedUntil: intervalStart("hour", now) + 2 * HOUR_MS });
-    return [{ kind: "key", id: i + 1 }, usage];
+      Object.assign(quota, { bannedAt: now, bannedUntil: intervalStart("hour", now) + 2 * HOUR_MS });
+    return [{ kind: "key", id: i + 1 }, quota];
   });
-  store.save(usages);
+  store.save(quotas);
   store.close();
 }

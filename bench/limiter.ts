@@ -9,13 +9,13 @@ import { Authenticator } from "../src/auth/authenticator.ts";
 import { createClock } from "../src/clock.ts";
 import { generateSecret } from "../src/domain/api-keys.ts";
 import { DEFAULT_POLICY } from "../src/domain/limit-policy.ts";
-import type { UsageStore } from "../src/domain/ports.ts";
+import type { QuotaStore } from "../src/domain/ports.ts";
 import { type Decision, DEFAULT_BAN, type Limits } from "../src/domain/rate-limit.ts";
 import { createMemoryRateLimiter } from "../src/rate-limit/memory/memory-rate-limiter.ts";
 
 /** The target for a request: key lookup and both windows. */
 const MAX_NS = 3_000;
-/** The target for a subject: its usage and, if it is a key, its entry among the verified keys. */
+/** The target for a subject: its quota and, if it is a key, its entry among the verified keys. */
 const MAX_BYTES = 650;
 const MANY = 100_000;
 
@@ -34,8 +34,8 @@ const MEASUREMENTS: Record<string, () => Promise<Figures>> = {
 /** Limits that are never reached, so that every request is allowed and counted in both windows. */
 const LIMITS: Limits = { perMinute: 1_000_000_000, perDay: 1_000_000_000 };
 /** The measurement includes the list of changes that have to be stored, but not the disk. */
-const NO_DISK: UsageStore = { load: () => [], save() {}, find: () => undefined, close() {} };
-const STORED: { usageStore?: UsageStore } = { usageStore: NO_DISK };
+const NO_DISK: QuotaStore = { load: () => [], save() {}, find: () => undefined, close() {} };
+const STORED: { quotaStore?: QuotaStore } = { quotaStore: NO_DISK };
 const NOT_STORED: typeof STORED = {};
 const CLOCK = createClock();
 const CLIENT = { clientAddress: "192.0.2.1" };
@@ -63,7 +63,7 @@ function generateHeaders(count: number): Buffer {
  * Measures the path from the Authorization header to the decision. The store resolves the n-th unknown key to key n,
  * because a table of keys would add its own memory to the measurement.
  */
-async function openKeys(count: number, usage = STORED): Promise<Population> {
+async function openKeys(count: number, quota = STORED): Promise<Population> {
   const headers = generateHeaders(count);
   let verified = 0;
   const keys = {
@@ -75,7 +75,7 @@ async function openKeys(count: number, usage = STORED): Promise<Population> {
       return { key: { ...key, labels: [], access: "write" } } as const;
     },
   };
-  const limiter = createMemoryRateLimiter({ clock: CLOCK, ban: () => DEFAULT_BAN, ...usage });
+  const limiter = createMemoryRateLimiter({ clock: CLOCK, ban: () => DEFAULT_BAN, ...quota });
   const authenticator = await Authenticator.open({
     keys,
     environment: "production",
@@ -96,8 +96,8 @@ async function openKeys(count: number, usage = STORED): Promise<Population> {
 }
 
 /** Opens IPv6 addresses, which have the longest names. */
-function openAddresses(usage = STORED): Population {
-  const limiter = createMemoryRateLimiter({ clock: CLOCK, ban: () => DEFAULT_BAN, ...usage });
+function openAddresses(quota = STORED): Population {
+  const limiter = createMemoryRateLimiter({ clock: CLOCK, ban: () => DEFAULT_BAN, ...quota });
   return {
     count: MANY,
     credentialOf: (i) => `2001:db8:${(i >>> 16).toString(16)}:${(i & 0xffff).toString(16)}::/64`,

@@ -92,7 +92,7 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
           onEarlierBan: bans.recordIfMissing,
           register: servers,
         })
-      : await memoryRateLimiter(config, { hasUsageStore: lock !== undefined, clock, log, ban, onBan });
+      : await memoryRateLimiter(config, { hasQuotaStore: lock !== undefined, clock, log, ban, onBan });
     opened.defer(() => rateLimiter.close());
     for (const id of restoredBans) await applyMissedUnban(id, { rateLimiter, keys: stores.keys, clock });
     const close = () => opened.disposeAsync();
@@ -223,24 +223,24 @@ interface OpenedRateLimiter extends Pick<Adapters, "rateLimiter" | "announce"> {
 
 async function memoryRateLimiter(
   config: Config,
-  { hasUsageStore, clock, log, ban, onBan }: RateLimiterOptions & { readonly hasUsageStore: boolean },
+  { hasQuotaStore, clock, log, ban, onBan }: RateLimiterOptions & { readonly hasQuotaStore: boolean },
 ): Promise<OpenedRateLimiter> {
   if (config.databaseUrl !== undefined) log.event("rate-limits.not-shared");
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
   const options = { clock, ban, onBan };
-  if (!hasUsageStore) {
+  if (!hasQuotaStore) {
     log.event("usage.in-memory", { directory: config.directory.path });
     return { rateLimiter: createMemoryRateLimiter(options), restoredBans: [], announce() {} };
   }
-  const { openUsageStore } = await import("./store/sqlite/usage-store.ts");
-  const { usageStore: file } = config.directory.files;
-  const onUsageStoreError = (error: unknown) => log.event("usage.save-failed", { error });
+  const { openQuotaStore } = await import("./store/sqlite/quota-store.ts");
+  const { quotaStore: file } = config.directory.files;
+  const onQuotaStoreError = (error: unknown) => log.event("usage.save-failed", { error });
   const onRescue = () => log.event("usage.rewritten", { file });
   const rateLimiter = createMemoryRateLimiter({
     ...options,
-    usageStore: openUsageStore(file, { onRescue, onFailure: onUsageStoreError }),
-    onUsageStoreError,
-    onUsageStoreRecovery: () => log.event("usage.saved-again"),
+    quotaStore: openQuotaStore(file, { onRescue, onFailure: onQuotaStoreError }),
+    onQuotaStoreError,
+    onQuotaStoreRecovery: () => log.event("usage.saved-again"),
   });
   return { rateLimiter, restoredBans: rateLimiter.restoredBans, announce() {} };
 }

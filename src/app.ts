@@ -43,7 +43,7 @@ export interface App extends Pick<
   readonly metrics: AppMetrics;
   /** Undefined if the listener for operators is off. */
   readonly admin: AdminListener | undefined;
-  /** Finishes the requests in progress, saves usage and its history, and closes the databases. */
+  /** Finishes the requests in progress, saves quotas and the usage history, and closes the databases. */
   close(): Promise<void>;
 }
 

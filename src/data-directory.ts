@@ -46,8 +46,8 @@ export class DataDirectory {
 
   /** The databases, and the files of SQLite next to them. */
   get databaseFiles(): string[] {
-    const { store, usageStore } = this.files;
-    return [store, usageStore].flatMap((path) => [path, `${path}-wal`, `${path}-shm`]);
+    const { store, quotaStore } = this.files;
+    return [store, quotaStore].flatMap((path) => [path, `${path}-wal`, `${path}-shm`]);
   }
 
   /**
@@ -90,8 +90,8 @@ export class DataDirectory {
   /** Takes the lock of a server, or of a command that replaces databases. Undefined while another process has it. */
   async lock() {
     const { acquireLock } = await import("./store/sqlite/process-lock.ts");
-    const { lock, store, usageStore } = this.files;
-    return acquireLock(lock, [store, usageStore]);
+    const { lock, store, quotaStore } = this.files;
+    return acquireLock(lock, [store, quotaStore]);
   }
 
   /** Keeps a server from creating an empty database in the place of the one that is being restored. */
@@ -102,7 +102,7 @@ export class DataDirectory {
 
   /** Returns the problem of a SQLite database that has disappeared, and what to do about it. */
   findLostDatabase() {
-    const { store, rescued, usageStore, adminToken } = this.files;
+    const { store, rescued, quotaStore, adminToken } = this.files;
     if (existsSync(rescued)) {
       return {
         message: `${store} was deleted or replaced while a server used it; the server saved everything to ${rescued}`,
@@ -115,7 +115,7 @@ export class DataDirectory {
     const replaced = join(this.path, `${this.environment}-replaced-`);
     const left = names
       .map((name) => join(this.path, name))
-      .filter((path) => path === usageStore || path === adminToken || path.startsWith(replaced));
+      .filter((path) => path === quotaStore || path === adminToken || path.startsWith(replaced));
     if (left.length === 0) return undefined;
     return {
       message: `${store} is missing or empty, but there was a database: see ${left.join(", ")}`,
@@ -166,7 +166,7 @@ function filesOf(path: string) {
     store: `${path}.db`,
     /** The data that a server saved when its database was deleted or replaced. */
     rescued: `${path}-rescued.db`,
-    usageStore: `${path}-limits.db`,
+    quotaStore: `${path}-limits.db`,
     lock: `${path}.lock`,
     firstKey: `${path}-first-key`,
     adminToken: `${path}-admin-token`,

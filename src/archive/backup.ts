@@ -91,12 +91,12 @@ export async function createDirectory(
 }
 
 /**
- * The databases in the order in which they are copied. Usage comes before the keys, so it refers to no key that the
+ * The databases in the order in which they are copied. Quotas come before the keys, so they refer to no key that the
  * copy lacks. Bans that an operator lifts in between are lifted again when a server starts on the backup, as after a
  * crash.
  */
-function databasesOf({ files: { store, usageStore } }: DataDirectory): string[] {
-  return existsSync(usageStore) ? [usageStore, store] : [store];
+function databasesOf({ files: { store, quotaStore } }: DataDirectory): string[] {
+  return existsSync(quotaStore) ? [quotaStore, store] : [store];
 }
 
 interface BackedUpFile extends Omit<DatabaseFacts, "problems" | "steps"> {

@@ -1,14 +1,14 @@
-/** Copies an environment between SQLite and PostgreSQL, and the usage of its keys between SQLite and Valkey. */
+/** Copies an environment between SQLite and PostgreSQL, and the quotas of its keys between SQLite and Valkey. */
 import { existsSync } from "node:fs";
 import { type StorageConfig, valkeyOf } from "../config/config.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
 import { postgresOf } from "../postgres-options.ts";
-import { readUsages, writeUsages } from "../rate-limit/valkey/maintenance.ts";
+import { readQuotas, writeQuotas } from "../rate-limit/valkey/maintenance.ts";
 import type { SchemaState } from "../store/migrations.ts";
 import { postgresSessions, postgresTables } from "../store/postgres/tables.ts";
 import { publishDatabase, removeDatabase, renameDurably } from "../store/sqlite/durable-files.ts";
 import { sqliteTables } from "../store/sqlite/tables.ts";
-import { openUsageStore } from "../store/sqlite/usage-store.ts";
+import { openQuotaStore } from "../store/sqlite/quota-store.ts";
 import {
   API_KEYS,
   type Counters,
@@ -57,15 +57,15 @@ interface EnvironmentCopyOptions {
 
 /**
  * Copies an environment. The caller holds the lock of the data directory. Throws UsageError before anything is copied.
- * `keysWithUsage` is the number of keys whose usage was copied; undefined without Valkey.
+ * `keysWithQuotas` is the number of keys whose quotas were copied; undefined without Valkey.
  */
 export async function copyEnvironment(
   options: EnvironmentCopyOptions,
-): Promise<Obstacle | (TableCopy & { readonly keysWithUsage: number | undefined })> {
+): Promise<Obstacle | (TableCopy & { readonly keysWithQuotas: number | undefined })> {
   const { storage, direction, entry, onProgress } = options;
   const valkey = storage.limitsUrls && valkeyOf(storage);
   const target = postgresOf(storage);
-  const { store, usageStore } = storage.directory.files;
+  const { store, quotaStore } = storage.directory.files;
   const [sqlite, postgres] = [sqliteTables(store), postgresTables(target)];
   const isToPostgres = direction === "to PostgreSQL";
   const [from, to] = isToPostgres ? [sqlite, postgres] : [postgres, sqlite];
@@ -74,13 +74,13 @@ export async function copyEnvironment(
   if (!(await from.exists())) return { outcome: "nothing" };
   const schema = await from.schema();
   if (schema.version > schema.supportedVersion) return { outcome: "newer tables", schema };
-  let keysWithUsage: number | undefined;
+  let keysWithQuotas: number | undefined;
   const beforePublish = async (source: TableReader) => {
     if (valkey === undefined) return;
-    const copyUsage = isToPostgres ? copyUsageToValkey : copyUsageFromValkey;
-    keysWithUsage = await copyUsage(usageStore, valkey, source);
+    const copyQuotas = isToPostgres ? copyQuotasToValkey : copyQuotasFromValkey;
+    keysWithQuotas = await copyQuotas(quotaStore, valkey, source);
   };
-  return { ...(await copyTables({ from, to, entry, onProgress, beforePublish })), keysWithUsage };
+  return { ...(await copyTables({ from, to, entry, onProgress, beforePublish })), keysWithQuotas };
 }
 
 interface CopyOptions {
@@ -158,36 +158,40 @@ async function countInserted(target: NewTables): Promise<Map<Table, number>> {
 
 type Valkey = ReturnType<typeof valkeyOf>;
 
-/** Copies the usage of keys to Valkey. Returns the number of keys. */
-async function copyUsageToValkey(usageStore: string, valkey: Valkey): Promise<number> {
-  if (!existsSync(usageStore)) return 0;
-  const store = openUsageStore(usageStore);
+/** Copies the quotas of keys to Valkey. Returns the number of keys. */
+async function copyQuotasToValkey(quotaStore: string, valkey: Valkey): Promise<number> {
+  if (!existsSync(quotaStore)) return 0;
+  const store = openQuotaStore(quotaStore);
   // Addresses are counted in each server process, even with Valkey.
-  const usages = [...store.load()].filter(([subject]) => subject.kind === "key");
+  const quotas = [...store.load()].filter(([subject]) => subject.kind === "key");
   store.close();
-  return writeUsages(valkey, usages);
+  return writeQuotas(valkey, quotas);
 }
 
-/** Copies the usage of all keys of the source. Returns the number of keys that have any. */
-async function copyUsageFromValkey(usageStore: string, valkey: Valkey, source: TableReader): Promise<number> {
+/** Copies the quotas of all keys of the source. Returns the number of keys that have one. */
+async function copyQuotasFromValkey(
+  quotaStore: string,
+  valkey: Valkey,
+  source: TableReader,
+): Promise<number> {
   const ids: number[] = [];
   for await (const rows of source.rows(API_KEYS)) ids.push(...rows.map(([id]) => Number(id)));
-  const entries = await readUsages(valkey, ids);
-  const copy = `${usageStore}.copy`;
+  const entries = await readQuotas(valkey, ids);
+  const copy = `${quotaStore}.copy`;
   removeDatabase(copy);
-  const store = openUsageStore(copy);
+  const store = openQuotaStore(copy);
   store.save(entries);
   store.close();
-  moveAway(usageStore);
-  publishDatabase(copy, usageStore);
+  moveAway(quotaStore);
+  publishDatabase(copy, quotaStore);
   return entries.length;
 }
 
-/** Moves a file of usage away. It may come from an interrupted copy, which looks the same as the quotas of a server. */
-function moveAway(usageStore: string): void {
+/** Moves a file of quotas away. That of an interrupted copy looks the same as that of a server. */
+function moveAway(quotaStore: string): void {
   const time = new Date().toISOString().replaceAll(":", "");
   for (const suffix of ["-wal", "-shm", ""]) {
-    const from = usageStore + suffix;
-    if (existsSync(from)) renameDurably(from, `${usageStore}.before-${time}${suffix}`);
+    const from = quotaStore + suffix;
+    if (existsSync(from)) renameDurably(from, `${quotaStore}.before-${time}${suffix}`);
   }
 }

@@ -15,7 +15,7 @@ import {
   keyDifferences,
   skipAssignedIds,
 } from "../store/sqlite/snapshot.ts";
-import { USAGE_MIGRATIONS } from "../store/sqlite/usage-store.ts";
+import { QUOTA_MIGRATIONS } from "../store/sqlite/quota-store.ts";
 import {
   backupName,
   bytesOf,
@@ -52,7 +52,7 @@ interface RestoreRequest {
 export async function planRestore(request: RestoreRequest) {
   const { directory, by } = request;
   const { environment } = directory;
-  const { store, usageStore, restore } = directory.files;
+  const { store, quotaStore, restore } = directory.files;
   const backup = await findBackup(request);
   const { path, description, facts, schema } = backup;
   const staged = readStagedRestore(directory);
@@ -73,7 +73,7 @@ export async function planRestore(request: RestoreRequest) {
     directory,
     ...backup,
     /** The names of the copies. */
-    files: [usageStore, store].map((file) => basename(file)).filter((name) => existsSync(join(path, name))),
+    files: [quotaStore, store].map((file) => basename(file)).filter((name) => existsSync(join(path, name))),
     /** Whether a server will migrate the database when it starts. */
     needsMigration: schema.version < schema.supportedVersion,
     /** The directory to which the present databases move; undefined if there are none. */
@@ -141,7 +141,7 @@ async function readAndVerify(path: string, { directory, onProgress }: RestoreReq
       throw new RestoreRejection(`the backup ${path} cannot be used: ${rejection}`);
     return { facts, schema };
   };
-  if (existsSync(join(path, basename(files.usageStore)))) await check(files.usageStore, USAGE_MIGRATIONS);
+  if (existsSync(join(path, basename(files.quotaStore)))) await check(files.quotaStore, QUOTA_MIGRATIONS);
   /** The facts about the database with the keys. */
   const checked = await check(files.store, SQLITE_MIGRATIONS);
   return { path, description, ...checked };
@@ -172,7 +172,7 @@ export async function restoreBackup(
   show: (plan: RestorePlan) => Promise<void>,
 ): Promise<void> {
   const { directory } = request;
-  const { store, usageStore } = directory.files;
+  const { store, quotaStore } = directory.files;
   directory.create();
   using lock = await directory.lock();
   if (lock === undefined)
@@ -181,7 +181,7 @@ export async function restoreBackup(
   if (plan.obstacle !== undefined) throw new RestoreRejection(plan.obstacle);
   // An import, for example, would continue in the file that is moved away, and report success.
   const rejectOthers = () => {
-    if (![store, usageStore].some(isOpenElsewhere)) return;
+    if (![store, quotaStore].some(isOpenElsewhere)) return;
     throw new RestoreRejection(
       `another command uses the databases in ${directory.name}; run this one again when it is done`,
     );

@@ -269,7 +269,7 @@ const MAX_CHANGED_KEYS = 100_000;
 
 /**
  * Verified keys by the header with their secret. When the cache is full, the oldest entry is evicted. The
- * header comment of `UsageTable` has the memory that it takes.
+ * header comment of `QuotaTable` has the memory that it takes.
  *
  * The time of a lookup does not help to guess a secret: a Map compares at least eight characters at once.
  */

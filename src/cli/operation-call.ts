@@ -6,7 +6,7 @@ import { countOf, printable } from "../text/formatting.ts";
 import { parseIdentifier } from "../api/json.ts";
 import type { InputProblem } from "../api/schema.ts";
 import { serverOrigin } from "../config/address-types.ts";
-import { describeEnvironment, hasAllUsage, type StorageConfig, storageOf } from "../config/config.ts";
+import { describeEnvironment, hasAllQuotas, type StorageConfig, storageOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
 import { ADMIN_TOKEN_OPTIONS, DATABASE_OPTIONS, JSON_OPTION } from "../config/options.ts";
 import type { Options, ValuesOf } from "../config/parse-options.ts";
@@ -171,7 +171,7 @@ async function withLocal(
       policy,
       listLimitSetters: () => listLimitSetters(storage, { register: quotas, settings, warn }),
       limiterMonitor: monitorOf(quotas, warn),
-      hasAllUsage: hasAllUsage(storage),
+      hasAllQuotas: hasAllQuotas(storage),
       // Running servers see the change within a second.
       applyKeyChanges: async () => {},
       applyOperatorChanges: () => {},

@@ -8,7 +8,7 @@ import { errorMessage } from "./arguments.ts";
 import { type Context, Failure } from "./command.ts";
 
 /** What keys have used of their limits, and the servers that share them, as a command reads it while servers run. */
-interface Quotas extends Pick<RateLimiter, "usage" | "bannedKeys" | "unban" | "close">, ServerRegister {
+interface Quotas extends Pick<RateLimiter, "quota" | "bannedKeys" | "unban" | "close">, ServerRegister {
   /** Why the quotas cannot be read; undefined if they can. */
   readonly problem: string | undefined;
 }
@@ -21,7 +21,7 @@ export function openQuotas(
 ): Promise<Quotas> {
   return storage.limitsUrls
     ? openSharedQuotas(storage, context)
-    : openStoredQuotas(storage.directory.files.usageStore, keys, context.clock);
+    : openStoredQuotas(storage.directory.files.quotaStore, keys, context.clock);
 }
 
 /** A running server writes its quotas every second, so they are at most a second old. */
@@ -36,26 +36,26 @@ async function openStoredQuotas(path: string, keys: Pick<KeyStore, "getKey">, cl
     }
   };
   const store = await attempt(async () => {
-    const { openUsageStore } = await import("../store/sqlite/usage-store.ts");
-    return existsSync(path) ? openUsageStore(path) : undefined;
+    const { openQuotaStore } = await import("../store/sqlite/quota-store.ts");
+    return existsSync(path) ? openQuotaStore(path) : undefined;
   });
   return {
     get problem() {
       return problem;
     },
-    usage: (subject) =>
+    quota: (subject) =>
       attempt(async () => {
-        const usage = store?.find(subject);
+        const quota = store?.find(subject);
         const unbannedAt = (await keys.getKey(Number(subject.id)))?.unbannedAt;
         // A running server may have written the ban again before it saw the unban.
-        if (usage && unbannedAt !== undefined) unban(usage, unbannedAt);
-        return usage;
+        if (quota && unbannedAt !== undefined) unban(quota, unbannedAt);
+        return quota;
       }),
     bannedKeys() {
       try {
         const entries = problem === undefined ? [...(store?.load() ?? [])] : [];
-        return entries.flatMap(([{ kind, id }, usage]) =>
-          kind === "key" && isBanned(usage, clock.now()) ? id : [],
+        return entries.flatMap(([{ kind, id }, quota]) =>
+          kind === "key" && isBanned(quota, clock.now()) ? id : [],
         );
       } catch (error) {
         problem = errorMessage(error);
@@ -66,10 +66,10 @@ async function openStoredQuotas(path: string, keys: Pick<KeyStore, "getKey">, cl
     unban(subject) {
       if (problem !== undefined) throw new Failure(problem);
       try {
-        const usage = store?.find(subject);
-        if (usage === undefined) return;
-        unban(usage, Infinity);
-        store?.save([[subject, usage]]);
+        const quota = store?.find(subject);
+        if (quota === undefined) return;
+        unban(quota, Infinity);
+        store?.save([[subject, quota]]);
       } catch (error) {
         // The store is busy, so a server is running, and it unbans the key itself.
         if (!(error instanceof Unavailable)) throw error;
@@ -111,7 +111,7 @@ async function openSharedQuotas(
     get problem() {
       return problem;
     },
-    usage: async (subject) => (await open()).usage(subject),
+    quota: async (subject) => (await open()).quota(subject),
     bannedKeys: () => undefined,
     list: async () => (await readRegister()).servers,
     lost: async () => (await readRegister()).lost,

@@ -44,7 +44,7 @@ export interface StorageConfig {
 }
 
 /** Whether servers count together, or there is one. Servers on PostgreSQL without Valkey count separately. */
-export function hasAllUsage({ databaseUrl, limitsUrls }: StorageConfig): boolean {
+export function hasAllQuotas({ databaseUrl, limitsUrls }: StorageConfig): boolean {
   return databaseUrl === undefined || limitsUrls !== undefined;
 }
 

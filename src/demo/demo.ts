@@ -8,7 +8,7 @@ import { DAY_MS } from "../domain/rate-limit.ts";
 import type { Log } from "../observe/log.ts";
 import type { Setting } from "../operator/operations.ts";
 import type { Scheduler } from "../runtime/event-loop.ts";
-import { openUsageStore } from "../store/sqlite/usage-store.ts";
+import { openQuotaStore } from "../store/sqlite/quota-store.ts";
 import { DEMO_CLIENTS, type DemoClient } from "./clients.ts";
 import { earlierRequests, usageBatches } from "./history.ts";
 import { addPetsAndOrders, type DemoKey, startTraffic } from "./traffic.ts";
@@ -89,8 +89,8 @@ async function createSampleData(config: Config, clock: Clock) {
     const now = clock.now();
     const clients = created.clientKeys.map((key) => ({ ...key, ...earlierRequests(key.client, now) }));
     for (const batch of usageBatches(clients, now)) await stores.usageHistory.addUsage(batch);
-    const quotas = openUsageStore(directory.files.usageStore);
-    quotas.save(clients.map(({ keyId, usage }) => [{ kind: "key", id: keyId }, usage]));
+    const quotas = openQuotaStore(directory.files.quotaStore);
+    quotas.save(clients.map(({ keyId, quota }) => [{ kind: "key", id: keyId }, quota]));
     quotas.close();
     return created;
   } finally {

@@ -1,5 +1,5 @@
 import { DEFAULT_PLANS, limitsOf } from "../domain/api-keys.ts";
-import { DAY_MS, decide, DEFAULT_BAN, newUsage, type Usage } from "../domain/rate-limit.ts";
+import { DAY_MS, decide, DEFAULT_BAN, newQuota, type Quota } from "../domain/rate-limit.ts";
 import { HOUR_MS, intervalStart, type KeyCounts, type UsageBatch } from "../domain/usage-history.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
 import { anyOperation, type DemoClient, OPEN_MS, Pace } from "./clients.ts";
@@ -14,8 +14,8 @@ interface Hour {
 
 /** The requests of one client before the start of the demo. */
 export interface EarlierRequests {
-  /** Its quotas at the start. */
-  readonly usage: Usage;
+  /** Its quota at the start. */
+  readonly quota: Quota;
   /** Its requests today, by the start of the hour. */
   readonly hours: ReadonlyMap<number, Hour>;
 }
@@ -23,13 +23,13 @@ export interface EarlierRequests {
 /** Makes the requests that a client sent today, and decides them as a server would. */
 export function earlierRequests(client: DemoClient, now: number): EarlierRequests {
   const { key, habit, perSecond, isNew = false } = client;
-  const usage = newUsage();
+  const quota = newQuota();
   const hours = new Map<number, Hour>();
   const openedAt = now - OPEN_MS;
   const pace = new Pace(client, openedAt);
   const limits = limitsOf(key.plan, key.limits, DEFAULT_PLANS);
   for (let at = perSecond === 0 || isNew ? now : openedAt; at < now;) {
-    const decision = decide(usage, limits, at, DEFAULT_BAN);
+    const decision = decide(quota, limits, at, DEFAULT_BAN);
     const start = intervalStart("hour", at);
     const hour = hours.get(start) ?? { admitted: new Map(), limited: 0, banned: 0, lastUsedAt: at };
     hours.set(start, hour);
@@ -40,7 +40,7 @@ export function earlierRequests(client: DemoClient, now: number): EarlierRequest
     } else hour[decision.outcome]++;
     at += pace.pauseMsAfter(decision, at);
   }
-  return { usage, hours };
+  return { quota, hours };
 }
 
 interface DemoUsage extends EarlierRequests {

@@ -10,7 +10,7 @@ import { type SchemaState, schemaState } from "../store/migrations.ts";
 import { inspectPostgres, type PostgresState } from "../store/postgres/inspect.ts";
 import { sqliteVersion } from "../store/sqlite/database.ts";
 import { inspectDatabase, inspectStore } from "../store/sqlite/snapshot.ts";
-import { USAGE_MIGRATIONS } from "../store/sqlite/usage-store.ts";
+import { QUOTA_MIGRATIONS } from "../store/sqlite/quota-store.ts";
 
 /** An error means that the service does not work; a warning means that it may fail later. */
 export type Level = "ok" | "warning" | "error";
@@ -126,7 +126,7 @@ export function checkClock({ now, newestTime = 0, comparisons }: ClockOptions): 
 
 const sqlite = check("SQLite");
 const database = check("database");
-const usage = check("rate limit usage");
+const quotas = check("rate limit usage");
 
 const RESTORE =
   "stop the server, keep the file for an analysis, and restore a backup with petstore restore --replace";
@@ -178,20 +178,20 @@ export function isAccessible(path: string, mode = constants.R_OK | constants.W_O
   }
 }
 
-/** Checks the usage of keys and addresses that a server counts in its own process. */
-export function checkUsageStore({ directory, limitsUrls }: StorageConfig): Finding[] {
-  const { usageStore } = directory.files;
-  if (limitsUrls !== undefined || !existsSync(usageStore)) return [];
-  const remedy = `stop the server and move ${usageStore} away: counts start anew`;
+/** Checks the quotas of keys and addresses that a server counts in its own process. */
+export function checkQuotaStore({ directory, limitsUrls }: StorageConfig): Finding[] {
+  const { quotaStore } = directory.files;
+  if (limitsUrls !== undefined || !existsSync(quotaStore)) return [];
+  const remedy = `stop the server and move ${quotaStore} away: counts start anew`;
   try {
-    const { problems, steps } = inspectDatabase(usageStore);
+    const { problems, steps } = inspectDatabase(quotaStore);
     const [problem] = problems;
-    if (problem !== undefined) return [usage.error(`${usageStore} is damaged: ${problem}`, remedy)];
-    const { rejection } = schemaState(steps, USAGE_MIGRATIONS);
-    if (rejection !== undefined) return [usage.error(`${usageStore}: ${rejection}`, UPGRADE)];
-    return [usage.ok(`${usageStore} is sound`)];
+    if (problem !== undefined) return [quotas.error(`${quotaStore} is damaged: ${problem}`, remedy)];
+    const { rejection } = schemaState(steps, QUOTA_MIGRATIONS);
+    if (rejection !== undefined) return [quotas.error(`${quotaStore}: ${rejection}`, UPGRADE)];
+    return [quotas.ok(`${quotaStore} is sound`)];
   } catch (error) {
-    return [usage.error(reasonOf(error), remedy)];
+    return [quotas.error(reasonOf(error), remedy)];
   }
 }
 

@@ -152,7 +152,7 @@ export function keyUpdated(
   by: Attribution,
 ): NewAuditEntry | undefined {
   const { id } = before;
-  // An unban changes the usage of the key, even if the key was unbanned before.
+  // An unban changes the quota of the key, even if the key was unbanned before.
   if (change.unbannedAt !== undefined) return auditEntry("key.unbanned", id, by);
   const changed = changeOf(auditedValues(before), auditedValues(after));
   return changed && auditEntry(actionOf(change), id, { ...by, ...changed });

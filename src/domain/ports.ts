@@ -23,7 +23,7 @@ import type {
   OperatorSession,
   SignInCode,
 } from "./operators.ts";
-import type { Decision, Limits, Subject, Usage } from "./rate-limit.ts";
+import type { Decision, Limits, Quota, Subject } from "./rate-limit.ts";
 import type {
   NewPet,
   OperatorOrder,
@@ -424,11 +424,11 @@ export interface RateLimiter {
   decide(subject: Subject, limits: Limits): Awaitable<Decision>;
   /**
    * Returns the decision about a request now, as far as this process knows, without counting the request: `remaining`
-   * includes it. The usage of an address is always known.
+   * includes it. The quota of an address is always known.
    */
   peek(subject: Subject, limits: Limits): Decision;
-  /** Returns the usage without counting a request; undefined if none of it is current. */
-  usage(subject: Subject): Awaitable<Usage | undefined>;
+  /** Returns the quota without counting a request; undefined if none of it is current. */
+  quota(subject: Subject): Awaitable<Quota | undefined>;
   /** Returns the keys that are banned now; undefined if another process counts them. */
   bannedKeys(): readonly number[] | undefined;
   /** Ends a ban that began at least `agoMs` ago, and clears strikes from before. */
@@ -444,12 +444,12 @@ export interface ServerRegister {
   lost(): Awaitable<readonly ServerState[]>;
 }
 
-/** Stores the usage of an in-process rate limiter, so that it survives a restart. */
-export interface UsageStore {
-  load(): Iterable<readonly [Subject, Usage]>;
+/** Stores the quotas of an in-process rate limiter, so that they survive a restart. */
+export interface QuotaStore {
+  load(): Iterable<readonly [Subject, Quota]>;
   /** Saves all of the changes or none; undefined deletes a subject. */
-  save(changes: Iterable<readonly [Subject, Usage | undefined]>): void;
-  find(subject: Subject): Usage | undefined;
+  save(changes: Iterable<readonly [Subject, Quota | undefined]>): void;
+  find(subject: Subject): Quota | undefined;
   close(): void;
 }
 

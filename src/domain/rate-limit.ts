@@ -76,7 +76,8 @@ export interface Window {
   strikes: number;
 }
 
-export interface Usage {
+/** What a subject has used of its limits, and its ban. */
+export interface Quota {
   readonly minute: Window;
   readonly day: Window;
   /** When the current ban began, or NEVER. */
@@ -108,7 +109,7 @@ export interface Decision extends WindowState {
   readonly retryAfter: number;
 }
 
-export function newUsage(): Usage {
+export function newQuota(): Quota {
   return { minute: newWindow(), day: newWindow(), bannedAt: NEVER, bannedUntil: NEVER, lastBanMs: 0 };
 }
 
@@ -116,54 +117,54 @@ function newWindow(): Window {
   return { openedAt: 0, used: 0, firstRejectedAt: NEVER, strikes: 0 };
 }
 
-/** Allows or rejects one request, and updates the usage. Without ban rules the subject is never banned. */
-export function decide(usage: Usage, limits: Limits, now: number, rules?: BanRules): Decision {
-  expire(usage, now, rules);
-  if (isBanned(usage, now)) return bannedDecision(usage, limits, now);
+/** Allows or rejects one request, and updates the quota. Without ban rules the subject is never banned. */
+export function decide(quota: Quota, limits: Limits, now: number, rules?: BanRules): Decision {
+  expire(quota, now, rules);
+  if (isBanned(quota, now)) return bannedDecision(quota, limits, now);
 
-  const { minute, day } = usage;
+  const { minute, day } = quota;
   const minuteEnds = exhaustedUntil(minute, MINUTE_MS, limits.perMinute);
   const dayEnds = exhaustedUntil(day, DAY_MS, limits.perDay);
   if (minuteEnds === NEVER && dayEnds === NEVER) {
     count(minute, now);
     count(day, now);
-    return describe("allowed", usage, limits, now);
+    return describe("allowed", quota, limits, now);
   }
 
   // The strike counts in the exhausted window that closes last.
   if (rules && reject(dayEnds >= minuteEnds ? day : minute, now, rules) === "ban") {
-    usage.bannedUntil = now + nextBanMs(usage, rules);
-    usage.bannedAt = now;
-    usage.lastBanMs = 0;
-    return bannedDecision(usage, limits, now);
+    quota.bannedUntil = now + nextBanMs(quota, rules);
+    quota.bannedAt = now;
+    quota.lastBanMs = 0;
+    return bannedDecision(quota, limits, now);
   }
-  return describe("limited", usage, limits, now);
+  return describe("limited", quota, limits, now);
 }
 
 /** Returns what `decide` would, without counting the request: `remaining` includes it. */
-export function peek(usage: Usage, limits: Limits, now: number, rules?: BanRules): Decision {
-  expire(usage, now, rules);
-  if (isBanned(usage, now)) return bannedDecision(usage, limits, now);
-  const { minute, day } = usage;
+export function peek(quota: Quota, limits: Limits, now: number, rules?: BanRules): Decision {
+  expire(quota, now, rules);
+  if (isBanned(quota, now)) return bannedDecision(quota, limits, now);
+  const { minute, day } = quota;
   if (minute.used === 0) minute.openedAt = now;
   if (day.used === 0) day.openedAt = now;
   const isLimited = isExhausted(minute, limits.perMinute) || isExhausted(day, limits.perDay);
-  return describe(isLimited ? "limited" : "allowed", usage, limits, now);
+  return describe(isLimited ? "limited" : "allowed", quota, limits, now);
 }
 
 /**
- * Returns the decision with this outcome, after `usage` has counted it. The decision describes the window with the
+ * Returns the decision with this outcome, after `quota` has counted it. The decision describes the window with the
  * fewest requests remaining; on a tie, the longer one.
  */
-export function describe(outcome: Outcome, usage: Usage, limits: Limits, now: number): Decision {
-  if (outcome === "banned") return bannedDecision(usage, limits, now);
-  const minute = stateOf(usage.minute, MINUTE_MS, limits.perMinute);
-  const day = stateOf(usage.day, DAY_MS, limits.perDay);
+export function describe(outcome: Outcome, quota: Quota, limits: Limits, now: number): Decision {
+  if (outcome === "banned") return bannedDecision(quota, limits, now);
+  const minute = stateOf(quota.minute, MINUTE_MS, limits.perMinute);
+  const day = stateOf(quota.day, DAY_MS, limits.perDay);
   const { limit, remaining, resetAt } = fewerRemaining(minute, day);
   const ends = () =>
     Math.max(
-      exhaustedUntil(usage.minute, MINUTE_MS, limits.perMinute),
-      exhaustedUntil(usage.day, DAY_MS, limits.perDay),
+      exhaustedUntil(quota.minute, MINUTE_MS, limits.perMinute),
+      exhaustedUntil(quota.day, DAY_MS, limits.perDay),
     );
   const retryAfter = outcome === "allowed" ? 0 : secondsUntil(ends(), now);
   return { outcome, limit, remaining, resetAt, retryAfter, minute, day };
@@ -204,10 +205,10 @@ function isExhausted(window: Window, limit: number): boolean {
  * Closes windows and ends the ban when their time is over, for good: setting the clock back does not open them again.
  * After the clock was set back, windows and bans that began in the future begin now, so that they do not last longer.
  */
-export function expire(usage: Usage, now: number, rules?: BanRules): void {
-  expireWindow(usage.minute, MINUTE_MS, now);
-  expireWindow(usage.day, DAY_MS, now);
-  if (usage.bannedUntil !== NEVER) expireBan(usage, now, rules?.maxLengthMs);
+export function expire(quota: Quota, now: number, rules?: BanRules): void {
+  expireWindow(quota.minute, MINUTE_MS, now);
+  expireWindow(quota.day, DAY_MS, now);
+  if (quota.bannedUntil !== NEVER) expireBan(quota, now, rules?.maxLengthMs);
 }
 
 function expireWindow(window: Window, lengthMs: number, now: number): void {
@@ -218,31 +219,31 @@ function expireWindow(window: Window, lengthMs: number, now: number): void {
   clearStrikes(window);
 }
 
-function expireBan(usage: Usage, now: number, maxLengthMs = Infinity): void {
-  if (usage.bannedAt !== NEVER) {
-    const earlyMs = Math.max(0, usage.bannedAt - now);
-    usage.bannedAt -= earlyMs;
-    usage.bannedUntil = Math.min(usage.bannedUntil - earlyMs, usage.bannedAt + maxLengthMs);
-    if (isBanned(usage, now)) return;
-    usage.lastBanMs = usage.bannedUntil - usage.bannedAt;
-    usage.bannedAt = NEVER;
+function expireBan(quota: Quota, now: number, maxLengthMs = Infinity): void {
+  if (quota.bannedAt !== NEVER) {
+    const earlyMs = Math.max(0, quota.bannedAt - now);
+    quota.bannedAt -= earlyMs;
+    quota.bannedUntil = Math.min(quota.bannedUntil - earlyMs, quota.bannedAt + maxLengthMs);
+    if (isBanned(quota, now)) return;
+    quota.lastBanMs = quota.bannedUntil - quota.bannedAt;
+    quota.bannedAt = NEVER;
   }
-  usage.bannedUntil = Math.min(usage.bannedUntil, now);
-  if (now >= usage.bannedUntil + DAY_MS) clearBan(usage);
+  quota.bannedUntil = Math.min(quota.bannedUntil, now);
+  if (now >= quota.bannedUntil + DAY_MS) clearBan(quota);
 }
 
-export function isBanned({ bannedAt, bannedUntil }: Usage, now: number): boolean {
+export function isBanned({ bannedAt, bannedUntil }: Quota, now: number): boolean {
   return bannedAt !== NEVER && now < bannedUntil;
 }
 
-function nextBanMs({ lastBanMs }: Usage, { lengthMs, maxLengthMs }: BanRules): number {
+function nextBanMs({ lastBanMs }: Quota, { lengthMs, maxLengthMs }: BanRules): number {
   return Math.max(lengthMs, Math.min(2 * lastBanMs, maxLengthMs));
 }
 
-function clearBan(usage: Usage): void {
-  usage.bannedAt = NEVER;
-  usage.bannedUntil = NEVER;
-  usage.lastBanMs = 0;
+function clearBan(quota: Quota): void {
+  quota.bannedAt = NEVER;
+  quota.bannedUntil = NEVER;
+  quota.lastBanMs = 0;
 }
 
 function clearStrikes(window: Window): void {
@@ -264,10 +265,10 @@ function reject(window: Window, now: number, rules: BanRules): "limit" | "ban" {
   return "ban";
 }
 
-function bannedDecision(usage: Usage, limits: Limits, now: number): Decision {
-  const { bannedUntil } = usage;
-  const minute = stateOf(usage.minute, MINUTE_MS, limits.perMinute);
-  const day = stateOf(usage.day, DAY_MS, limits.perDay);
+function bannedDecision(quota: Quota, limits: Limits, now: number): Decision {
+  const { bannedUntil } = quota;
+  const minute = stateOf(quota.minute, MINUTE_MS, limits.perMinute);
+  const day = stateOf(quota.day, DAY_MS, limits.perDay);
   return {
     outcome: "banned",
     limit: fewerRemaining(minute, day).limit,
@@ -284,16 +285,16 @@ function secondsUntil(end: number, now: number): number {
 }
 
 /** Ends or forgets a ban that began by `at`, and clears the strikes of windows that first rejected by then. */
-export function unban(usage: Usage, at: number): void {
-  const { bannedAt, bannedUntil, lastBanMs } = usage;
+export function unban(quota: Quota, at: number): void {
+  const { bannedAt, bannedUntil, lastBanMs } = quota;
   const beganAt = bannedAt === NEVER ? bannedUntil - lastBanMs : bannedAt;
-  if (beganAt <= at) clearBan(usage);
-  if (usage.minute.firstRejectedAt <= at) clearStrikes(usage.minute);
-  if (usage.day.firstRejectedAt <= at) clearStrikes(usage.day);
+  if (beganAt <= at) clearBan(quota);
+  if (quota.minute.firstRejectedAt <= at) clearStrikes(quota.minute);
+  if (quota.day.firstRejectedAt <= at) clearStrikes(quota.day);
 }
 
 /** Whether an unban would change something: the current ban, the last one, or strikes. */
-export function canUnban({ bannedUntil, minute, day }: Usage): boolean {
+export function canUnban({ bannedUntil, minute, day }: Quota): boolean {
   return bannedUntil !== NEVER || minute.strikes + day.strikes > 0;
 }
 
@@ -303,7 +304,7 @@ export interface ReportedWindow {
   readonly used: number;
 }
 
-/** What a server did without the shared usage. Every server has a clock of its own, so the report has no times. */
+/** What a server did without the shared quota. Every server has a clock of its own, so the report has no times. */
 export interface Report {
   readonly minute: ReportedWindow;
   readonly day: ReportedWindow;
@@ -311,11 +312,11 @@ export interface Report {
 }
 
 /** Counts what a server reports. Windows that are open at the same time become one, from the opening of the first. */
-export function addReport(usage: Usage, report: Report, now: number, rules?: BanRules): void {
-  expire(usage, now, rules);
-  if (report.unbannedAgoMs !== undefined) unban(usage, now - report.unbannedAgoMs);
-  if (report.minute.openedAgoMs < MINUTE_MS) addWindow(usage.minute, report.minute, now);
-  if (report.day.openedAgoMs < DAY_MS) addWindow(usage.day, report.day, now);
+export function addReport(quota: Quota, report: Report, now: number, rules?: BanRules): void {
+  expire(quota, now, rules);
+  if (report.unbannedAgoMs !== undefined) unban(quota, now - report.unbannedAgoMs);
+  if (report.minute.openedAgoMs < MINUTE_MS) addWindow(quota.minute, report.minute, now);
+  if (report.day.openedAgoMs < DAY_MS) addWindow(quota.day, report.day, now);
 }
 
 function addWindow(window: Window, { openedAgoMs, used }: ReportedWindow, now: number): void {
@@ -326,22 +327,22 @@ function addWindow(window: Window, { openedAgoMs, used }: ReportedWindow, now: n
 }
 
 /** Moves every time by as much as the clock was set, so that windows and the ban keep their length. */
-export function shift(usage: Usage, byMs: number): void {
-  for (const window of [usage.minute, usage.day]) {
+export function shift(quota: Quota, byMs: number): void {
+  for (const window of [quota.minute, quota.day]) {
     window.openedAt += byMs;
     if (window.firstRejectedAt !== NEVER) window.firstRejectedAt += byMs;
   }
-  if (usage.bannedAt !== NEVER) usage.bannedAt += byMs;
-  if (usage.bannedUntil !== NEVER) usage.bannedUntil += byMs;
+  if (quota.bannedAt !== NEVER) quota.bannedAt += byMs;
+  if (quota.bannedUntil !== NEVER) quota.bannedUntil += byMs;
 }
 
-/** Whether this usage can be deleted without changing any decision. */
-export function isExpired(usage: Usage, now: number): boolean {
-  return now >= expiresAt(usage);
+/** Whether this quota can be deleted without changing any decision. */
+export function isExpired(quota: Quota, now: number): boolean {
+  return now >= expiresAt(quota);
 }
 
 /** Returns when both windows are closed and the ban has been over for so long that it does not double the next one. */
-export function expiresAt({ minute, day, bannedUntil }: Usage): number {
+export function expiresAt({ minute, day, bannedUntil }: Quota): number {
   return Math.max(
     minute.used === 0 ? NEVER : minute.openedAt + MINUTE_MS,
     day.used === 0 ? NEVER : day.openedAt + DAY_MS,
@@ -350,14 +351,14 @@ export function expiresAt({ minute, day, bannedUntil }: Usage): number {
 }
 
 /**
- * The ten numbers of a usage, in the order in which every store has them. Two stand for the ban: the first release
+ * The ten numbers of a quota, in the order in which every store has them. Two stand for the ban: the first release
  * stored the current ban alone, and takes a last ban in this form for one that is over.
  *
  *     a current ban   when it began   when it ends
  *     the last ban    when it ended   -1 - its length
  *     neither         -1              -1
  */
-export function toStored({ minute, day, bannedAt, bannedUntil, lastBanMs }: Usage): number[] {
+export function toStored({ minute, day, bannedAt, bannedUntil, lastBanMs }: Quota): number[] {
   const ban = bannedAt === NEVER ? [bannedUntil, -1 - lastBanMs] : [bannedAt, bannedUntil];
   return [...windowNumbers(minute), ...windowNumbers(day), ...ban];
 }
@@ -366,7 +367,7 @@ function windowNumbers({ openedAt, used, firstRejectedAt, strikes }: Window): nu
   return [openedAt, used, firstRejectedAt, strikes];
 }
 
-export function fromStored(numbers: readonly (number | undefined)[]): Usage {
+export function fromStored(numbers: readonly (number | undefined)[]): Quota {
   const [first = -1, second = -1] = numbers.slice(8);
   const ban =
     second < 0

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { Rejection } from "../api/errors.ts";
-import { type Config, hasAllUsage, originOf } from "../config/config.ts";
+import { type Config, hasAllQuotas, originOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
 import { SECURITY_HEADER_LINES } from "../api/responses.ts";
 import { type ActivityCollector, limitSettersIn, type ServerState } from "../domain/servers.ts";
@@ -29,7 +29,7 @@ export interface AdminListener {
   close(): Promise<void>;
 }
 
-type FromConfig = "environment" | "hasAllUsage" | "listLimitSetters";
+type FromConfig = "environment" | "hasAllQuotas" | "listLimitSetters";
 type FromListener =
   | "url"
   | "authentication"
@@ -121,7 +121,7 @@ function siteOf(options: SiteOptions) {
     ...options,
     environment,
     listLimitSetters: () => limitSettersIn(servers),
-    hasAllUsage: hasAllUsage(config),
+    hasAllQuotas: hasAllQuotas(config),
     url,
     authentication,
     proofOf(nonce, { headers }) {

@@ -275,7 +275,7 @@ export class HttpApp implements RequestHandler {
     };
   }
 
-  /** The response after an error of authentication or of the rate limiter. Its headers show the last known usage. */
+  /** The response after an error of authentication or of the rate limiter. Its headers show the last known quota. */
   #undecided(error: unknown, { subject, limits }: Counted, { request, requestId }: RequestRecord): Response {
     const headerLines = apiLines({ ...this.#options.rateLimiter.peek(subject, limits), retryAfter: 0 });
     return this.#failed(error, headerLines, { where: "authentication or rate limit", request, requestId });

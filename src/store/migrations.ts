@@ -1,11 +1,14 @@
 import packageJson from "../../package.json" with { type: "json" };
 
 /*
- * Words that stored data keeps from its first release, and what they are called elsewhere:
+ * Words that stored data and the operators' API keep from their first release, and what they are called elsewhere:
  *
+ * - `admitted`: requests that the rate limiter allowed
  * - `attempts`: the results of requests with an Idempotency-Key
  * - `pardoned_at`: when a ban of the key was lifted, `unbannedAt`
  * - `key.rolled`, `admin.token-rolled`: a secret or token was rotated
+ * - `standings`, `usage` of a key and of log events: quotas
+ * - `refused_at`: when a request was first rejected
  * - animals, in the names and comments of steps: pets
  */
 

@@ -1,7 +1,7 @@
 import { INT64_MAX, INT64_MIN } from "../../src/api/json.ts";
-import { newUsage, type Usage } from "../../src/domain/rate-limit.ts";
+import { newQuota, type Quota } from "../../src/domain/rate-limit.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
-import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
+import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
 import { directoryAt } from "../data-directory.ts";
 import { hash, storedSecret } from "../key-store-arguments.ts";
 import { address, key } from "../subjects.ts";
@@ -11,11 +11,11 @@ const BY = { actor: { kind: "command line", name: "ann" }, at: NOW } as const;
 /** What is hard to copy: quotes, backslashes, braces, other scripts, line breaks, the word NULL. */
 const NAMES = ['Rex "the" dog', "back\\slash", "{a,b}", "日本\n犬", "NULL", "O'Hara", "😀", "\u2028"];
 
-/** Two keys, pets with every status, an order, idempotency records, usage history, settings and rate limit usage. */
+/** Two keys, pets with every status, an order, idempotency records, usage history, settings and quotas. */
 export async function fillData(dataDir: string, pets = 50): Promise<void> {
   const directory = directoryAt(dataDir);
   directory.create();
-  const { store: path, usageStore } = directory.files;
+  const { store: path, quotaStore } = directory.files;
   const { store, inventory, operators, keys, policies, settings, usageHistory, close } = openSqlite(path);
   const limits = { perMinute: 7, perDay: 70 };
   const first = { name: "first", plan: "enterprise", limits, createdAt: NOW, labels: ["a", "b"] } as const;
@@ -41,13 +41,13 @@ export async function fillData(dataDir: string, pets = 50): Promise<void> {
   await operators.createOperator({ name: "ann", role: "admin" }, storedSecret(8), createdBy);
   await operators.rotateOperator(1, storedSecret(9), createdBy);
   await close();
-  const usages = openUsageStore(usageStore);
-  usages.save([
-    [key(1), usageNow()],
-    [key(2), { ...usageNow(), bannedAt: Date.now(), bannedUntil: Date.now() + 3_000_000 }],
-    [address("192.0.2.1"), usageNow()],
+  const quotas = openQuotaStore(quotaStore);
+  quotas.save([
+    [key(1), quotaNow()],
+    [key(2), { ...quotaNow(), bannedAt: Date.now(), bannedUntil: Date.now() + 3_000_000 }],
+    [address("192.0.2.1"), quotaNow()],
   ]);
-  usages.close();
+  quotas.close();
 }
 
 function usageOfKey(keyId: number) {
@@ -59,10 +59,10 @@ function usageOfKey(keyId: number) {
 }
 
 /** Valkey counts by its own clock, so these windows are open in the real time. */
-export function usageNow(): Usage {
+export function quotaNow(): Quota {
   const openedAt = Date.now() - 1_000;
   return {
-    ...newUsage(),
+    ...newQuota(),
     minute: { openedAt, used: 5, firstRejectedAt: openedAt + 10, strikes: 3 },
     day: { openedAt, used: 55, firstRejectedAt: -1, strikes: 0 },
   };

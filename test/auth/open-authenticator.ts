@@ -1,12 +1,12 @@
 import { Authenticator, type AuthenticatorOptions, type Client } from "../../src/auth/authenticator.ts";
 import { DEFAULT_POLICY } from "../../src/domain/limit-policy.ts";
 import type { RateLimiter } from "../../src/domain/ports.ts";
-import { newUsage, peek } from "../../src/domain/rate-limit.ts";
+import { newQuota, peek } from "../../src/domain/rate-limit.ts";
 
 export const CLIENT: Client = { clientAddress: "192.0.2.1" };
 
 /** No address is at its limit. */
-const noUsage: Pick<RateLimiter, "peek"> = { peek: (_, limits) => peek(newUsage(), limits, 0) };
+const noQuota: Pick<RateLimiter, "peek"> = { peek: (_, limits) => peek(newQuota(), limits, 0) };
 
 /** An Authenticator whose clients have no limit, unless a rate limiter is given. */
 export function openAuthenticator(
@@ -15,7 +15,7 @@ export function openAuthenticator(
   return Authenticator.open({
     environment: "production",
     policy: { current: DEFAULT_POLICY },
-    rateLimiter: noUsage,
+    rateLimiter: noQuota,
     ...options,
   });
 }

@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { openStores } from "../../src/adapters.ts";
 import { startDemo } from "../../src/demo/demo.ts";
 import { DEFAULT_PLANS, limitsOf } from "../../src/domain/api-keys.ts";
-import { DAY_MS, DEFAULT_BAN, newUsage, peek } from "../../src/domain/rate-limit.ts";
+import { DAY_MS, DEFAULT_BAN, newQuota, peek } from "../../src/domain/rate-limit.ts";
 import { NO_REQUESTS } from "../../src/domain/usage-history.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import type { Key } from "../../src/operator/operations.ts";
 import { scheduler, type Scheduler } from "../../src/runtime/event-loop.ts";
-import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
+import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
 import { freePort } from "../../trials/harness/server.ts";
 import { configIn, TestClock } from "../service.ts";
 import { cleanUpAfterAll, InProcessCli, cliDirectory } from "./cli.ts";
@@ -52,7 +52,7 @@ test("a newcomer sees keys of every plan, limits and a ban; the demo touches no 
   const list = () => cli.json<Key[]>("keys", "list", "--data", join(temporary, directory));
   const isBanned = ({ state }: Key) => state === "banned";
   let keys = await list();
-  // The server saves its usage now and then.
+  // The server saves its quotas now and then.
   for (; !keys.some(isBanned); keys = await list()) await Bun.sleep(20);
   expect(keys.filter(isBanned).map(({ name }) => name)).toEqual(["Forgotten script"]);
   expect(new Set(keys.map(({ plan }) => plan))).toEqual(new Set(["free", "pro", "business", "enterprise"]));
@@ -119,12 +119,12 @@ test("after a quarter of an hour, quotas agree with the usage of 24 hours, and o
   const { items: keys } = await stores.keys.listKeys({ sort: "id", isDescending: false, limit: 100, now });
   const totals = await stores.usageHistory.usageByKey({ by: "hour", since: now - DAY_MS, until: now });
   await stores.close();
-  const quotas = openUsageStore(config.directory.files.usageStore);
+  const quotas = openQuotaStore(config.directory.files.quotaStore);
   const clients = keys.map(({ id, name, plan, limits }) => {
-    const usage = quotas.find({ kind: "key", id }) ?? newUsage();
-    const { outcome } = peek(usage, limitsOf(plan, limits, DEFAULT_PLANS), now, DEFAULT_BAN);
+    const quota = quotas.find({ kind: "key", id }) ?? newQuota();
+    const { outcome } = peek(quota, limitsOf(plan, limits, DEFAULT_PLANS), now, DEFAULT_BAN);
     const { admitted, limited } = totals.find(({ keyId }) => keyId === id) ?? NO_REQUESTS;
-    return { name, outcome, usedToday: usage.day.used, admitted, limited };
+    return { name, outcome, usedToday: quota.day.used, admitted, limited };
   });
   quotas.close();
 

@@ -2,9 +2,9 @@ import { beforeAll, beforeEach, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import type { Key } from "../../src/operator/operations.ts";
 import { hashSecret } from "../../src/domain/api-keys.ts";
-import { newUsage } from "../../src/domain/rate-limit.ts";
+import { newQuota } from "../../src/domain/rate-limit.ts";
 import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
-import { createKey, paths, saveUsage, sendRequests, showKey, withStores } from "./keys.ts";
+import { createKey, paths, saveQuota, sendRequests, showKey, withStores } from "./keys.ts";
 
 cleanUpAfterAll();
 
@@ -60,10 +60,10 @@ test("no command prints more of a secret again than its first and last four char
   }
 });
 
-test("usage, strikes and bans come from the usage store, and a closed window has no usage", async () => {
+test("usage, strikes and bans come from the quota store, and a closed window has no usage", async () => {
   const { id } = await createKey(cli);
-  const usage = newUsage();
-  const request = (requests: number) => sendRequests(cli, id, { requests, strikesToBan: 3, usage });
+  const quota = newQuota();
+  const request = (requests: number) => sendRequests(cli, id, { requests, strikesToBan: 3, quota });
   request(4);
   expect(await showKey(cli, id)).toMatchObject({ state: "active", strikes: 2, bannedUntil: null });
   expect(await cli.out("keys list")).toContain(" 1/60    1/1000  2 ");
@@ -85,15 +85,15 @@ test("usage, strikes and bans come from the usage store, and a closed window has
   expect((await showKey(cli, id)).usage?.day).toEqual({ used: 0, limit: 1_000, resetsAt: null });
 });
 
-test("a damaged usage store: usage is unknown, everything else is shown", async () => {
+test("a damaged quota store: usage is unknown, everything else is shown", async () => {
   await createKey(cli);
-  const { usageStore } = paths(cli);
-  writeFileSync(usageStore, "no database, ".repeat(100));
+  const { quotaStore } = paths(cli);
+  writeFileSync(quotaStore, "no database, ".repeat(100));
 
   const table = await cli.run("keys list");
   const [warning = ""] = table.out.split("\n");
   expect(table).toMatchObject({ code: 0, err: "" });
-  expect(warning).toStartWith(`warning: cannot open the database ${usageStore}: file is not a database; `);
+  expect(warning).toStartWith(`warning: cannot open the database ${quotaStore}: file is not a database; `);
   expect(warning).toEndWith(" (usage, strikes and bans are unknown)");
   expect(table.out).toMatch(/^1 +app +- +free +write +active +\? +\? +\? +\? +- +- +2026-11-15T12:00:00Z$/m);
 
@@ -110,16 +110,16 @@ test("a damaged usage store: usage is unknown, everything else is shown", async 
 
 test("damage that only a read finds is reported with the file", async () => {
   const { id } = await createKey(cli);
-  saveUsage(cli, id, newUsage());
-  const { usageStore } = paths(cli);
+  saveQuota(cli, id, newQuota());
+  const { quotaStore } = paths(cli);
   // Opening reads the first pages; the table is on the last one.
-  const bytes = readFileSync(usageStore);
+  const bytes = readFileSync(quotaStore);
   bytes.fill(0xff, bytes.length - 4096);
-  writeFileSync(usageStore, bytes);
+  writeFileSync(quotaStore, bytes);
   for (const flags of ["", " --banned", " --used-percent 80"]) {
     const { code, out } = await cli.run(`keys list${flags}`);
     expect(code).toBe(0);
-    expect(out).toContain(`in ${usageStore}: database disk image is malformed; `);
+    expect(out).toContain(`in ${quotaStore}: database disk image is malformed; `);
     expect(out).toContain(" (usage, strikes and bans are unknown)\n");
   }
 });

@@ -1,8 +1,8 @@
 import type { Key } from "../../src/operator/operations.ts";
 import { hashSecret } from "../../src/domain/api-keys.ts";
-import { decide, newUsage, type Usage } from "../../src/domain/rate-limit.ts";
+import { decide, newQuota, type Quota } from "../../src/domain/rate-limit.ts";
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
-import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
+import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
 import { directoryAt } from "../data-directory.ts";
 import type { InProcessCli } from "./cli.ts";
 
@@ -32,23 +32,23 @@ export async function withStores<T>(
 export const findCredential = (cli: InProcessCli, secret: string) =>
   withStores(cli, async ({ keys }) => keys.findCredential(hashSecret(secret)));
 
-/** Writes the usage of a key as a server does. */
-export function saveUsage(cli: InProcessCli, id: number, usage: Usage): void {
-  const usageStore = openUsageStore(paths(cli).usageStore);
-  usageStore.save([[{ kind: "key", id }, usage]]);
-  usageStore.close();
+/** Writes the quota of a key as a server does. */
+export function saveQuota(cli: InProcessCli, id: number, quota: Quota): void {
+  const quotaStore = openQuotaStore(paths(cli).quotaStore);
+  quotaStore.save([[{ kind: "key", id }, quota]]);
+  quotaStore.close();
 }
 
 /** With a limit of one, a millisecond apart: the first is allowed, and each from the third on is a strike. */
 export function sendRequests(
   cli: InProcessCli,
   id: number,
-  { requests = 4, strikesToBan = 2, usage = newUsage() },
+  { requests = 4, strikesToBan = 2, quota = newQuota() },
 ): void {
   const rules = { strikes: strikesToBan, graceMs: 0, lengthMs: 300_000, maxLengthMs: 300_000 };
   for (let i = 0; i < requests; i++) {
     cli.clock.advance(1);
-    decide(usage, { perMinute: 1, perDay: 1 }, cli.clock.now(), rules);
+    decide(quota, { perMinute: 1, perDay: 1 }, cli.clock.now(), rules);
   }
-  saveUsage(cli, id, usage);
+  saveQuota(cli, id, quota);
 }

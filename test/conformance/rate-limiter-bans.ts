@@ -10,7 +10,7 @@ export function testBans(test: TestCase): void {
     expect(await limiter.decideTimes(100)).toEqual(all(100, "limited"));
     limiter.advance(1_000);
     expect(await limiter.decideTimes(100)).toEqual(all(100, "limited"));
-    expect(await limiter.usage()).toMatchObject({ minute: { strikes: 0 } });
+    expect(await limiter.quota()).toMatchObject({ minute: { strikes: 0 } });
   });
 
   test("the grace period begins with the first rejection, not with the last allowed request", async (limiter) => {
@@ -42,7 +42,7 @@ export function testBans(test: TestCase): void {
     await limiter.decides({ ...banned, resetAt, retryAfter: 1 });
     limiter.advance(1);
     await limiter.decides({ outcome: "allowed", remaining: 59 });
-    expect(await limiter.usage()).toMatchObject({ day: { used: 61 }, minute: { strikes: 0 } });
+    expect(await limiter.quota()).toMatchObject({ day: { used: 61 }, minute: { strikes: 0 } });
   });
 
   test("strikes end when their window closes, and a new grace period begins", async (limiter) => {

@@ -23,7 +23,7 @@ export interface RateLimiterUnderTest {
   close(): Promise<void>;
 }
 
-/** Opens a rate limiter without any usage, its clock at `startsAt`. */
+/** Opens a rate limiter without any quota, its clock at `startsAt`. */
 export type OpenRateLimiter = (options: {
   ban: BanRules;
   startsAt: number;
@@ -67,7 +67,7 @@ export class TestLimiter {
   now = () => this.opened.now();
   advance = (ms: number) => this.opened.advance(ms);
   restart = () => this.opened.restart();
-  usage = async (subject = KEY) => this.opened.rateLimiter.usage(subject);
+  quota = async (subject = KEY) => this.opened.rateLimiter.quota(subject);
   bannedKeys = () => this.opened.rateLimiter.bannedKeys();
   unban = async (agoMs: number, subject = KEY) => this.opened.rateLimiter.unban(subject, agoMs);
 

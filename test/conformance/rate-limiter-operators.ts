@@ -55,16 +55,16 @@ export function testOperators(test: TestCase): void {
     expect(limiter.bannedKeys()).toBeOneOf([[], undefined]);
   });
 
-  test("an unban of a subject without usage does nothing", async (limiter) => {
+  test("an unban of a subject without quota does nothing", async (limiter) => {
     await limiter.unban(0);
-    expect(await limiter.usage()).toBeUndefined();
+    expect(await limiter.quota()).toBeUndefined();
   });
 
   test("peek shows what the next request of an address would get, and counts nothing", async (limiter) => {
     const full = { outcome: "allowed", limit: 2, remaining: 2, retryAfter: 0 } as const;
     const limits = { perMinute: 2, perDay: 3 };
     expect(limiter.peek(limits)).toMatchObject({ ...full, resetAt: second(limiter.now() + 60_000) });
-    expect(await limiter.usage(ADDRESS)).toBeUndefined();
+    expect(await limiter.quota(ADDRESS)).toBeUndefined();
 
     const resetAt = second(limiter.now() + 60_000);
     await limiter.decide(limits, ADDRESS);
@@ -81,32 +81,32 @@ export function testOperators(test: TestCase): void {
     });
     limiter.advance(59_000);
     expect(limiter.peek(limits)).toMatchObject({ outcome: "allowed", limit: 3, remaining: 1 });
-    expect(await limiter.usage(ADDRESS)).toMatchObject({ day: { used: 2 } });
+    expect(await limiter.quota(ADDRESS)).toMatchObject({ day: { used: 2 } });
   });
 
-  test("usage shows both windows, strikes and ban, and counts nothing", async (limiter) => {
-    expect(await limiter.usage()).toBeUndefined();
+  test("quota shows both windows, strikes and ban, and counts nothing", async (limiter) => {
+    expect(await limiter.quota()).toBeUndefined();
     const openedAt = limiter.now();
     await limiter.exhaust();
     const firstRejectedAt = openedAt;
     await limiter.decideTimes(3);
     const minute = { openedAt, used: 60, firstRejectedAt, strikes: 3 };
     for (let i = 0; i < 20; i++)
-      expect(await limiter.usage()).toMatchObject({ minute, day: { openedAt, used: 60 } });
+      expect(await limiter.quota()).toMatchObject({ minute, day: { openedAt, used: 60 } });
     await limiter.decideTimes(7);
-    expect(await limiter.usage()).toMatchObject({
+    expect(await limiter.quota()).toMatchObject({
       minute: { used: 60, strikes: 0 },
       bannedAt: limiter.now(),
       bannedUntil: limiter.now() + 300_000,
     });
   });
 
-  test("usage shows open windows only, and is undefined once both are closed", async (limiter) => {
+  test("quota shows open windows only, and is undefined once both are closed", async (limiter) => {
     await limiter.decide();
     limiter.advance(60_000);
-    expect(await limiter.usage()).toMatchObject({ minute: { used: 0 }, day: { used: 1 } });
+    expect(await limiter.quota()).toMatchObject({ minute: { used: 0 }, day: { used: 1 } });
     limiter.advance(86_340_000);
-    expect(await limiter.usage()).toBeUndefined();
+    expect(await limiter.quota()).toBeUndefined();
   });
 }
 
@@ -119,7 +119,7 @@ export function testClockAndRestart(test: TestCase): void {
       await limiter.decides({ outcome: "limited", remaining: 0, resetAt, retryAfter: 60 });
       limiter.advance(60_000);
       await limiter.decides({ outcome: "allowed", remaining: 59 });
-      expect(await limiter.usage()).toMatchObject({ day: { used: 61 } });
+      expect(await limiter.quota()).toMatchObject({ day: { used: 61 } });
     });
   }
 
@@ -144,10 +144,10 @@ export function testClockAndRestart(test: TestCase): void {
     await limiter.exhaust(FREE, OTHER_KEY);
     await limiter.decideTimes(9, FREE, OTHER_KEY);
     await limiter.earnBan(FREE, key(3));
-    const usages = () => Promise.all([KEY, OTHER_KEY, key(3)].map(limiter.usage));
-    const before = await usages();
+    const quotas = () => Promise.all([KEY, OTHER_KEY, key(3)].map(limiter.quota));
+    const before = await quotas();
     await limiter.restart();
-    expect(await usages()).toEqual(before);
+    expect(await quotas()).toEqual(before);
     await limiter.decides({ outcome: "allowed", remaining: 17 });
     await limiter.decides({ outcome: "banned" }, FREE, OTHER_KEY);
     await limiter.decides({ outcome: "banned", retryAfter: 300 }, FREE, key(3));
@@ -164,7 +164,7 @@ export function testClockAndRestart(test: TestCase): void {
     await limiter.earnBan();
     limiter.advance(86_400_000);
     await limiter.restart();
-    expect(await limiter.usage()).toMatchObject({
+    expect(await limiter.quota()).toMatchObject({
       minute: { used: 0 },
       day: { used: 0 },
       lastBanMs: 300_000,

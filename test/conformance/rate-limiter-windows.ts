@@ -47,7 +47,7 @@ export function testWindows(test: TestCase): void {
     await limiter.decide(limits);
     limiter.advance(60_000);
     await limiter.decide(limits);
-    expect(await limiter.usage()).toMatchObject({ minute: { used: 0 }, day: { used: 1 } });
+    expect(await limiter.quota()).toMatchObject({ minute: { used: 0 }, day: { used: 1 } });
     limiter.advance(86_340_000);
     await limiter.decides(
       { remaining: 4, resetAt: second(limiter.now() + 60_000) },

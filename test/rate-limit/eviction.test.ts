@@ -4,7 +4,7 @@ import {
   createMemoryRateLimiter,
   type MemoryRateLimiter,
 } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
-import { MapUsageStore } from "./map-usage-store.ts";
+import { MapQuotaStore } from "./map-quota-store.ts";
 import { address, key } from "../subjects.ts";
 import { TestClock } from "../test-clock.ts";
 
@@ -19,7 +19,7 @@ function setUp(maxAddresses: number) {
 const keys = (count: number) => Array.from({ length: count }, (_, i) => key(i));
 const addresses = (count: number) => Array.from({ length: count }, (_, i) => address(`10.0.0.${i}`));
 const remembered = (rateLimiter: MemoryRateLimiter, subjects: Subject[]) =>
-  subjects.filter((subject) => rateLimiter.usage(subject) !== undefined);
+  subjects.filter((subject) => rateLimiter.quota(subject) !== undefined);
 
 function request(rateLimiter: MemoryRateLimiter, subjects: Subject[], times = LIMITS.perMinute): void {
   for (const subject of subjects) for (let i = 0; i < times; i++) rateLimiter.decide(subject, LIMITS);
@@ -31,8 +31,8 @@ describe("when the table is full", () => {
     const ids = Array.from({ length: 100_100 }, (_, id) => id);
     for (const id of ids) rateLimiter.decide(address(`${id}`), LIMITS);
     for (const id of ids) rateLimiter.decide(key(id), LIMITS);
-    expect(ids.filter((id) => rateLimiter.usage(address(`${id}`)))).toHaveLength(100_000);
-    expect(ids.filter((id) => rateLimiter.usage(key(id)))).toHaveLength(100_100);
+    expect(ids.filter((id) => rateLimiter.quota(address(`${id}`)))).toHaveLength(100_000);
+    expect(ids.filter((id) => rateLimiter.quota(key(id)))).toHaveLength(100_100);
   });
 
   test("keys stay, however many addresses come", () => {
@@ -47,7 +47,7 @@ describe("when the table is full", () => {
     const { rateLimiter } = setUp(20);
     request(rateLimiter, [address("busy")], 5);
     request(rateLimiter, addresses(1_000), 1);
-    expect(rateLimiter.usage(address("busy"))).toMatchObject({ day: { used: 5 } });
+    expect(rateLimiter.quota(address("busy"))).toMatchObject({ day: { used: 5 } });
   });
 
   test("expired ones are evicted before all others", () => {
@@ -62,13 +62,13 @@ describe("when the table is full", () => {
     const { rateLimiter: earlier, clock } = setUp(30);
     const subjects = [...keys(30), ...addresses(30)];
     request(earlier, subjects, 1);
-    const usageStore = new MapUsageStore();
-    usageStore.save(subjects.map((subject) => [subject, earlier.usage(subject)]));
+    const quotaStore = new MapQuotaStore();
+    quotaStore.save(subjects.map((subject) => [subject, earlier.quota(subject)]));
     const rateLimiter = createMemoryRateLimiter({
       clock,
       ban: () => DEFAULT_BAN,
       maxAddresses: 10,
-      usageStore,
+      quotaStore,
     });
     expect(remembered(rateLimiter, keys(30))).toHaveLength(30);
     expect(remembered(rateLimiter, addresses(30))).toHaveLength(10);

@@ -4,13 +4,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
-import { decide, DEFAULT_BAN, newUsage, type Subject, type Usage } from "../../src/domain/rate-limit.ts";
+import { decide, DEFAULT_BAN, newQuota, type Subject, type Quota } from "../../src/domain/rate-limit.ts";
 import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
-import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
+import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
 import { rateLimiterConformance, STARTS_AT } from "../conformance/rate-limiter.ts";
 import { address, key, textOf } from "../subjects.ts";
 import { TestClock } from "../test-clock.ts";
-import { MapUsageStore } from "./map-usage-store.ts";
+import { MapQuotaStore } from "./map-quota-store.ts";
 import { openOn, openOnMaps } from "./open-memory.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "petstore-rate-limiter-"));
@@ -19,16 +19,16 @@ afterAll(() => rmSync(directory, { recursive: true }));
 let files = 0;
 const openOnFiles = openOn(() => {
   const path = join(directory, `${files++}.db`);
-  return () => openUsageStore(path);
+  return () => openQuotaStore(path);
 });
 
-test("the usage of an address survives a restart", async () => {
+test("the quota of an address survives a restart", async () => {
   const opened = await openOnFiles({ ban: DEFAULT_BAN, startsAt: STARTS_AT });
   const limits = { perMinute: 60, perDay: 1_000 };
   for (let i = 0; i < 7; i++) await opened.rateLimiter.decide(address("192.0.2.7"), limits);
-  const before = await opened.rateLimiter.usage(address("192.0.2.7"));
+  const before = await opened.rateLimiter.quota(address("192.0.2.7"));
   await opened.restart();
-  expect(await opened.rateLimiter.usage(address("192.0.2.7"))).toEqual(before);
+  expect(await opened.rateLimiter.quota(address("192.0.2.7"))).toEqual(before);
   expect(await opened.rateLimiter.decide(address("192.0.2.7"), limits)).toMatchObject({ remaining: 52 });
   await opened.close();
 });
@@ -65,16 +65,16 @@ test("decides as the domain does, for any requests of any subjects, also after d
     fc.property(fc.array(step, { maxLength: 400, size: "max" }), (steps) => {
       const clock = new TestClock(STARTS_AT);
       const rateLimiter = createMemoryRateLimiter({ clock, ban: () => DEFAULT_BAN, maxAddresses: 51 });
-      const usages = new Map<string, Usage>();
+      const quotas = new Map<string, Quota>();
       for (const each of steps) {
         if (typeof each === "string") {
           clock.advance(86_400_000);
           continue;
         }
-        const usage = usages.get(textOf(each)) ?? newUsage();
-        usages.set(textOf(each), usage);
+        const quota = quotas.get(textOf(each)) ?? newQuota();
+        quotas.set(textOf(each), quota);
         const rules = each.kind === "key" ? DEFAULT_BAN : undefined;
-        expect(rateLimiter.decide(each, limits)).toEqual(decide(usage, limits, clock.now(), rules));
+        expect(rateLimiter.decide(each, limits)).toEqual(decide(quota, limits, clock.now(), rules));
       }
       void rateLimiter.close();
     }),
@@ -84,7 +84,7 @@ test("decides as the domain does, for any requests of any subjects, also after d
 
 test.each(Object.entries(SUBJECTS))("the greatest numbers of %s are kept", (_, subjectOf) => {
   const now = STARTS_AT;
-  const banned: Usage = {
+  const banned: Quota = {
     minute: { openedAt: now - 9, used: 1e9, firstRejectedAt: now - 8, strikes: 1e6 },
     day: { openedAt: now - 7, used: 1e9 - 1, firstRejectedAt: now - 6, strikes: 1e6 - 1 },
     bannedAt: now - 5,
@@ -92,14 +92,14 @@ test.each(Object.entries(SUBJECTS))("the greatest numbers of %s are kept", (_, s
     lastBanMs: 0,
   };
   const after = { ...banned, bannedAt: -1, bannedUntil: now - 3, lastBanMs: 2 };
-  const usageStore = new MapUsageStore();
-  usageStore.save([banned, after].map((usage, i) => [subjectOf(i), usage]));
+  const quotaStore = new MapQuotaStore();
+  quotaStore.save([banned, after].map((quota, i) => [subjectOf(i), quota]));
   const rateLimiter = createMemoryRateLimiter({
     clock: new TestClock(now),
     ban: () => DEFAULT_BAN,
-    usageStore,
+    quotaStore,
   });
-  expect([0, 1].map((i) => rateLimiter.usage(subjectOf(i)))).toEqual([banned, after]);
+  expect([0, 1].map((i) => rateLimiter.quota(subjectOf(i)))).toEqual([banned, after]);
 });
 
 test.each([
@@ -113,14 +113,14 @@ test.each([
   ],
 ])("a ban that begins where %s is a new ban", (_, ban) => {
   const now = STARTS_AT;
-  const usageStore = new MapUsageStore();
+  const quotaStore = new MapQuotaStore();
   const used = { openedAt: now - 9, used: 1, firstRejectedAt: now - 8, strikes: 1 };
-  usageStore.save([[key(1), { minute: used, day: used, ...ban }]]);
+  quotaStore.save([[key(1), { minute: used, day: used, ...ban }]]);
   const bans: number[] = [];
   const rateLimiter = createMemoryRateLimiter({
     clock: new TestClock(now),
     ban: () => ({ strikes: 1, graceMs: 0, lengthMs: 1_000, maxLengthMs: 1_000 }),
-    usageStore,
+    quotaStore,
     onBan: (id) => bans.push(id),
   });
   expect(rateLimiter.decide(key(1), { perMinute: 1, perDay: 1 })).toMatchObject({ outcome: "banned" });

@@ -1,24 +1,24 @@
-import type { RateLimiter, UsageStore } from "../../src/domain/ports.ts";
+import type { RateLimiter, QuotaStore } from "../../src/domain/ports.ts";
 import type { Awaitable } from "../../src/runtime/event-loop.ts";
 import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import type { OpenRateLimiter, RateLimiterUnderTest } from "../conformance/rate-limiter.ts";
 import { TestClock } from "../test-clock.ts";
-import { MapUsageStore } from "./map-usage-store.ts";
+import { MapQuotaStore } from "./map-quota-store.ts";
 
 /** So long that only `close` writes: no timer fires between the steps of a test. */
 const NEVER_MS = 3_600_000;
 
 /** Opens in-process rate limiters, each on a place of its own; a restart opens the store of that place again. */
-export function openOn(newPlace: () => () => UsageStore): OpenRateLimiter {
+export function openOn(newPlace: () => () => QuotaStore): OpenRateLimiter {
   return ({ ban, startsAt, onBan }) => {
     const clock = new TestClock(startsAt);
-    const openUsageStore = newPlace();
+    const openQuotaStore = newPlace();
     return restartable(clock, () =>
       createMemoryRateLimiter({
         clock,
         ban: () => ban,
         onBan,
-        usageStore: openUsageStore(),
+        quotaStore: openQuotaStore(),
         flushEveryMs: NEVER_MS,
       }),
     );
@@ -45,6 +45,6 @@ export async function restartable(
 }
 
 export const openOnMaps = openOn(() => {
-  const usageStore = new MapUsageStore();
-  return () => usageStore;
+  const quotaStore = new MapQuotaStore();
+  return () => quotaStore;
 });

@@ -176,11 +176,11 @@ describe("after an outage", () => {
     time.run(10);
     valkey.stop();
     time.run(5_000);
-    expect(model.usageOf(1).minute.used).toBe(0);
+    expect(model.quotaOf(1).minute.used).toBe(0);
     valkey.isDown = false;
     valkey.resume();
     time.run(250);
-    expect(model.usageOf(1).minute.used).toBe(5);
+    expect(model.quotaOf(1).minute.used).toBe(5);
     time.run(RETURN_MS);
     expect(states).toEqual(["unavailable: no response within 500 ms", "available"]);
   });
@@ -194,7 +194,7 @@ describe("after an outage", () => {
     valkey.resume();
     time.run(OUTAGE_MS + 250 + TIMEOUT_MS);
     expect(await waiting).toBe(1);
-    expect(model.usageOf(1).minute.used).toBe(2);
+    expect(model.quotaOf(1).minute.used).toBe(2);
   });
 
   test.each([
@@ -234,7 +234,7 @@ describe("after an outage", () => {
     time.run(30_000);
     valkey.resume();
     time.run(0);
-    expect(model.usageOf(1).minute).toMatchObject({ openedAt: givenAt, used: 5 });
+    expect(model.quotaOf(1).minute).toMatchObject({ openedAt: givenAt, used: 5 });
   });
 
   test("a Valkey that lost its data learns what was given in the outage", async () => {
@@ -248,9 +248,9 @@ describe("after an outage", () => {
     valkey.isDown = false;
     time.run(250 + RETURN_MS);
     expect(states).toEqual(["unavailable: the connection was closed", "available"]);
-    expect(model.usageOf(1).minute.used).toBe(10);
+    expect(model.quotaOf(1).minute.used).toBe(10);
     time.run(50_000);
-    expect(model.usageOf(1).minute.used).toBe(0);
+    expect(model.quotaOf(1).minute.used).toBe(0);
   });
 
   test("a connection that lasted a second is replaced at once, another one after 250 ms", async () => {
@@ -314,8 +314,8 @@ describe("bans", () => {
     time.run(5_000);
     await getBanned(4);
     time.run(15_000);
-    expect(model.usageOf(3).bannedUntil).toBe(-1);
-    expect(model.usageOf(4).bannedUntil).toBeGreaterThan(0);
+    expect(model.quotaOf(3).bannedUntil).toBe(-1);
+    expect(model.quotaOf(4).bannedUntil).toBeGreaterThan(0);
   });
 
   test("an unban that is lost with its connection is sent again", async () => {
@@ -328,9 +328,9 @@ describe("bans", () => {
     await unbanned;
     valkey.isDown = false;
     valkey.resume();
-    expect(model.usageOf(3).bannedAt).toBeGreaterThan(0);
+    expect(model.quotaOf(3).bannedAt).toBeGreaterThan(0);
     time.run(250 + RETURN_MS);
-    expect(model.usageOf(3)).toMatchObject({ bannedAt: -1, bannedUntil: -1, lastBanMs: 0 });
+    expect(model.quotaOf(3)).toMatchObject({ bannedAt: -1, bannedUntil: -1, lastBanMs: 0 });
     expect(await first.decide(key(3), ONE)).toMatchObject({ outcome: "limited" });
   });
 

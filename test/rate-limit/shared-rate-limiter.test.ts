@@ -51,7 +51,7 @@ describe("batches", () => {
     const { time, processes, first } = await setUp();
     const resetAt = Math.ceil((STARTS_AT + 60_000) / 1000);
     expect(await first.decide(key(1), FREE)).toMatchObject({ resetAt });
-    expect(await first.usage(key(1))).toMatchObject({ minute: { openedAt: STARTS_AT } });
+    expect(await first.quota(key(1))).toMatchObject({ minute: { openedAt: STARTS_AT } });
     for (const process of processes) process.wallStepMs = 3_600_000;
     time.run(1_000);
     expect(await first.decide(key(1), FREE)).toMatchObject({
@@ -120,11 +120,11 @@ describe("a pause", () => {
     const { time, valkey, states, first, burst } = await setUp();
     await burst(1);
     valkey.silenceLinks();
-    const usage = first.usage(key(1));
+    const quota = first.quota(key(1));
     time.run(10_000);
     expect(states).toEqual([]);
     valkey.stop();
-    expect(await usage).toMatchObject({ minute: { used: 1 } });
+    expect(await quota).toMatchObject({ minute: { used: 1 } });
   });
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { newUsage, type Usage } from "../../src/domain/rate-limit.ts";
+import { newQuota, type Quota } from "../../src/domain/rate-limit.ts";
 import type { KeySubject } from "../../src/rate-limit/valkey/script.ts";
 import { Shares } from "../../src/rate-limit/valkey/shares.ts";
 
@@ -7,9 +7,9 @@ const FREE = { perMinute: 60, perDay: 1_000 };
 const NOW = 1_000_000;
 const key = (id: number): KeySubject => ({ kind: "key", id });
 
-function used(count: number, openedAt = NOW): Usage {
+function used(count: number, openedAt = NOW): Quota {
   const window = { openedAt, used: count, firstRejectedAt: -1, strikes: 0 };
-  return { ...newUsage(), minute: { ...window }, day: { ...window } };
+  return { ...newQuota(), minute: { ...window }, day: { ...window } };
 }
 
 const decide = (shares: Shares, id: number, servers = 1, now = NOW) =>
@@ -45,7 +45,7 @@ test("what is reported meanwhile belongs to the share, and is not reported twice
   for (let left = 4; left >= 0; left--) expect(decide(shares, 1, 4)).toMatchObject({ remaining: left });
   expect(decide(shares, 1, 4)).toMatchObject({ outcome: "limited" });
   expect(shares.takeReports([], 32, NOW)).toMatchObject([{ minute: { used: 5 } }]);
-  expect(shares.usage(key(1), NOW)).toMatchObject({ minute: { used: 30 } });
+  expect(shares.quota(key(1), NOW)).toMatchObject({ minute: { used: 30 } });
 });
 
 test("a report that was lost is made again, unless its window has closed", () => {

@@ -6,27 +6,27 @@ import {
 } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { address, key } from "../subjects.ts";
 import { TestClock } from "../test-clock.ts";
-import { MapUsageStore } from "./map-usage-store.ts";
+import { MapQuotaStore } from "./map-quota-store.ts";
 
 const LIMITS: Limits = { perMinute: 5, perDay: 1_000 };
 const NEVER_MS = 3_600_000;
 
 function setUp({ flushEveryMs = 1, maxAddresses = 100_000 } = {}) {
   const clock = new TestClock(1_800_000_000_000);
-  const usageStore = new MapUsageStore();
+  const quotaStore = new MapQuotaStore();
   const errors: unknown[] = [];
-  const onUsageStoreError = (error: unknown) => void errors.push(error);
+  const onQuotaStoreError = (error: unknown) => void errors.push(error);
   const recoveries: number[] = [];
   const rateLimiter = createMemoryRateLimiter({
     clock,
     ban: () => DEFAULT_BAN,
-    usageStore,
+    quotaStore,
     flushEveryMs,
     maxAddresses,
-    onUsageStoreError,
-    onUsageStoreRecovery: () => recoveries.push(errors.length),
+    onQuotaStoreError,
+    onQuotaStoreRecovery: () => recoveries.push(errors.length),
   });
-  return { clock, usageStore, errors, recoveries, rateLimiter };
+  return { clock, quotaStore, errors, recoveries, rateLimiter };
 }
 
 const keys = (count: number) => Array.from({ length: count }, (_, i) => key(i));
@@ -44,87 +44,87 @@ function earnBan(rateLimiter: MemoryRateLimiter, clock: { time: number }, subjec
 
 describe("write-behind", () => {
   test("counts are in the store after the next pass, and are written again only when they change", async () => {
-    const { rateLimiter, usageStore } = setUp();
+    const { rateLimiter, quotaStore } = setUp();
     decideAll(rateLimiter, [key(1), key(1), address("1")]);
-    await usageStore.until(() => usageStore.size === 2);
-    expect(usageStore.find(key(1))).toEqual(rateLimiter.usage(key(1)));
-    const saves = usageStore.saves.length;
+    await quotaStore.until(() => quotaStore.size === 2);
+    expect(quotaStore.find(key(1))).toEqual(rateLimiter.quota(key(1)));
+    const saves = quotaStore.saves.length;
     rateLimiter.decide(key(1), LIMITS);
-    await usageStore.until(() => usageStore.saves.length > saves);
-    expect(usageStore.saves.at(-1)).toBe(1);
-    expect(usageStore.find(key(1))?.day.used).toBe(3);
+    await quotaStore.until(() => quotaStore.saves.length > saves);
+    expect(quotaStore.saves.at(-1)).toBe(1);
+    expect(quotaStore.find(key(1))?.day.used).toBe(3);
     await rateLimiter.close();
   });
 
   test("a pass writes batches of 256 rows, each in a time slice of its own", async () => {
-    const { rateLimiter, usageStore } = setUp();
+    const { rateLimiter, quotaStore } = setUp();
     decideAll(rateLimiter, keys(1_000));
     let turns = 0;
-    const countTurns = () => void (turns++, usageStore.size < 1_000 && setImmediate(countTurns));
-    await usageStore.until(() => usageStore.saves.length === 1);
+    const countTurns = () => void (turns++, quotaStore.size < 1_000 && setImmediate(countTurns));
+    await quotaStore.until(() => quotaStore.saves.length === 1);
     countTurns();
-    await usageStore.until(() => usageStore.size === 1_000);
-    expect(usageStore.saves).toEqual([256, 256, 256, 232]);
+    await quotaStore.until(() => quotaStore.size === 1_000);
+    expect(quotaStore.saves).toEqual([256, 256, 256, 232]);
     expect(turns).toBeGreaterThanOrEqual(3);
     await rateLimiter.close();
   });
 
   test("a pass takes at most 64 time slices: with more rows to write, the batches grow", async () => {
-    const { rateLimiter, usageStore } = setUp();
+    const { rateLimiter, quotaStore } = setUp();
     decideAll(rateLimiter, keys(32_000));
-    await usageStore.until(() => usageStore.size === 32_000);
-    expect(usageStore.saves).toEqual(Array.from({ length: 64 }, () => 500));
+    await quotaStore.until(() => quotaStore.size === 32_000);
+    expect(quotaStore.saves).toEqual(Array.from({ length: 64 }, () => 500));
     await rateLimiter.close();
   });
 
   test("many bans at once are written in batches of 256 rows", async () => {
-    const { rateLimiter, usageStore, clock } = setUp({ flushEveryMs: NEVER_MS });
+    const { rateLimiter, quotaStore, clock } = setUp({ flushEveryMs: NEVER_MS });
     const limits = { perMinute: 1, perDay: 1 };
     for (const subject of keys(600)) rateLimiter.decide(subject, limits);
     for (const subject of keys(600)) rateLimiter.decide(subject, limits);
     clock.time += 1_001;
     for (const subject of keys(600)) for (let i = 0; i < 10; i++) rateLimiter.decide(subject, limits);
-    await usageStore.until(() => usageStore.size === 600);
-    expect(usageStore.saves).toEqual([256, 256, 88]);
+    await quotaStore.until(() => quotaStore.size === 600);
+    expect(quotaStore.saves).toEqual([256, 256, 88]);
   });
 });
 
 describe("close", () => {
   test("does nothing the second time, and nothing is written after the first", async () => {
-    const { rateLimiter, usageStore, clock, errors } = setUp();
+    const { rateLimiter, quotaStore, clock, errors } = setUp();
     await rateLimiter.close();
     await rateLimiter.close();
     earnBan(rateLimiter, clock, key(1));
     await nextIteration();
-    expect([usageStore.saves, errors]).toEqual([[], []]);
+    expect([quotaStore.saves, errors]).toEqual([[], []]);
   });
 
   test("fails with the cause when the store does not take the counts", async () => {
-    const { rateLimiter, usageStore } = setUp({ flushEveryMs: NEVER_MS });
+    const { rateLimiter, quotaStore } = setUp({ flushEveryMs: NEVER_MS });
     decideAll(rateLimiter, [key(1)]);
-    usageStore.error = new Error("disk full");
+    quotaStore.error = new Error("disk full");
     const error = await rateLimiter.close().catch((error: unknown) => error);
     expect(error).toBeInstanceOf(Error);
-    expect(error).toHaveProperty("cause", usageStore.error);
+    expect(error).toHaveProperty("cause", quotaStore.error);
   });
 });
 
 describe("a store that fails", () => {
   test("no request fails, each beginning and end is reported once, and everything is written after it", async () => {
-    const { rateLimiter, usageStore, errors, recoveries } = setUp();
+    const { rateLimiter, quotaStore, errors, recoveries } = setUp();
     for (const message of ["disk full", "busy"]) {
-      usageStore.error = new Error(message);
+      quotaStore.error = new Error(message);
       decideAll(rateLimiter, keys(600));
-      const { length } = usageStore.saves;
-      await usageStore.until(() => usageStore.saves.length >= length + 5);
+      const { length } = quotaStore.saves;
+      await quotaStore.until(() => quotaStore.saves.length >= length + 5);
       expect(rateLimiter.decide(key(0), LIMITS)).toMatchObject({ outcome: "allowed" });
-      usageStore.error = undefined;
-      await usageStore.until(() => usageStore.find(key(0))?.day.used === rateLimiter.usage(key(0))?.day.used);
+      quotaStore.error = undefined;
+      await quotaStore.until(() => quotaStore.find(key(0))?.day.used === rateLimiter.quota(key(0))?.day.used);
     }
-    await usageStore.until(() =>
-      usageStore.rows.every(([subject, { day }]) => day.used === (subject.id === 0 ? 4 : 2)),
+    await quotaStore.until(() =>
+      quotaStore.rows.every(([subject, { day }]) => day.used === (subject.id === 0 ? 4 : 2)),
     );
-    expect(usageStore.size).toBe(600);
+    expect(quotaStore.size).toBe(600);
     expect(errors).toEqual([new Error("disk full"), new Error("busy")]);
     expect(recoveries).toEqual([1, 2]);
     await rateLimiter.close();
@@ -132,33 +132,33 @@ describe("a store that fails", () => {
 });
 
 test("addresses that were evicted while the store failed are not kept to be written", async () => {
-  const { rateLimiter, usageStore } = setUp({ maxAddresses: 300 });
-  usageStore.error = new Error("disk full");
+  const { rateLimiter, quotaStore } = setUp({ maxAddresses: 300 });
+  quotaStore.error = new Error("disk full");
   decideAll(
     rateLimiter,
     Array.from({ length: 1_000 }, (_, i) => address(`${i}`)),
   );
-  const { length } = usageStore.saves;
-  await usageStore.until(() => usageStore.saves.length > length);
-  usageStore.error = undefined;
-  const { length: failed } = usageStore.saves;
-  await usageStore.until(() => usageStore.saves.length === failed + 3);
+  const { length } = quotaStore.saves;
+  await quotaStore.until(() => quotaStore.saves.length > length);
+  quotaStore.error = undefined;
+  const { length: failed } = quotaStore.saves;
+  await quotaStore.until(() => quotaStore.saves.length === failed + 3);
   // Batches of 256: the 700 that were evicted may have rows, and 300 are there.
-  expect(usageStore.saves.slice(failed)).toEqual([512, 300, 188]);
-  expect(usageStore.size).toBe(300);
+  expect(quotaStore.saves.slice(failed)).toEqual([512, 300, 188]);
+  expect(quotaStore.size).toBe(300);
   await rateLimiter.close();
 });
 
 describe("expired subjects", () => {
   test("are removed from memory and from the store", async () => {
-    const { rateLimiter, usageStore, clock } = setUp();
+    const { rateLimiter, quotaStore, clock } = setUp();
     decideAll(rateLimiter, [...keys(5_000), address("1")]);
-    await usageStore.until(() => usageStore.size === 5_001);
+    await quotaStore.until(() => quotaStore.size === 5_001);
     clock.time += 86_399_999;
     rateLimiter.decide(key(1), LIMITS);
     clock.time += 1;
-    await usageStore.until(() => usageStore.size === 1);
-    expect(usageStore.rows.map(([subject]) => subject)).toEqual([key(1)]);
+    await quotaStore.until(() => quotaStore.size === 1);
+    expect(quotaStore.rows.map(([subject]) => subject)).toEqual([key(1)]);
     await rateLimiter.close();
   });
 
@@ -166,32 +166,32 @@ describe("expired subjects", () => {
     const before = setUp();
     decideAll(before.rateLimiter, keys(300));
     await before.rateLimiter.close();
-    const { usageStore } = before;
+    const { quotaStore } = before;
     const clock = new TestClock(before.clock.time + 86_400_000);
     const rateLimiter = createMemoryRateLimiter({
       clock,
       ban: () => DEFAULT_BAN,
-      usageStore,
+      quotaStore,
       flushEveryMs: 1,
     });
-    await usageStore.until(() => usageStore.size === 0);
+    await quotaStore.until(() => quotaStore.size === 0);
     await rateLimiter.close();
   });
 
   test("a key that returns before its row is deleted keeps the row", async () => {
-    const { rateLimiter, usageStore, clock } = setUp();
+    const { rateLimiter, quotaStore, clock } = setUp();
     decideAll(rateLimiter, keys(600));
-    await usageStore.until(() => usageStore.size === 600);
+    await quotaStore.until(() => quotaStore.size === 600);
     clock.time += 86_400_000;
-    usageStore.error = new Error("busy");
-    const { length } = usageStore.saves;
-    await usageStore.until(() => usageStore.saves.length > length);
+    quotaStore.error = new Error("busy");
+    const { length } = quotaStore.saves;
+    await quotaStore.until(() => quotaStore.saves.length > length);
     // Its old row would be deleted by a later batch than the one that writes its new row.
     decideAll(rateLimiter, keys(600).slice(-1));
-    usageStore.error = undefined;
-    await usageStore.until(() => usageStore.size <= 1);
+    quotaStore.error = undefined;
+    await quotaStore.until(() => quotaStore.size <= 1);
     await rateLimiter.close();
-    expect(usageStore.rows.map(([, usage]) => usage)).toMatchObject([
+    expect(quotaStore.rows.map(([, quota]) => quota)).toMatchObject([
       { day: { used: 1, openedAt: clock.time } },
     ]);
   });

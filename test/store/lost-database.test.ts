@@ -4,9 +4,9 @@ import { dirname } from "node:path";
 import { tableStoreOf } from "../../src/archive/contents.ts";
 import { DataDirectory } from "../../src/data-directory.ts";
 import { directoryAt, storageIn } from "../data-directory.ts";
-import { newUsage } from "../../src/domain/rate-limit.ts";
+import { newQuota } from "../../src/domain/rate-limit.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
-import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
+import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
 import { until } from "../timing.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
 
@@ -50,15 +50,15 @@ test.each(LOSSES)("a database that is %s acknowledges nothing more, and is saved
   await rescued.close();
 });
 
-test.each(LOSSES)("a limits database that is %s is written anew, with all usage", async (_loss, lose) => {
+test.each(LOSSES)("a limits database that is %s is written anew, with all quotas", async (_loss, lose) => {
   using directory = temporaryDirectory();
   mkdirSync(directory.path("data"));
   const path = directory.path("data/limits.db");
   const failures: unknown[] = [];
   let rescues = 0;
   const onFailure = (error: unknown) => void failures.push(error);
-  const store = openUsageStore(path, { onRescue: () => rescues++, onFailure });
-  const save = (id: number) => store.save([[{ kind: "key", id }, newUsage()]]);
+  const store = openQuotaStore(path, { onRescue: () => rescues++, onFailure });
+  const save = (id: number) => store.save([[{ kind: "key", id }, newQuota()]]);
   save(1);
   lose(path);
   // Without a request.
@@ -71,7 +71,7 @@ test.each(LOSSES)("a limits database that is %s is written anew, with all usage"
   store.close();
   expect([rescues, failures]).toEqual([3, []]);
 
-  const next = openUsageStore(path);
+  const next = openQuotaStore(path);
   expect([...next.load()].map(([{ id }]) => id)).toEqual([1, 2, 3]);
   next.close();
 });
@@ -105,11 +105,11 @@ test("a missing or empty database beside what a server left is not begun anew, u
   const path = temporary.path("data");
   const directory = directoryAt(path);
   const withNew = new DataDirectory({ path, environment: "production", allowsNewDatabase: true });
-  const { store, usageStore, adminToken, rescued } = directory.files;
+  const { store, quotaStore, adminToken, rescued } = directory.files;
   expect(directory.findLostDatabase()).toBeUndefined();
   directory.create();
   expect(directory.findLostDatabase()).toBeUndefined();
-  for (const left of [usageStore, adminToken, `${path}/production-replaced-2026`]) {
+  for (const left of [quotaStore, adminToken, `${path}/production-replaced-2026`]) {
     writeFileSync(left, "x");
     expect(() => directory.rejectLostDatabase()).toThrow(
       `${store} is missing or empty, but there was a database: see ${left}; restore a backup with petstore restore, or run petstore serve --new-database to begin anew`,

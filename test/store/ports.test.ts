@@ -5,7 +5,7 @@ import { PORTS, STORE_PORTS } from "../conformance/port-calls.ts";
 const WITHOUT_SUITE = {
   Clock: "test/clock.test.ts; everything else has a clock that it moves",
   ServerRegister: "test/engines/instances; without Valkey there is one server",
-  UsageStore: "one adapter, which test/store/usage-store.test.ts covers",
+  QuotaStore: "one adapter, which test/store/quota-store.test.ts covers",
 };
 
 test("every port has a conformance suite, which calls each of its methods, or a reason says why not", () => {

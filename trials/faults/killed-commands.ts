@@ -10,11 +10,11 @@ import { readBackup } from "../../src/archive/backup.ts";
 import { type Contents, differencesBetween } from "../../src/archive/contents.ts";
 import { postgresTables } from "../../src/store/postgres/tables.ts";
 import { sqliteTables } from "../../src/store/sqlite/tables.ts";
-import { newUsage, type Usage } from "../../src/domain/rate-limit.ts";
-import { readUsages } from "../../src/rate-limit/valkey/maintenance.ts";
+import { newQuota, type Quota } from "../../src/domain/rate-limit.ts";
+import { readQuotas } from "../../src/rate-limit/valkey/maintenance.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
-import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
+import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
 import type { TableStore } from "../../src/store/tables.ts";
 
 /** Prepares new data for a command that is killed repeatedly, in a directory that is removed afterwards. */
@@ -53,7 +53,7 @@ export async function createFixture(pets: number) {
   ];
   await succeed("keys", "create", "--name", "test", "--plan", "pro", "--data", data);
   await addPets(data, pets);
-  saveUsage(data);
+  saveQuota(data);
   await succeed("backup", backups, "--data", data);
   cpSync(data, laterData, { recursive: true });
   await addPets(laterData, MORE_PETS);
@@ -84,12 +84,12 @@ async function addPets(data: string, count: number): Promise<void> {
 /** The number of requests of key 1 in its day. */
 const USED = 55;
 
-function saveUsage(data: string): void {
-  const usages = openUsageStore(join(data, "production-limits.db"));
+function saveQuota(data: string): void {
+  const quotas = openQuotaStore(join(data, "production-limits.db"));
   const day = { openedAt: Date.now(), used: USED, firstRejectedAt: -1, strikes: 0 };
   const subject = { kind: "key", id: 1 } as const;
-  usages.save([[subject, { ...newUsage(), day }]]);
-  usages.close();
+  quotas.save([[subject, { ...newQuota(), day }]]);
+  quotas.close();
 }
 
 /** The names of the problems that are true. */
@@ -165,16 +165,16 @@ async function checkCopy(end: TableStore, contents: Contents): Promise<string[]>
   });
 }
 
-/** The checks of a copy. `usage` reads the usage of key 1 from the target. */
-function copyChecks(to: TableStore, contents: Contents, usage: () => Promise<Usage | undefined>) {
+/** The checks of a copy. `quota` reads the quota of key 1 from the target. */
+function copyChecks(to: TableStore, contents: Contents, quota: () => Promise<Quota | undefined>) {
   return {
     checkAfterKill: () => checkCopy(to, contents),
     async checkAtEnd() {
       if (!(await to.exists())) return ["the copy is not visible after the end"];
-      const isCounted = (await usage())?.day.used === USED;
+      const isCounted = (await quota())?.day.used === USED;
       return [
         ...(await checkCopy(to, contents)),
-        ...problemsOf({ "the usage of the key is not copied": !isCounted }),
+        ...problemsOf({ "the quota of the key is not copied": !isCounted }),
       ];
     },
   };
@@ -183,14 +183,14 @@ function copyChecks(to: TableStore, contents: Contents, usage: () => Promise<Usa
 function copyTo({ data, contents }: Fixture): Prepare {
   return async () => {
     const [database, limits] = [await postgresUrl(), await valkeyUrl()];
-    const usage = async () => {
-      const [found] = await readUsages({ urls: [limits], prefix: "petstore:production:" }, [1]);
+    const quota = async () => {
+      const [found] = await readQuotas({ urls: [limits], prefix: "petstore:production:" }, [1]);
       return found?.[1];
     };
     return {
       argv: ["copy", "--to", database, "--limits-url", limits, "--data", data],
       database,
-      ...copyChecks(postgresTables({ url: database, schema: "production" }), contents, usage),
+      ...copyChecks(postgresTables({ url: database, schema: "production" }), contents, quota),
     };
   };
 }
@@ -200,15 +200,15 @@ async function copyFrom({ data }: Fixture): Promise<Prepare> {
   await succeed("copy", "--to", url, "--limits-url", limits, "--data", data);
   const contents = await contentsIn(postgresTables({ url, schema: "production" }));
   return async (directory) => {
-    const usage = async () => {
-      const usages = openUsageStore(join(directory, "production-limits.db"));
-      const found = usages.find({ kind: "key", id: 1 });
-      usages.close();
+    const quota = async () => {
+      const quotas = openQuotaStore(join(directory, "production-limits.db"));
+      const found = quotas.find({ kind: "key", id: 1 });
+      quotas.close();
       return found;
     };
     return {
       argv: ["copy", "--from", url, "--limits-url", limits, "--data", directory],
-      ...copyChecks(sqliteIn(directory), contents, usage),
+      ...copyChecks(sqliteIn(directory), contents, quota),
     };
   };
 }

@@ -17,7 +17,7 @@ import {
   type PolicyInEffect,
 } from "../../src/domain/limit-policy.ts";
 import type { KeyChanges } from "../../src/domain/ports.ts";
-import { newUsage, peek } from "../../src/domain/rate-limit.ts";
+import { newQuota, peek } from "../../src/domain/rate-limit.ts";
 import { Process, Remote, STARTS_AT, Troubles, type World } from "./world.ts";
 
 interface Version {
@@ -43,7 +43,7 @@ const SECRETS = Array.from({ length: 6 }, () => generateSecret("production"));
 const HASHES = SECRETS.map(hashSecret);
 const NEW_KEY: Omit<ApiKey, "id"> = { name: "test", labels: [], plan: "free", access: "write", createdAt: 0 };
 const CLIENT: Client = { clientAddress: "192.0.2.1" };
-const NO_LIMITS = { peek: () => peek(newUsage(), DEFAULT_PLANS.anonymous, 0) };
+const NO_LIMITS = { peek: () => peek(newQuota(), DEFAULT_PLANS.anonymous, 0) };
 /** The longest delay that the documentation allows. */
 const MAX_STALE_MS = 1_000;
 const TIMEOUT_MS = 400;

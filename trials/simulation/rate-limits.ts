@@ -116,14 +116,14 @@ class RateLimits {
     const aheadMs = STARTS_AT + random.pick([1_234_567, -10_000_000, 10_000_000]);
     const model = new ValkeyModel(() => Math.floor(world.now + aheadMs), this.ban);
     this.valkey = new SimulatedValkey(world, model, (process, groups, decided) => {
-      const { minute, day } = model.usageOf(KEY.id);
+      const { minute, day } = model.quotaOf(KEY.id);
       const { used, openedAt } = isDay ? day : minute;
       const count = { at: world.now, openedAt: openedAt - aheadMs, used };
       this.#count(count);
       const server = this.#servers.find((each) => each.process === process);
-      decided.forEach(({ allowed, limited, isNewBan, usage }, i) => {
+      decided.forEach(({ allowed, limited, isNewBan, quota }, i) => {
         for (let rejected = 0; rejected < limited; rejected++) this.bans.rejected();
-        if (isNewBan) this.bans.began(usage.bannedAt, usage.bannedUntil - usage.bannedAt);
+        if (isNewBan) this.bans.began(quota.bannedAt, quota.bannedUntil - quota.bannedAt);
         const banned = (groups[i]?.requests.length ?? 0) - allowed - limited;
         server?.valkeyDecided({ allowed, limited, banned }, count);
       });
@@ -487,8 +487,8 @@ class Server {
     const { world, grants, windowMs } = this.#game;
     const grant = { server: this, at: world.now, outage, opensAt: world.now };
     grants.push(grant);
-    void this.#limiter.usage(KEY).then((usage) => {
-      const { openedAt = NaN } = (windowMs === DAY_MS ? usage?.day : usage?.minute) ?? {};
+    void this.#limiter.quota(KEY).then((quota) => {
+      const { openedAt = NaN } = (windowMs === DAY_MS ? quota?.day : quota?.minute) ?? {};
       grant.opensAt = openedAt - this.process.clock.stepMs - STARTS_AT;
     });
   }

@@ -5,9 +5,9 @@ import {
   expire,
   isBanned,
   isExpired,
-  newUsage,
+  newQuota,
   NEVER,
-  type Usage,
+  type Quota,
 } from "../../src/domain/rate-limit.ts";
 import type { RegisterContents, ValkeyLink } from "../../src/rate-limit/valkey/connection.ts";
 import type {
@@ -24,7 +24,7 @@ const GONE_AFTER_MS = 15_000;
 
 /** A model of the scripts, by the rules of the domain. A test compares both. */
 export class ValkeyModel {
-  readonly #usages = new Map<number, Usage>();
+  readonly #quotas = new Map<number, Quota>();
   readonly #servers = new Map<string, { readonly text: string; readonly at: number }>();
 
   constructor(
@@ -34,35 +34,35 @@ export class ValkeyModel {
 
   decide(groups: readonly RequestGroup[], reports: readonly KeyReport[] = []): Replies {
     const reported = reports.map((report) => {
-      const usage = this.usageOf(report.subject.id);
-      addReport(usage, report, this.now(), this.rules);
-      return withoutStrikes(usage);
+      const quota = this.quotaOf(report.subject.id);
+      addReport(quota, report, this.now(), this.rules);
+      return withoutStrikes(quota);
     });
     return { now: this.now(), reported, decided: groups.map((group) => this.#decideGroup(group)) };
   }
 
   /** Decides one request after the other. */
   #decideGroup({ subject, limits, requests }: RequestGroup): GroupReply {
-    const usage = this.usageOf(subject.id);
-    const wasBanned = isBanned(usage, this.now());
+    const quota = this.quotaOf(subject.id);
+    const wasBanned = isBanned(quota, this.now());
     const counts = { allowed: 0, limited: 0, banned: 0 };
-    for (let i = 0; i < requests.length; i++) counts[decide(usage, limits, this.now(), this.rules).outcome]++;
+    for (let i = 0; i < requests.length; i++) counts[decide(quota, limits, this.now(), this.rules).outcome]++;
     const { allowed, limited, banned } = counts;
-    return { allowed, limited, isNewBan: banned > 0 && !wasBanned, usage: withoutStrikes(usage) };
+    return { allowed, limited, isNewBan: banned > 0 && !wasBanned, quota: withoutStrikes(quota) };
   }
 
-  usage({ id }: KeySubject) {
+  quota({ id }: KeySubject) {
     const now = this.now();
-    const usage = structuredClone(this.#usages.get(id) ?? newUsage());
-    expire(usage, now, this.rules);
-    return { usage: isExpired(usage, now) ? undefined : usage, now };
+    const quota = structuredClone(this.#quotas.get(id) ?? newQuota());
+    expire(quota, now, this.rules);
+    return { quota: isExpired(quota, now) ? undefined : quota, now };
   }
 
-  usageOf(id: number): Usage {
-    const usage = this.#usages.get(id) ?? newUsage();
-    this.#usages.set(id, usage);
-    expire(usage, this.now(), this.rules);
-    return usage;
+  quotaOf(id: number): Quota {
+    const quota = this.#quotas.get(id) ?? newQuota();
+    this.#quotas.set(id, quota);
+    expire(quota, this.now(), this.rules);
+    return quota;
   }
 
   servers(own?: Parameters<ValkeyLink["servers"]>[0]): RegisterContents {
@@ -82,13 +82,13 @@ export class ValkeyModel {
   }
 
   flush(): void {
-    this.#usages.clear();
+    this.#quotas.clear();
     this.#servers.clear();
   }
 }
 
-/** The usage as the scripts reply it. */
-function withoutStrikes({ minute, day, ...bans }: Usage): Usage {
+/** The quota as the scripts reply it. */
+function withoutStrikes({ minute, day, ...bans }: Quota): Quota {
   const noStrikes = { firstRejectedAt: NEVER, strikes: 0 };
   return { ...bans, minute: { ...minute, ...noStrikes }, day: { ...day, ...noStrikes } };
 }
@@ -202,8 +202,8 @@ class Link implements ValkeyLink {
     });
   }
 
-  usage(subject: KeySubject) {
-    return this.#callInTime(() => this.valkey.model.usage(subject));
+  quota(subject: KeySubject) {
+    return this.#callInTime(() => this.valkey.model.quota(subject));
   }
 
   servers(own?: Parameters<ValkeyLink["servers"]>[0]) {

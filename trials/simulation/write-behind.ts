@@ -6,11 +6,11 @@ import {
   isBanned,
   isExpired,
   type Limits,
-  newUsage,
+  newQuota,
   shift,
   type Subject,
   unban,
-  type Usage,
+  type Quota,
 } from "../../src/domain/rate-limit.ts";
 import {
   createMemoryRateLimiter,
@@ -20,15 +20,15 @@ import { Process, Troubles, type World } from "./world.ts";
 
 interface Snapshot {
   readonly at: number;
-  readonly usage: Usage;
+  readonly quota: Quota;
   /** Whether it is a ban or an unban, which is written in the next time slice. */
   readonly isUrgent: boolean;
 }
 
-/** The usage of a subject since the server started. */
+/** The quota of a subject since the server started. */
 interface Track {
   readonly subject: Subject;
-  usage: Usage;
+  quota: Quota;
   snapshots: Snapshot[];
 }
 
@@ -43,12 +43,12 @@ const RUN_MS = 60_000;
  * A server counts in memory and writes behind to a store that fails at times. It blocks, its clock is set, it is killed
  * or stopped, and starts again from the store.
  *
- * The rules are: Each decision is that of domain/rate-limit.ts on an exact usage. After a kill, the usage is one that
+ * The rules are: Each decision is that of domain/rate-limit.ts on an exact quota. After a kill, the quota is one that
  * the subject had within the last second, and has every ban and unban; after a stop it is exact. No key is evicted.
  */
 export function simulateWriteBehind(world: World): void {
   const { random } = world;
-  const rows = new Map<string, readonly [Subject, Usage]>();
+  const rows = new Map<string, readonly [Subject, Quota]>();
   const tracks: Track[] = [];
   // Now and then, more waits than a time slice writes.
   const perKind = random.chance(50) ? 300 : 4;
@@ -73,14 +73,14 @@ export function simulateWriteBehind(world: World): void {
       ban: () => BAN,
       maxAddresses,
       scheduler: server,
-      usageStore: {
-        load: () => [...rows.values()].map(([subject, usage]) => [subject, copyUsage(usage)] as const),
+      quotaStore: {
+        load: () => [...rows.values()].map(([subject, quota]) => [subject, copyQuotas(quota)] as const),
         save(changes) {
           server.block(random.between(0, 2));
           if (world.now < storeFailsUntil) throw new Error("the disk is full");
-          for (const [subject, usage] of changes)
-            if (usage === undefined) rows.delete(nameOf(subject));
-            else rows.set(nameOf(subject), [subject, copyUsage(usage)]);
+          for (const [subject, quota] of changes)
+            if (quota === undefined) rows.delete(nameOf(subject));
+            else rows.set(nameOf(subject), [subject, copyQuotas(quota)]);
         },
         find: (subject) => rows.get(nameOf(subject))?.[1],
         close() {},
@@ -95,7 +95,7 @@ export function simulateWriteBehind(world: World): void {
     stepMs += byMs;
     if (byMs !== 0)
       for (const track of tracks) {
-        shift(track.usage, byMs);
+        shift(track.quota, byMs);
         keep(track, false);
       }
     return steady + stepMs;
@@ -104,19 +104,19 @@ export function simulateWriteBehind(world: World): void {
   function keep(track: Track, isUrgent: boolean): void {
     track.snapshots.push({
       at: world.now,
-      usage: copyUsage(track.usage),
+      quota: copyQuotas(track.quota),
       isUrgent: isUrgent && !troubles.has(world.now),
     });
   }
 
   /** Follows an eviction: an address that was evicted starts anew. */
   function followEviction(track: Track, now: number): void {
-    const { subject, usage } = track;
-    if (rateLimiter.usage(subject) !== undefined || isExpired(usage, now)) return;
+    const { subject, quota } = track;
+    if (rateLimiter.quota(subject) !== undefined || isExpired(quota, now)) return;
     const mayBeEvicted = subject.kind === "address" && maxAddresses < perKind;
     world.check(mayBeEvicted, `${nameOf(subject)} was forgotten`);
     world.note(nameOf(subject), "was evicted");
-    track.usage = newUsage();
+    track.quota = newQuota();
     keep(track, false);
   }
 
@@ -125,8 +125,8 @@ export function simulateWriteBehind(world: World): void {
     const { subject } = track;
     const now = time();
     followEviction(track, now);
-    const wasBanned = isBanned(track.usage, now);
-    const expected = decide(track.usage, LIMITS, now, subject.kind === "key" ? BAN : undefined);
+    const wasBanned = isBanned(track.quota, now);
+    const expected = decide(track.quota, LIMITS, now, subject.kind === "key" ? BAN : undefined);
     const actual = rateLimiter.decide(subject, LIMITS);
     keep(track, expected.outcome === "banned" && !wasBanned);
     world.note(nameOf(subject), actual.outcome, actual.remaining);
@@ -141,11 +141,11 @@ export function simulateWriteBehind(world: World): void {
     if (track?.subject.kind !== "key") return;
     const now = time();
     followEviction(track, now);
-    const isKnown = rateLimiter.usage(track.subject) !== undefined;
+    const isKnown = rateLimiter.quota(track.subject) !== undefined;
     world.note("unban of", nameOf(track.subject));
     rateLimiter.unban(track.subject, 0);
-    expire(track.usage, now, BAN);
-    unban(track.usage, now);
+    expire(track.quota, now, BAN);
+    unban(track.quota, now);
     keep(track, isKnown);
   }
 
@@ -164,11 +164,11 @@ export function simulateWriteBehind(world: World): void {
       const known = snapshots.findLastIndex(({ at }) => at <= savedTo);
       const urgent = snapshots.findLastIndex(({ at, isUrgent }) => isUrgent && at <= urgentTo);
       const possible = snapshots.slice(Math.max(0, known, urgent));
-      const isPossible = possible.some(({ usage }) =>
-        row === undefined ? isExpired(usage, now) : isSame(usage, row),
+      const isPossible = possible.some(({ quota }) =>
+        row === undefined ? isExpired(quota, now) : isSame(quota, row),
       );
       world.check(isPossible, () => `${nameOf(subject)} has ${text(row)} and not ${text(possible)}`);
-      track.usage = row ? copyUsage(row) : newUsage();
+      track.quota = row ? copyQuotas(row) : newQuota();
       track.snapshots = [];
       keep(track, false);
     }
@@ -198,17 +198,17 @@ export function simulateWriteBehind(world: World): void {
 }
 
 function newTrack(subject: Subject): Track {
-  const usage = newUsage();
-  return { subject, usage, snapshots: [{ at: 0, usage: newUsage(), isUrgent: false }] };
+  const quota = newQuota();
+  return { subject, quota, snapshots: [{ at: 0, quota: newQuota(), isUrgent: false }] };
 }
 
 const nameOf = ({ kind, id }: Subject) => `${kind} ${id}`;
 const text = (value: unknown) => JSON.stringify(value);
 
-function isSame<T extends Usage | Decision>(one: T, other: T): boolean {
+function isSame<T extends Quota | Decision>(one: T, other: T): boolean {
   return Bun.deepEquals(one, other);
 }
 
-function copyUsage(usage: Usage): Usage {
-  return { ...usage, minute: { ...usage.minute }, day: { ...usage.day } };
+function copyQuotas(quota: Quota): Quota {
+  return { ...quota, minute: { ...quota.minute }, day: { ...quota.day } };
 }

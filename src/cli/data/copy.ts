@@ -106,7 +106,7 @@ async function copyLocked(
       `${names.from} has tables of a newer release: ${rejection}; copy with the newest release that has run on it`,
     );
   }
-  const { outcome, keysWithUsage } = copied;
+  const { outcome, keysWithQuotas } = copied;
   if (outcome === "other") {
     const other = direction === "to PostgreSQL" ? "database" : "--data";
     throw new Failure(
@@ -114,18 +114,18 @@ async function copyLocked(
     );
   }
   const { tables } = copied.contents;
-  if (isJson) return json({ ...names, outcome, tables, keysWithUsage: keysWithUsage ?? null });
+  if (isJson) return json({ ...names, outcome, tables, keysWithUsage: keysWithQuotas ?? null });
   const title =
     outcome === "same"
       ? `${names.to} has the same data as ${names.from}; there is nothing to copy.`
       : `Copied ${environment} from ${names.from} to ${names.to}. The rows and checksums of both are the same.`;
   const rows = Object.entries(tables).map(([name, sum]) => [name, grouped(sum.rows), sum.checksum]);
   const table = columns([["TABLE", "ROWS", "CHECKSUM"], ...rows], { numbers: [1] });
-  const usage =
-    keysWithUsage === undefined
+  const quotas =
+    keysWithQuotas === undefined
       ? ""
-      : `\nCopied the usage of ${countOf(keysWithUsage, "key")} for the rate limits.\n`;
-  return `${title}\n\n${table}${usage}`;
+      : `\nCopied the usage of ${countOf(keysWithQuotas, "key")} for the rate limits.\n`;
+  return `${title}\n\n${table}${quotas}`;
 }
 
 function namesOf(storage: StorageConfig, direction: Direction) {

@@ -32,8 +32,8 @@ import {
   isBanned,
   MINUTE_MS,
   NEVER,
-  newUsage,
-  type Usage,
+  newQuota,
+  type Quota,
   type Window,
 } from "../../domain/rate-limit.ts";
 import { DEFAULT_OVERLAP_SECONDS } from "../key-resources.ts";
@@ -165,12 +165,12 @@ class KeyOperations {
   }
 
   async unban(id: Identifier, by: Attribution) {
-    const { rateLimiter, limiterMonitor, hasAllUsage } = this.#services;
+    const { rateLimiter, limiterMonitor, hasAllQuotas } = this.#services;
     const key = await this.#findActive(id, by.at, "unbanned");
     if (key instanceof Rejection) return key;
-    const usage = await rateLimiter.usage({ kind: "key", id: key.id });
+    const quota = await rateLimiter.quota({ kind: "key", id: key.id });
     // Without a ban nothing changes, and the audit trail gets no entry.
-    if (hasAllUsage && limiterMonitor.isAvailable && !(usage && canUnban(usage)))
+    if (hasAllQuotas && limiterMonitor.isAvailable && !(quota && canUnban(quota)))
       return this.#views.view(key);
     const unbanned = await this.#services.keys.updateKey(key.id, { unbannedAt: by.at }, by);
     await rateLimiter.unban({ kind: "key", id: key.id }, 0);
@@ -246,17 +246,17 @@ export class KeyViews {
   /** Returns the views in the order of the keys. */
   async views(keys: readonly ApiKey[]): Promise<readonly Key[]> {
     const ids = keys.map(({ id }) => id);
-    const usage = await this.#usageOf(ids);
+    const quotas = await this.#quotasOf(ids);
     const secrets = await this.services.keys.listSecrets(ids);
     const lastUsed = await this.services.usageHistory.lastUsed(ids);
     return keys.map((key) => ({
-      ...this.#viewOf(key, usage && (usage.get(key.id) ?? newUsage()), secrets.get(key.id)),
+      ...this.#viewOf(key, quotas && (quotas.get(key.id) ?? newQuota()), secrets.get(key.id)),
       lastUsedAt: formatOptionalTime(lastUsed.get(key.id)),
     }));
   }
 
   /** The view of a key. `current` is undefined while it cannot be read. */
-  #viewOf(key: ApiKey, current?: Usage, secrets: readonly KeySecret[] = []): Omit<Key, "lastUsedAt"> {
+  #viewOf(key: ApiKey, current?: Quota, secrets: readonly KeySecret[] = []): Omit<Key, "lastUsedAt"> {
     const { policy, clock } = this.services;
     const { plans, ban } = policy.current;
     const now = clock.now();
@@ -320,10 +320,10 @@ export class KeyViews {
         some.filter(({ plan }) => plan === "enterprise").map(({ keyId }) => keyId),
       );
       const limits = new Map(custom.map((key) => [key.id, key.limits]));
-      const usages = await this.#usageOf(some.map(({ keyId }) => keyId));
+      const quotas = await this.#quotasOf(some.map(({ keyId }) => keyId));
       for (const { keyId: id, plan } of some) {
         if (plan === null) continue;
-        const { minute, day } = usages?.get(id) ?? newUsage();
+        const { minute, day } = quotas?.get(id) ?? newQuota();
         const { perMinute, perDay } = limitsOf(plan, limits.get(id), policy.current.plans);
         const percent = Math.max(minute.used / perMinute, day.used / perDay) * 100;
         windows.push({ id, usedToday: day.used, percent });
@@ -345,30 +345,30 @@ export class KeyViews {
   }
 
   /**
-   * The usage by key. A key without usage has not been used. The result is undefined while the usage cannot be read.
+   * The quotas by key. A key without one has not been used. The result is undefined while quotas cannot be read.
    */
-  async #usageOf(ids: readonly number[]): Promise<ReadonlyMap<number, Usage> | undefined> {
-    const usages = new Map<number, Usage>();
+  async #quotasOf(ids: readonly number[]): Promise<ReadonlyMap<number, Quota> | undefined> {
+    const quotas = new Map<number, Quota>();
     const { rateLimiter, limiterMonitor } = this.services;
     for (let start = 0; start < ids.length; start += READS_AT_A_TIME) {
       if (!limiterMonitor.isAvailable) return undefined;
       const some = ids.slice(start, start + READS_AT_A_TIME);
-      const read = await Promise.all(some.map((id) => rateLimiter.usage({ kind: "key", id })));
+      const read = await Promise.all(some.map((id) => rateLimiter.quota({ kind: "key", id })));
       some.forEach((id, i) => {
-        const usage = read[i];
-        if (usage) usages.set(id, usage);
+        const quota = read[i];
+        if (quota) quotas.set(id, quota);
       });
     }
-    return limiterMonitor.isAvailable ? usages : undefined;
+    return limiterMonitor.isAvailable ? quotas : undefined;
   }
 
   /** When each current ban ends, by key. */
   async #bannedUntil(): Promise<ReadonlyMap<number, number>> {
     const { rateLimiter, clock } = this.services;
-    const usage = await this.#usageOf(rateLimiter.bannedKeys() ?? (await this.#bannedLately()));
+    const quotas = await this.#quotasOf(rateLimiter.bannedKeys() ?? (await this.#bannedLately()));
     const ends = new Map<number, number>();
     const now = clock.now();
-    for (const [id, each] of usage ?? []) if (isBanned(each, now)) ends.set(id, each.bannedUntil);
+    for (const [id, each] of quotas ?? []) if (isBanned(each, now)) ends.set(id, each.bannedUntil);
     return ends;
   }
 

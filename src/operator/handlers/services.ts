@@ -55,11 +55,11 @@ export type AdminHandlers = {
 /** The services for operations on data, which a server and the command line share. */
 export interface OperatorServices extends Stores {
   readonly environment: Environment;
-  readonly rateLimiter: Pick<RateLimiter, "usage" | "bannedKeys" | "unban">;
+  readonly rateLimiter: Pick<RateLimiter, "quota" | "bannedKeys" | "unban">;
   /** Whether the quotas can be read from the rate limiter now. */
   readonly limiterMonitor: { readonly isAvailable: boolean };
   /** Whether these quotas are complete. */
-  readonly hasAllUsage: boolean;
+  readonly hasAllQuotas: boolean;
   readonly servers: ServerRegister;
   readonly clock: Clock;
   readonly policy: PolicyInEffect;

@@ -1,4 +1,4 @@
-import type { Clock, RateLimiter, UsageStore } from "../../domain/ports.ts";
+import type { Clock, RateLimiter, QuotaStore } from "../../domain/ports.ts";
 import {
   type BanRules,
   decide,
@@ -8,16 +8,16 @@ import {
   isExpired,
   type Limits,
   NEVER,
-  newUsage,
+  newQuota,
   type OnBan,
   peek,
   shift,
   type Subject,
   unban,
-  type Usage,
+  type Quota,
 } from "../../domain/rate-limit.ts";
 import { type ScheduledTimer, type Scheduler, scheduler } from "../../runtime/event-loop.ts";
-import { loadUsage, storeUsage, subjectOf, type UsageEntry, UsageTable } from "./usage-table.ts";
+import { loadQuota, storeQuota, subjectOf, type QuotaEntry, QuotaTable } from "./quota-table.ts";
 import { FailureReporter } from "../../runtime/failure-reporter.ts";
 
 interface MemoryRateLimiterOptions {
@@ -25,18 +25,18 @@ interface MemoryRateLimiterOptions {
   /** Returns the rules that apply now. */
   readonly ban: () => BanRules;
   /** Keeps counts and bans across a restart. The rate limiter closes it. */
-  readonly usageStore?: UsageStore;
+  readonly quotaStore?: QuotaStore;
   /**
    * The maximum of addresses, of which anybody may have many. Beyond it, addresses with few requests are evicted. Keys
-   * stay until their usage has expired: an evicted key would get its quota twice, and the database bounds their number.
+   * stay until their quota has expired: an evicted key would get its limits twice, and the database bounds them.
    */
   readonly maxAddresses?: number;
   readonly flushEveryMs?: number;
-  /** Called when the usage store begins to fail. */
-  readonly onUsageStoreError?: (error: unknown) => void;
+  /** Called when the quota store begins to fail. */
+  readonly onQuotaStoreError?: (error: unknown) => void;
   readonly onBan?: OnBan | undefined;
-  /** Called when the usage store works again. */
-  readonly onUsageStoreRecovery?: () => void;
+  /** Called when the quota store works again. */
+  readonly onQuotaStoreRecovery?: () => void;
   readonly scheduler?: Scheduler;
 }
 
@@ -44,15 +44,15 @@ export function createMemoryRateLimiter(options: MemoryRateLimiterOptions): Memo
   return new MemoryRateLimiter(options);
 }
 
-/** The rate limiter of a single process. It is exact, because nothing runs between reading a usage and writing it. */
+/** The rate limiter of a single process. It is exact, because nothing runs between reading a quota and writing it. */
 class MemoryRateLimiter implements RateLimiter {
   readonly #clock: Clock;
   readonly #ban: () => BanRules;
   readonly #onBan: OnBan | undefined;
   readonly #maxAddresses: number;
-  readonly #table = new UsageTable();
-  /** The usage of the entry that a call reads or changes. */
-  readonly #scratch = newUsage();
+  readonly #table = new QuotaTable();
+  /** The quota of the entry that a call reads or changes. */
+  readonly #scratch = newQuota();
   readonly #writeBehind: WriteBehind | undefined;
   readonly #scheduler: Scheduler;
   /** Keys that had a ban when the store was loaded: a current ban, or one that makes the next one longer. */
@@ -64,15 +64,15 @@ class MemoryRateLimiter implements RateLimiter {
   #stepMs: number;
 
   constructor(options: MemoryRateLimiterOptions) {
-    const { clock, ban, usageStore, maxAddresses = 100_000, flushEveryMs = 500 } = options;
+    const { clock, ban, quotaStore, maxAddresses = 100_000, flushEveryMs = 500 } = options;
     this.#clock = clock;
     this.#stepMs = clock.stepMs;
     this.#ban = ban;
     this.#onBan = options.onBan;
     this.#maxAddresses = maxAddresses;
     this.#scheduler = options.scheduler ?? scheduler;
-    this.#writeBehind = usageStore && new WriteBehind(usageStore, options);
-    for (const [subject, usage] of usageStore?.load() ?? []) this.#restore(subject, usage);
+    this.#writeBehind = quotaStore && new WriteBehind(quotaStore, options);
+    for (const [subject, quota] of quotaStore?.load() ?? []) this.#restore(subject, quota);
     this.#timer = this.#scheduler.setInterval(() => this.#tick(), flushEveryMs);
     this.#timer.unref();
   }
@@ -80,18 +80,18 @@ class MemoryRateLimiter implements RateLimiter {
   decide(subject: Subject, limits: Limits): Decision {
     const now = this.#now();
     const entry = this.#table.find(subject) ?? this.#add(subject, now);
-    const usage = loadUsage(entry, this.#scratch);
+    const quota = loadQuota(entry, this.#scratch);
     const rules = this.#rulesFor(subject);
-    expire(usage, now, rules);
-    const wasBanned = isBanned(usage, now);
-    const decision = decide(usage, limits, now, rules);
-    storeUsage(entry, usage);
+    expire(quota, now, rules);
+    const wasBanned = isBanned(quota, now);
+    const decision = decide(quota, limits, now, rules);
+    storeQuota(entry, quota);
     if (decision.outcome === "banned" && !wasBanned) this.#banned(entry);
     else this.#writeBehind?.changed(entry);
     return decision;
   }
 
-  #banned(entry: UsageEntry): void {
+  #banned(entry: QuotaEntry): void {
     this.#writeBehind?.changedUrgently(entry);
     const { id, ban } = entry;
     if (typeof id !== "number") return;
@@ -103,22 +103,22 @@ class MemoryRateLimiter implements RateLimiter {
   peek(subject: Subject, limits: Limits): Decision {
     const now = this.#now();
     const entry = this.#table.find(subject);
-    const usage = entry ? loadUsage(entry) : newUsage();
-    return peek(usage, limits, now, this.#rulesFor(subject));
+    const quota = entry ? loadQuota(entry) : newQuota();
+    return peek(quota, limits, now, this.#rulesFor(subject));
   }
 
-  usage(subject: Subject): Usage | undefined {
+  quota(subject: Subject): Quota | undefined {
     const entry = this.#table.find(subject);
     if (entry === undefined) return undefined;
     const now = this.#now();
-    const usage = loadUsage(entry);
-    expire(usage, now, this.#rulesFor(subject));
-    return isExpired(usage, now) ? undefined : usage;
+    const quota = loadQuota(entry);
+    expire(quota, now, this.#rulesFor(subject));
+    return isExpired(quota, now) ? undefined : quota;
   }
 
   bannedKeys(): readonly number[] {
     for (const id of this.#bannedKeys) {
-      const { bannedAt } = this.usage({ kind: "key", id }) ?? newUsage();
+      const { bannedAt } = this.quota({ kind: "key", id }) ?? newQuota();
       if (bannedAt === NEVER) this.#bannedKeys.delete(id);
     }
     return [...this.#bannedKeys];
@@ -128,14 +128,14 @@ class MemoryRateLimiter implements RateLimiter {
     const entry = this.#table.find(subject);
     if (entry === undefined) return;
     const now = this.#now();
-    const usage = loadUsage(entry);
-    expire(usage, now, this.#rulesFor(subject));
-    unban(usage, now - agoMs);
-    storeUsage(entry, usage);
+    const quota = loadQuota(entry);
+    expire(quota, now, this.#rulesFor(subject));
+    unban(quota, now - agoMs);
+    storeQuota(entry, quota);
     this.#writeBehind?.changedUrgently(entry);
   }
 
-  /** Resolves when the usage store has every count and ban, and rejects if it cannot save them. */
+  /** Resolves when the quota store has every count and ban, and rejects if it cannot save them. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -154,9 +154,9 @@ class MemoryRateLimiter implements RateLimiter {
     const byMs = this.#clock.stepMs - this.#stepMs;
     this.#stepMs += byMs;
     for (const entry of this.#table.entries()) {
-      const usage = loadUsage(entry, this.#scratch);
-      shift(usage, byMs);
-      storeUsage(entry, usage);
+      const quota = loadQuota(entry, this.#scratch);
+      shift(quota, byMs);
+      storeQuota(entry, quota);
       this.#writeBehind?.changed(entry);
     }
   }
@@ -166,25 +166,25 @@ class MemoryRateLimiter implements RateLimiter {
     return kind === "key" ? this.#ban() : undefined;
   }
 
-  #add(subject: Subject, now: number, usage?: Usage): UsageEntry {
+  #add(subject: Subject, now: number, quota?: Quota): QuotaEntry {
     const isFull = subject.kind === "address" && this.#table.addresses >= this.#maxAddresses;
     const evicted = isFull ? this.#table.leastUsedAddress(now) : undefined;
     if (evicted) this.#remove(evicted);
-    const entry = this.#table.add(subject, usage);
+    const entry = this.#table.add(subject, quota);
     this.#writeBehind?.keepRow(subject);
     return entry;
   }
 
-  #remove(entry: UsageEntry): void {
+  #remove(entry: QuotaEntry): void {
     this.#writeBehind?.deleteRow(entry);
     this.#table.remove(entry);
   }
 
-  #restore(subject: Subject, usage: Usage): void {
+  #restore(subject: Subject, quota: Quota): void {
     const now = this.#now();
-    if (isExpired(usage, now)) return this.#writeBehind?.deleteRow(subject);
-    this.#add(subject, now, usage);
-    if (subject.kind !== "key" || usage.bannedUntil === NEVER) return;
+    if (isExpired(quota, now)) return this.#writeBehind?.deleteRow(subject);
+    this.#add(subject, now, quota);
+    if (subject.kind !== "key" || quota.bannedUntil === NEVER) return;
     this.restoredBans.push(subject.id);
     this.#bannedKeys.add(subject.id);
   }
@@ -208,16 +208,16 @@ const SLICES_PER_PASS = 64;
 /** While the store fails, rows of more deleted subjects stay in it. The next start drops them if they have expired. */
 const MAX_DELETED = 100_000;
 
-/** Writes changes of usage to the store, after the responses to the requests that made them. */
+/** Writes changes of quotas to the store, after the responses to the requests that made them. */
 class WriteBehind {
   readonly #scheduler: Scheduler;
   readonly #failures: FailureReporter;
   /** Entries that changed since the current pass began, each once. `#pass` has those of the pass, the oldest last. */
-  #changed: UsageEntry[] = [];
-  #pass: UsageEntry[] = [];
+  #changed: QuotaEntry[] = [];
+  #pass: QuotaEntry[] = [];
   #batchRows = BATCH_ROWS;
   /** Entries of bans and unbans, which are also among the changed ones. */
-  #urgent: UsageEntry[] = [];
+  #urgent: QuotaEntry[] = [];
   /** The identifiers of subjects without an entry whose rows may still be in the store. */
   readonly #deleted = new Set<Subject["id"]>();
   /** The number of deletions left in the current pass. */
@@ -227,24 +227,24 @@ class WriteBehind {
   #lastError: unknown;
 
   constructor(
-    private readonly store: UsageStore,
+    private readonly store: QuotaStore,
     options: MemoryRateLimiterOptions,
   ) {
     this.#scheduler = options.scheduler ?? scheduler;
     this.#failures = new FailureReporter(
-      (error) => options.onUsageStoreError?.(error),
-      options.onUsageStoreRecovery,
+      (error) => options.onQuotaStoreError?.(error),
+      options.onQuotaStoreRecovery,
     );
   }
 
-  changed(entry: UsageEntry): void {
+  changed(entry: QuotaEntry): void {
     if (entry.isQueued) return;
     entry.isQueued = true;
     this.#changed.push(entry);
   }
 
   /** Writes the entry in the next time slice, before everything that waits for a pass. */
-  changedUrgently(entry: UsageEntry): void {
+  changedUrgently(entry: QuotaEntry): void {
     this.changed(entry);
     this.#urgent.push(entry);
     this.#schedule();
@@ -309,11 +309,11 @@ class WriteBehind {
   }
 
   /** After an error everything waits for the next pass. */
-  #save(entries: readonly UsageEntry[], deleted: readonly Subject["id"][]): boolean {
+  #save(entries: readonly QuotaEntry[], deleted: readonly Subject["id"][]): boolean {
     const rows = [
       ...deleted.map((id) => [subjectOf(id), undefined] as const),
       ...entries.flatMap((entry) =>
-        entry.isRemoved ? [] : [[subjectOf(entry.id), loadUsage(entry)] as const],
+        entry.isRemoved ? [] : [[subjectOf(entry.id), loadQuota(entry)] as const],
       ),
     ];
     if (rows.length === 0) return true;

@@ -9,7 +9,7 @@ import {
   isExpired,
   NEVER,
   type Subject,
-  type Usage,
+  type Quota,
   toStored,
   fromStored,
 } from "../../domain/rate-limit.ts";
@@ -59,9 +59,9 @@ interface ConnectionOptions {
 }
 
 const BACKGROUND_TIMEOUT_MS = 500;
-/** The fields of a usage, in the order of its numbers. */
+/** The fields of a quota, in the order of its numbers. */
 const FIELDS = ["mo", "mu", "mr", "ms", "do", "du", "dr", "ds", "ba", "bu"] as const;
-/** The time after which a usage that has expired is deleted, as in the script. */
+/** The time after which a quota that has expired is deleted, as in the script. */
 const EXPIRY_SLACK_MS = 1_000;
 /** A server without a heartbeat for this long no longer shares the limits. One that stops removes itself. */
 const GONE_AFTER_MS = 15_000;
@@ -94,7 +94,7 @@ const STORE_TIMELINE = `
 /** The part of a connection that servers use. A simulation replaces it. */
 export type ValkeyLink = Pick<
   ValkeyConnection,
-  "decide" | "usage" | "servers" | "removeServer" | "onEnd" | "close"
+  "decide" | "quota" | "servers" | "removeServer" | "onEnd" | "close"
 >;
 
 /** A connection on which the script has run. */
@@ -188,28 +188,28 @@ export class ValkeyConnection {
     return parseReplies(await runScript(this.#client, keys, args), counts);
   }
 
-  /** Returns the usage, undefined if none of it is current, and the time by Valkey's clock. */
-  async usage(subject: Subject): Promise<{ readonly usage: Usage | undefined; readonly now: number }> {
+  /** Returns the quota, undefined if none of it is current, and the time by Valkey's clock. */
+  async quota(subject: Subject): Promise<{ readonly quota: Quota | undefined; readonly now: number }> {
     const key = this.#keyOf(subject);
     const values = await this.#inTime(this.#client.hmget(key, ...FIELDS));
-    const usage = fromStored(values.map((value) => (value === null ? undefined : Number(value))));
+    const quota = fromStored(values.map((value) => (value === null ? undefined : Number(value))));
     const now = await this.time(key);
-    expire(usage, now, this.#options.ban());
-    return { usage: isExpired(usage, now) ? undefined : usage, now };
+    expire(quota, now, this.#options.ban());
+    return { quota: isExpired(quota, now) ? undefined : quota, now };
   }
 
-  /** Returns whether any of the usage is current. Otherwise the usage is deleted. */
-  async replaceUsage(subject: Subject, usage: Usage): Promise<boolean> {
+  /** Returns whether any of the quota is current. Otherwise the quota is deleted. */
+  async replaceQuota(subject: Subject, quota: Quota): Promise<boolean> {
     const key = this.#keyOf(subject);
     const now = await this.time(key);
-    expire(usage, now, this.#options.ban());
+    expire(quota, now, this.#options.ban());
     await this.#inTime(this.#client.unlink(key));
-    if (isExpired(usage, now)) return false;
-    const numbers = toStored(usage);
+    if (isExpired(quota, now)) return false;
+    const numbers = toStored(quota);
     const client = this.#client;
     const written = client.hset(key, ...FIELDS.flatMap((field, i) => [field, numbers[i] ?? NEVER]));
-    // Both are sent together, so that every usage expires even if the process is killed here.
-    await this.#inTime(Promise.all([written, client.pexpire(key, expiresAt(usage) - now + EXPIRY_SLACK_MS)]));
+    // Both are sent together, so that every quota expires even if the process is killed here.
+    await this.#inTime(Promise.all([written, client.pexpire(key, expiresAt(quota) - now + EXPIRY_SLACK_MS)]));
     return true;
   }
 

@@ -1,10 +1,10 @@
--- Adds reports of a server to the usage of keys, and allows or rejects requests. This is the arithmetic of
+-- Adds reports of a server to the quota of keys, and allows or rejects requests. This is the arithmetic of
 -- src/domain/rate-limit.ts, with the same names, on one hash per API key. Tests run the same histories on both.
 --
 -- ARGV[3..] has three values for each of KEYS, in order; a key may occur more than once. Requests have the limits per
 -- minute and per day, and their number. A report has the Report of the domain as JSON, an empty text, and 0.
 -- The reply is a text of numbers: the time, and ten for each of KEYS: how many requests are allowed, how many are
--- limited, whether one led to a ban, and the usage. An array would take the client 1.7 µs more for each.
+-- limited, whether one led to a ban, and the quota. An array would take the client 1.7 µs more for each.
 --
 -- The fields m* of a hash are the window of the minute, d* that of the day: opened at, used, first rejected at,
 -- strikes. The fields ba and bu are the ban, in the form of `toStored`. An absent field has its initial value.
@@ -22,7 +22,7 @@ if not now then
 end
 local rules = cjson.decode(ARGV[2])
 
--- Whether more than the two counts has changed since the usage was loaded. Counts alone are cheaper to write.
+-- Whether more than the two counts has changed since the quota was loaded. Counts alone are cheaper to write.
 local changed
 
 local function window(length_ms, opened_at, used, first_rejected_at, strikes)
@@ -40,14 +40,14 @@ local function clear_strikes(window)
   window.strikes = 0
 end
 
-local function clear_ban(usage)
-  usage.banned_at = NEVER
-  usage.banned_until = NEVER
-  usage.last_ban_ms = 0
+local function clear_ban(quota)
+  quota.banned_at = NEVER
+  quota.banned_until = NEVER
+  quota.last_ban_ms = 0
 end
 
-local function is_banned(usage)
-  return usage.banned_at ~= NEVER and now < usage.banned_until
+local function is_banned(quota)
+  return quota.banned_at ~= NEVER and now < quota.banned_until
 end
 
 local function closes_at(window)
@@ -55,55 +55,55 @@ local function closes_at(window)
 end
 
 -- Returns when both windows are closed and the ban has been over for so long that it does not double the next one.
-local function expires_at(usage)
-  local last = usage.banned_until
+local function expires_at(quota)
+  local last = quota.banned_until
   if last ~= NEVER then last = last + DAY_MS end
-  if usage.minute.used > 0 then last = math.max(last, closes_at(usage.minute)) end
-  if usage.day.used > 0 then last = math.max(last, closes_at(usage.day)) end
+  if quota.minute.used > 0 then last = math.max(last, closes_at(quota.minute)) end
+  if quota.day.used > 0 then last = math.max(last, closes_at(quota.day)) end
   return last
 end
 
 -- Ends or forgets a ban that began by `at`, and clears the strikes of windows that first rejected by then.
-local function unban(usage, at)
-  local began_at = usage.banned_at
-  if began_at == NEVER then began_at = usage.banned_until - usage.last_ban_ms end
-  if began_at <= at then clear_ban(usage) end
-  if usage.minute.first_rejected_at <= at then clear_strikes(usage.minute) end
-  if usage.day.first_rejected_at <= at then clear_strikes(usage.day) end
+local function unban(quota, at)
+  local began_at = quota.banned_at
+  if began_at == NEVER then began_at = quota.banned_until - quota.last_ban_ms end
+  if began_at <= at then clear_ban(quota) end
+  if quota.minute.first_rejected_at <= at then clear_strikes(quota.minute) end
+  if quota.day.first_rejected_at <= at then clear_strikes(quota.day) end
 end
 
 local function load(key)
   local v = redis.call('HMGET', key, 'mo', 'mu', 'mr', 'ms', 'do', 'du', 'dr', 'ds', 'ba', 'bu')
-  local usage = {
+  local quota = {
     minute = window(MINUTE_MS, v[1], v[2], v[3], v[4]),
     day = window(DAY_MS, v[5], v[6], v[7], v[8]),
   }
   local first, second = tonumber(v[9] or -1), tonumber(v[10] or -1)
   if second < 0 then
-    usage.banned_at, usage.banned_until, usage.last_ban_ms = NEVER, first, -1 - second
+    quota.banned_at, quota.banned_until, quota.last_ban_ms = NEVER, first, -1 - second
   else
-    usage.banned_at, usage.banned_until, usage.last_ban_ms = first, second, 0
+    quota.banned_at, quota.banned_until, quota.last_ban_ms = first, second, 0
   end
   -- This is nil for a new subject, so that its first save sets an expiry.
-  usage.stored_expiry = v[1] and expires_at(usage)
+  quota.stored_expiry = v[1] and expires_at(quota)
   changed = false
-  return usage
+  return quota
 end
 
-local function save(key, usage)
-  local m, d = usage.minute, usage.day
+local function save(key, quota)
+  local m, d = quota.minute, quota.day
   if not changed then
     redis.call('HSET', key, 'mu', m.used, 'du', d.used)
     return
   end
-  local first, second = usage.banned_at, usage.banned_until
-  if first == NEVER then first, second = usage.banned_until, -1 - usage.last_ban_ms end
+  local first, second = quota.banned_at, quota.banned_until
+  if first == NEVER then first, second = quota.banned_until, -1 - quota.last_ban_ms end
   redis.call('HSET', key,
     'mo', m.opened_at, 'mu', m.used, 'mr', m.first_rejected_at, 'ms', m.strikes,
     'do', d.opened_at, 'du', d.used, 'dr', d.first_rejected_at, 'ds', d.strikes,
     'ba', first, 'bu', second)
-  local expiry = expires_at(usage)
-  if expiry ~= usage.stored_expiry then
+  local expiry = expires_at(quota)
+  if expiry ~= quota.stored_expiry then
     redis.call('PEXPIRE', key, math.max(0, expiry - now) + EXPIRY_SLACK_MS)
   end
 end
@@ -124,29 +124,29 @@ local function expire_window(window)
   changed = true
 end
 
-local function expire_ban(usage)
-  local banned_at, banned_until = usage.banned_at, usage.banned_until
+local function expire_ban(quota)
+  local banned_at, banned_until = quota.banned_at, quota.banned_until
   if banned_until == NEVER then return end
   if banned_at ~= NEVER then
     local early_ms = math.max(0, banned_at - now)
-    usage.banned_at = banned_at - early_ms
-    usage.banned_until = math.min(banned_until - early_ms, usage.banned_at + rules.maxLengthMs)
-    if not is_banned(usage) then
-      usage.last_ban_ms = usage.banned_until - usage.banned_at
-      usage.banned_at = NEVER
+    quota.banned_at = banned_at - early_ms
+    quota.banned_until = math.min(banned_until - early_ms, quota.banned_at + rules.maxLengthMs)
+    if not is_banned(quota) then
+      quota.last_ban_ms = quota.banned_until - quota.banned_at
+      quota.banned_at = NEVER
     end
   end
-  if usage.banned_at == NEVER then
-    usage.banned_until = math.min(usage.banned_until, now)
-    if now >= usage.banned_until + DAY_MS then clear_ban(usage) end
+  if quota.banned_at == NEVER then
+    quota.banned_until = math.min(quota.banned_until, now)
+    if now >= quota.banned_until + DAY_MS then clear_ban(quota) end
   end
-  if banned_at ~= usage.banned_at or banned_until ~= usage.banned_until then changed = true end
+  if banned_at ~= quota.banned_at or banned_until ~= quota.banned_until then changed = true end
 end
 
-local function expire(usage)
-  expire_window(usage.minute)
-  expire_window(usage.day)
-  expire_ban(usage)
+local function expire(quota)
+  expire_window(quota.minute)
+  expire_window(quota.day)
+  expire_ban(quota)
 end
 
 local function count(window, requests)
@@ -171,17 +171,17 @@ local function reject(window)
   return true
 end
 
-local function next_ban_ms(usage)
-  return math.max(rules.lengthMs, math.min(2 * usage.last_ban_ms, rules.maxLengthMs))
+local function next_ban_ms(quota)
+  return math.max(rules.lengthMs, math.min(2 * quota.last_ban_ms, rules.maxLengthMs))
 end
 
 -- Decides requests of a key one after the other. Returns how many are allowed, how many of the others are limited, and
 -- 1 if the next one led to a ban, otherwise 0. The rest are banned.
-local function decide(usage, per_minute, per_day, requests)
-  expire(usage)
-  if is_banned(usage) then return 0, 0, 0 end
+local function decide(quota, per_minute, per_day, requests)
+  expire(quota)
+  if is_banned(quota) then return 0, 0, 0 end
 
-  local minute, day = usage.minute, usage.day
+  local minute, day = quota.minute, quota.day
   local allowed = math.max(0, math.min(requests, per_minute - minute.used, per_day - day.used))
   if allowed > 0 then
     count(minute, allowed)
@@ -192,9 +192,9 @@ local function decide(usage, per_minute, per_day, requests)
   local day_ends = day.used >= per_day and closes_at(day) or NEVER
   for limited = 0, requests - allowed - 1 do
     if reject(day_ends >= minute_ends and day or minute) then
-      usage.banned_until = now + next_ban_ms(usage)
-      usage.banned_at = now
-      usage.last_ban_ms = 0
+      quota.banned_until = now + next_ban_ms(quota)
+      quota.banned_at = now
+      quota.last_ban_ms = 0
       changed = true
       return allowed, limited, 1
     end
@@ -209,41 +209,41 @@ local function add_window(window, report)
   window.used = window.used + report.used
 end
 
-local function add_report(usage, report)
-  expire(usage)
-  if report.unbannedAgoMs then unban(usage, now - report.unbannedAgoMs) end
-  add_window(usage.minute, report.minute)
-  add_window(usage.day, report.day)
+local function add_report(quota, report)
+  expire(quota)
+  if report.unbannedAgoMs then unban(quota, now - report.unbannedAgoMs) end
+  add_window(quota.minute, report.minute)
+  add_window(quota.day, report.day)
   changed = true
   return 0, 0, 0
 end
 
 local replies = { now }
-local function add_reply(usage, allowed, limited, bans)
+local function add_reply(quota, allowed, limited, bans)
   local length = #replies
   replies[length + 1] = allowed
   replies[length + 2] = limited
   replies[length + 3] = bans
-  replies[length + 4] = usage.minute.opened_at
-  replies[length + 5] = usage.minute.used
-  replies[length + 6] = usage.day.opened_at
-  replies[length + 7] = usage.day.used
-  replies[length + 8] = usage.banned_at
-  replies[length + 9] = usage.banned_until
-  replies[length + 10] = usage.last_ban_ms
+  replies[length + 4] = quota.minute.opened_at
+  replies[length + 5] = quota.minute.used
+  replies[length + 6] = quota.day.opened_at
+  replies[length + 7] = quota.day.used
+  replies[length + 8] = quota.banned_at
+  replies[length + 9] = quota.banned_until
+  replies[length + 10] = quota.last_ban_ms
 end
 
 for i, key in ipairs(KEYS) do
-  local usage = load(key)
-  local used = usage.day.used
+  local quota = load(key)
+  local used = quota.day.used
   local requests = tonumber(ARGV[3 * i + 2])
   if requests == 0 then
-    add_reply(usage, add_report(usage, cjson.decode(ARGV[3 * i])))
+    add_reply(quota, add_report(quota, cjson.decode(ARGV[3 * i])))
   else
-    add_reply(usage, decide(usage, tonumber(ARGV[3 * i]), tonumber(ARGV[3 * i + 1]), requests))
+    add_reply(quota, decide(quota, tonumber(ARGV[3 * i]), tonumber(ARGV[3 * i + 1]), requests))
   end
-  if (changed or usage.day.used ~= used) and (usage.stored_expiry or expires_at(usage) ~= NEVER) then
-    save(key, usage)
+  if (changed or quota.day.used ~= used) and (quota.stored_expiry or expires_at(quota) ~= NEVER) then
+    save(key, quota)
   end
 end
 return table.concat(replies, ',')

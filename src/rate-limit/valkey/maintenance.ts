@@ -1,5 +1,5 @@
 /** What commands do with Valkey while servers use it. */
-import { COMMAND_BAN_RULES, type Subject, type Usage } from "../../domain/rate-limit.ts";
+import { COMMAND_BAN_RULES, type Subject, type Quota } from "../../domain/rate-limit.ts";
 import { loggableError, parseServers, ValkeyConnection, type ValkeyOptions } from "./connection.ts";
 
 /** Connects as a server does, and runs the script of the rate limits on a temporary key. */
@@ -47,25 +47,25 @@ function forEachKey<Item, Result>(
   return withConnection(options, work, COPY_TIMEOUT_MS);
 }
 
-/** Returns the usage of the keys that have any. */
-export async function readUsages(
+/** Returns the quotas of the keys that have one. */
+export async function readQuotas(
   options: ValkeyOptions,
   ids: readonly number[],
-): Promise<(readonly [Subject, Usage])[]> {
-  const usages = await forEachKey(options, ids, (connection, id) => connection.usage({ kind: "key", id }));
+): Promise<(readonly [Subject, Quota])[]> {
+  const quotas = await forEachKey(options, ids, (connection, id) => connection.quota({ kind: "key", id }));
   return ids.flatMap((id, i) => {
-    const { usage } = usages[i] ?? {};
-    return usage ? [[{ kind: "key", id }, usage] as const] : [];
+    const { quota } = quotas[i] ?? {};
+    return quota ? [[{ kind: "key", id }, quota] as const] : [];
   });
 }
 
-/** Replaces the usage of each key. Returns for how many, because expired usage is not written. */
-export async function writeUsages(
+/** Replaces the quota of each key. Returns for how many, because expired ones are not written. */
+export async function writeQuotas(
   options: ValkeyOptions,
-  entries: readonly (readonly [Subject, Usage])[],
+  entries: readonly (readonly [Subject, Quota])[],
 ): Promise<number> {
-  const written = await forEachKey(options, entries, (connection, [subject, usage]) =>
-    connection.replaceUsage(subject, usage),
+  const written = await forEachKey(options, entries, (connection, [subject, quota]) =>
+    connection.replaceQuota(subject, quota),
   );
   return written.filter(Boolean).length;
 }

@@ -3,10 +3,10 @@ import type { Cluster, Redis } from "ioredis";
 import {
   type Limits,
   NEVER,
-  newUsage,
+  newQuota,
   type Report,
   type Subject,
-  type Usage,
+  type Quota,
 } from "../../domain/rate-limit.ts";
 import text from "./decide.lua" with { type: "text" };
 
@@ -33,15 +33,15 @@ export interface GroupReply {
   readonly limited: number;
   /** Whether one of the requests led to the ban. */
   readonly isNewBan: boolean;
-  /** The usage after all requests, without its strikes. */
-  readonly usage: Usage;
+  /** The quota after all requests, without its strikes. */
+  readonly quota: Quota;
 }
 
 /** The replies in the order of the reports and of the groups. Times are by Valkey's clock. */
 export interface Replies {
   /** When Valkey replied. */
   readonly now: number;
-  readonly reported: readonly Usage[];
+  readonly reported: readonly Quota[];
   readonly decided: readonly GroupReply[];
 }
 
@@ -75,28 +75,28 @@ export function parseReplies(
   const numbers: unknown = JSON.parse(`[${String(reply)}]`);
   if (!areNumbers(numbers) || numbers.length !== 1 + (reports + groups) * NUMBERS_PER_REPLY)
     throw new TypeError("the script replied with another number of numbers");
-  const reported: Usage[] = [];
+  const reported: Quota[] = [];
   const decided: GroupReply[] = [];
   for (let at = 1; at < numbers.length; at += NUMBERS_PER_REPLY) {
     const { [at]: allowed = 0, [at + 1]: limited = 0, [at + 2]: bans = 0 } = numbers;
-    const usage = usageAt(numbers, at + 3);
-    if (reported.length < reports) reported.push(usage);
-    else decided.push({ allowed, limited, isNewBan: bans > 0, usage });
+    const quota = quotaAt(numbers, at + 3);
+    if (reported.length < reports) reported.push(quota);
+    else decided.push({ allowed, limited, isNewBan: bans > 0, quota });
   }
   return { now: numbers[0] ?? 0, reported, decided };
 }
 
-function usageAt(numbers: readonly number[], at: number): Usage {
-  const usage = newUsage();
-  const { minute, day } = usage;
+function quotaAt(numbers: readonly number[], at: number): Quota {
+  const quota = newQuota();
+  const { minute, day } = quota;
   minute.openedAt = numbers[at] ?? 0;
   minute.used = numbers[at + 1] ?? 0;
   day.openedAt = numbers[at + 2] ?? 0;
   day.used = numbers[at + 3] ?? 0;
-  usage.bannedAt = numbers[at + 4] ?? NEVER;
-  usage.bannedUntil = numbers[at + 5] ?? NEVER;
-  usage.lastBanMs = numbers[at + 6] ?? 0;
-  return usage;
+  quota.bannedAt = numbers[at + 4] ?? NEVER;
+  quota.bannedUntil = numbers[at + 5] ?? NEVER;
+  quota.lastBanMs = numbers[at + 6] ?? 0;
+  return quota;
 }
 
 function areNumbers(reply: unknown): reply is readonly number[] {

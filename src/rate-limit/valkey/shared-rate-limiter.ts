@@ -12,7 +12,7 @@ import {
   shift,
   shiftDecision,
   type Subject,
-  type Usage,
+  type Quota,
 } from "../../domain/rate-limit.ts";
 import { parseRegister } from "../server-register.ts";
 import { Availability, type AvailabilityOptions } from "./availability.ts";
@@ -147,22 +147,22 @@ export class SharedRateLimiter implements RateLimiter {
   }
 
   /** Returns what this server knows while Valkey does not reply. */
-  async usage(subject: Subject): Promise<Usage | undefined> {
-    if (subject.kind === "address") return this.#options.local.usage(subject);
+  async quota(subject: Subject): Promise<Quota | undefined> {
+    if (subject.kind === "address") return this.#options.local.quota(subject);
     const { link, isAvailable } = this.#valkey;
     if (link && isAvailable) {
       try {
-        const { usage, now } = await link.usage(subject);
-        if (usage) shift(usage, this.#options.clock.now() - now);
-        return usage;
+        const { quota, now } = await link.quota(subject);
+        if (quota) shift(quota, this.#options.clock.now() - now);
+        return quota;
       } catch {
         // A failed read does not begin an outage.
       }
     }
     const { clock } = this.#options;
-    const usage = this.#shares.usage(subject, clock.steadyNow());
-    if (usage) shift(usage, clock.stepMs);
-    return usage;
+    const quota = this.#shares.quota(subject, clock.steadyNow());
+    if (quota) shift(quota, clock.stepMs);
+    return quota;
   }
 
   /** Returns the servers in the register; none in an outage. */
@@ -268,27 +268,27 @@ export class SharedRateLimiter implements RateLimiter {
   #takeReplies({ reports, groups, isLate }: Batch, { now: valkeyNow, reported, decided }: Replies): void {
     const now = this.#options.clock.steadyNow();
     reports.forEach(({ subject }, i) => {
-      const usage = reported[i];
-      if (usage === undefined || isLate) return;
-      shift(usage, now - valkeyNow);
-      this.#shares.learn(subject, usage, now);
+      const quota = reported[i];
+      if (quota === undefined || isLate) return;
+      shift(quota, now - valkeyNow);
+      this.#shares.learn(subject, quota, now);
     });
     groups.forEach((group, i) => {
       const reply = decided[i];
       if (reply === undefined) return;
       const { subject, requests, allowedHere } = group;
-      const { allowed, limited, isNewBan, usage } = reply;
-      if (allowed + limited < requests.length) this.#bans.report(subject.id, usage, isNewBan);
+      const { allowed, limited, isNewBan, quota } = reply;
+      if (allowed + limited < requests.length) this.#bans.report(subject.id, quota, isNewBan);
       if (isLate) return this.#shares.countedLate(subject, Math.min(allowed, allowedHere));
-      shift(usage, now - valkeyNow);
+      shift(quota, now - valkeyNow);
       this.#respond(group, reply, now);
-      this.#shares.learn(subject, usage, now);
+      this.#shares.learn(subject, quota, now);
     });
   }
 
-  /** Resolves each request with its own count: `usage` is that after all requests of the group. */
-  #respond({ limits, requests }: Group, { allowed, limited, usage }: GroupReply, now: number): void {
-    const { minute, day } = usage;
+  /** Resolves each request with its own count: `quota` is that after all requests of the group. */
+  #respond({ limits, requests }: Group, { allowed, limited, quota }: GroupReply, now: number): void {
+    const { minute, day } = quota;
     minute.used -= allowed;
     day.used -= allowed;
     requests.forEach(({ resolve }, i) => {
@@ -297,7 +297,7 @@ export class SharedRateLimiter implements RateLimiter {
         minute.used++;
         day.used++;
       }
-      resolve(this.#onWallClock(describe(outcome, usage, limits, now)));
+      resolve(this.#onWallClock(describe(outcome, quota, limits, now)));
     });
   }
 
@@ -362,7 +362,7 @@ class BanReporter {
   }
 }
 
-/** Valkey reads and writes the usage of a key once for all requests of a group. */
+/** Valkey reads and writes the quota of a key once for all requests of a group. */
 function groupsOf(requests: readonly WaitingRequest[]): readonly Group[] {
   const groups: Group[] = [];
   const lastOf = new Map<number, Group>();

@@ -5,18 +5,18 @@ import {
   expire,
   isExpired,
   type Limits,
-  newUsage,
+  newQuota,
   NEVER,
   peek,
   type Report,
   type ReportedWindow,
   unban,
-  type Usage,
+  type Quota,
   type Window,
 } from "../../domain/rate-limit.ts";
 import type { DecisionRequest, KeyReport, KeySubject } from "./script.ts";
 
-/** What a decision depends on besides the usage: how many servers share what is left, and the time. */
+/** What a decision depends on besides the quota: how many servers share what is left, and the time. */
 interface DecisionContext {
   readonly servers: number;
   readonly now: number;
@@ -31,7 +31,7 @@ interface Allowance {
 
 interface KnownKey {
   /** The last reply of Valkey, and what this server has allowed since. */
-  usage: Usage;
+  quota: Quota;
   readonly minute: Allowance;
   readonly day: Allowance;
   /** The time of an unban that was not reported to Valkey, or NEVER. */
@@ -44,7 +44,7 @@ const MAX_KEYS = 50_000;
 const MAX_FORGOTTEN = 2;
 
 /**
- * The usage of keys that this server knows, by which it decides while Valkey does not reply. Each server allows its
+ * The quotas of keys that this server knows, by which it decides while Valkey does not reply. Each server allows its
  * share of what was left in a window, once: the shares of the others count as used. So the rules are those of every
  * other decision, and the headers show what this server will still allow. No ban begins in an outage.
  *
@@ -66,20 +66,20 @@ export class Shares {
   }
 
   /** Stores a reply of Valkey. */
-  learn({ id }: KeySubject, usage: Usage, now: number): void {
+  learn({ id }: KeySubject, quota: Quota, now: number): void {
     const known = this.#keys.get(id);
-    if (known === undefined) return void this.#add(id, usage);
+    if (known === undefined) return void this.#add(id, quota);
     if (known.minute.count + known.day.count > 0 || known.unbannedAt !== NEVER) {
       expireKnown(known, now);
-      addReport(usage, reportOf(known, now), now);
+      addReport(quota, reportOf(known, now), now);
     }
-    known.usage = usage;
+    known.quota = quota;
   }
 
   /** Allows or rejects a request by this server's share. */
   decide({ subject: { id }, limits }: DecisionRequest, context: DecisionContext): Decision {
-    const known = this.#keys.get(id) ?? this.#add(id, newUsage());
-    const decision = withShares(known, limits, context, () => decide(known.usage, limits, context.now));
+    const known = this.#keys.get(id) ?? this.#add(id, newQuota());
+    const decision = withShares(known, limits, context, () => decide(known.quota, limits, context.now));
     if (decision.outcome !== "allowed") return decision;
     for (const granted of [known.minute, known.day]) {
       granted.count++;
@@ -97,20 +97,20 @@ export class Shares {
 
   peek({ subject: { id }, limits }: DecisionRequest, context: DecisionContext): Decision {
     const known = this.#keys.get(id) ?? newKey();
-    return withShares(known, limits, context, () => peek(known.usage, limits, context.now));
+    return withShares(known, limits, context, () => peek(known.quota, limits, context.now));
   }
 
-  /** Returns undefined if none of the usage is current. */
-  usage({ id }: KeySubject, now: number): Usage | undefined {
-    const { usage } = structuredClone(this.#keys.get(id) ?? newKey());
-    expire(usage, now);
-    return isExpired(usage, now) ? undefined : usage;
+  /** Returns undefined if none of the quota is current. */
+  quota({ id }: KeySubject, now: number): Quota | undefined {
+    const { quota } = structuredClone(this.#keys.get(id) ?? newKey());
+    expire(quota, now);
+    return isExpired(quota, now) ? undefined : quota;
   }
 
   /** Ends a ban that began at or before `at`: here at once, and in Valkey with the next report. */
   unban({ id }: KeySubject, at: number): void {
-    const known = this.#keys.get(id) ?? this.#add(id, newUsage());
-    unban(known.usage, at);
+    const known = this.#keys.get(id) ?? this.#add(id, newQuota());
+    unban(known.quota, at);
     known.unbannedAt = Math.max(known.unbannedAt, at);
     this.#unreported.add(id);
   }
@@ -139,16 +139,16 @@ export class Shares {
 
   /** Adds a report again, made at `madeAt`, because Valkey may not have counted it. */
   putBack({ subject: { id }, minute, day, unbannedAgoMs }: KeyReport, madeAt: number): void {
-    const known = this.#keys.get(id) ?? this.#add(id, newUsage());
+    const known = this.#keys.get(id) ?? this.#add(id, newQuota());
     const isOpen = (window: Window, { openedAgoMs }: ReportedWindow) =>
       window.used > 0 && window.openedAt <= madeAt - openedAgoMs;
-    if (isOpen(known.usage.minute, minute)) known.minute.unreported += minute.used;
-    if (isOpen(known.usage.day, day)) known.day.unreported += day.used;
+    if (isOpen(known.quota.minute, minute)) known.minute.unreported += minute.used;
+    if (isOpen(known.quota.day, day)) known.day.unreported += day.used;
     if (unbannedAgoMs !== undefined) known.unbannedAt = Math.max(known.unbannedAt, madeAt - unbannedAgoMs);
     this.#unreported.add(id);
   }
 
-  #add(id: number, usage: Usage): KnownKey {
+  #add(id: number, quota: Quota): KnownKey {
     let looks = 0;
     for (const [oldest, known] of this.#keys) {
       if (this.#keys.size < MAX_KEYS || looks === MAX_FORGOTTEN) break;
@@ -156,15 +156,15 @@ export class Shares {
       if (this.#unreported.has(oldest)) this.#keys.set(oldest, known);
       looks++;
     }
-    const known = newKey(usage);
+    const known = newKey(quota);
     this.#keys.set(id, known);
     return known;
   }
 }
 
-function newKey(usage = newUsage()): KnownKey {
+function newKey(quota = newQuota()): KnownKey {
   return {
-    usage,
+    quota,
     minute: { count: 0, unreported: 0 },
     day: { count: 0, unreported: 0 },
     unbannedAt: NEVER,
@@ -172,16 +172,16 @@ function newKey(usage = newUsage()): KnownKey {
 }
 
 /** When a window closes, what was allowed in it is forgotten. */
-function expireKnown({ usage, minute, day }: KnownKey, now: number): void {
-  expire(usage, now);
-  if (usage.minute.used === 0) minute.count = minute.unreported = 0;
-  if (usage.day.used === 0) day.count = day.unreported = 0;
+function expireKnown({ quota, minute, day }: KnownKey, now: number): void {
+  expire(quota, now);
+  if (quota.minute.used === 0) minute.count = minute.unreported = 0;
+  if (quota.day.used === 0) day.count = day.unreported = 0;
 }
 
-function reportOf({ usage, minute, day, unbannedAt }: KnownKey, now: number): Report {
+function reportOf({ quota, minute, day, unbannedAt }: KnownKey, now: number): Report {
   return {
-    minute: { openedAgoMs: now - usage.minute.openedAt, used: minute.unreported },
-    day: { openedAgoMs: now - usage.day.openedAt, used: day.unreported },
+    minute: { openedAgoMs: now - quota.minute.openedAt, used: minute.unreported },
+    day: { openedAgoMs: now - quota.day.openedAt, used: day.unreported },
     unbannedAgoMs: unbannedAt === NEVER ? undefined : now - unbannedAt,
   };
 }
@@ -193,7 +193,7 @@ function withShares(
   context: DecisionContext,
   rule: () => Decision,
 ): Decision {
-  const { minute, day } = known.usage;
+  const { minute, day } = known.quota;
   expireKnown(known, context.now);
   const minuteOthers = addOthers(minute, { limit: perMinute, granted: known.minute, ...context });
   const dayOthers = addOthers(day, { limit: perDay, granted: known.day, ...context });

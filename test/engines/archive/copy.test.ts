@@ -11,8 +11,8 @@ import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { type Contents, fingerprintOf, type WorkProgress } from "../../../src/archive/contents.ts";
 import { copyTables } from "../../../src/archive/copy.ts";
 import type { NewAuditEntry } from "../../../src/domain/audit.ts";
-import { newUsage } from "../../../src/domain/rate-limit.ts";
-import { openUsageStore } from "../../../src/store/sqlite/usage-store.ts";
+import { newQuota } from "../../../src/domain/rate-limit.ts";
+import { openQuotaStore } from "../../../src/store/sqlite/quota-store.ts";
 import { openSqlite } from "../../../src/store/sqlite/store.ts";
 import { acquireLock } from "../../../src/store/sqlite/process-lock.ts";
 import { postgresTables } from "../../../src/store/postgres/tables.ts";
@@ -82,8 +82,8 @@ describe("petstore copy", () => {
     const back = new InProcessCli();
     back.clock.time = filled.clock.time;
     mkdirSync(back.dataDir, { recursive: true });
-    const quotas = openUsageStore(join(back.dataDir, "production-limits.db"));
-    quotas.save([[{ kind: "key", id: 4_711 }, newUsage()]]);
+    const quotas = openQuotaStore(join(back.dataDir, "production-limits.db"));
+    quotas.save([[{ kind: "key", id: 4_711 }, newQuota()]]);
     quotas.close();
     for (let i = 0; i < 2; i++)
       expect(await copyWithLimits(back, "--from", url, "--limits-url", limits)).toMatchObject({ code: 0 });
@@ -93,7 +93,7 @@ describe("petstore copy", () => {
     expect(await back.json(...usage)).toEqual(usageBefore);
     expect(existsSync(join(back.dataDir, "production.db.copy"))).toBeFalse();
     const kept = readdirSync(back.dataDir).find((name) => /^production-limits\.db\.before-.*Z$/.test(name));
-    const keptQuotas = openUsageStore(join(back.dataDir, kept ?? ""));
+    const keptQuotas = openQuotaStore(join(back.dataDir, kept ?? ""));
     expect([...keptQuotas.load()].map(([subject]) => subject.id)).toEqual([4_711]);
     keptQuotas.close();
 

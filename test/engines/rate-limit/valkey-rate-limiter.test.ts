@@ -23,13 +23,13 @@ test("addresses are counted in process: they take no memory of Valkey, like the 
     expect(decision).toMatchObject({ outcome: "allowed", remaining: 59 });
   }
   expect(one.decide(address("10.0.0.1"), FREE)).toMatchObject({ remaining: 58 });
-  expect(await one.usage(address("10.0.0.1"))).toMatchObject({ minute: { used: 2 } });
+  expect(await one.quota(address("10.0.0.1"))).toMatchObject({ minute: { used: 2 } });
   expect(other.decide(address("10.0.0.1"), FREE)).toMatchObject({ remaining: 59 });
   expect(await sendToValkey(url, "DBSIZE")).toBe("0");
   await Promise.all([one.close(), other.close()]);
 });
 
-test("every key expires one second after its usage", async () => {
+test("every key expires one second after its quota", async () => {
   const url = await valkeyUrl();
   const there = new RedisClient(url);
   const opened = await openOnValkey(() => url)({ ban: DEFAULT_BAN, startsAt: STARTS_AT });

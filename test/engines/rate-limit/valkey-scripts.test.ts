@@ -121,7 +121,7 @@ test("the script decides, reports and reads as the rules of the domain do, in ra
       const model = new ValkeyModel(() => clock.now(), rules);
       const play = async (each: ValkeyConnection | ValkeyModel, { groups = [], report }: Step) => [
         await each.decide(groups, report && [report]),
-        await each.usage(key(1)),
+        await each.quota(key(1)),
       ];
       try {
         for (const next of steps) {

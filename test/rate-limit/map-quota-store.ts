@@ -1,11 +1,11 @@
-import type { UsageStore } from "../../src/domain/ports.ts";
-import type { Subject, Usage } from "../../src/domain/rate-limit.ts";
+import type { QuotaStore } from "../../src/domain/ports.ts";
+import type { Subject, Quota } from "../../src/domain/rate-limit.ts";
 import { textOf } from "../subjects.ts";
 
-type Row = readonly [Subject, Usage];
+type Row = readonly [Subject, Quota];
 
-/** A usage store in a Map, which can be made to fail and counts its saves. */
-export class MapUsageStore implements UsageStore {
+/** A quota store in a Map, which can be made to fail and counts its saves. */
+export class MapQuotaStore implements QuotaStore {
   /** How many rows each save had. */
   readonly saves: number[] = [];
   error: Error | undefined;
@@ -24,19 +24,19 @@ export class MapUsageStore implements UsageStore {
     return structuredClone(this.rows);
   }
 
-  save(changes: Iterable<readonly [Subject, Usage | undefined]>): void {
+  save(changes: Iterable<readonly [Subject, Quota | undefined]>): void {
     const list = [...changes];
     this.saves.push(list.length);
     for (const resolve of this.#waiting) resolve();
     this.#waiting.clear();
     if (this.error) throw this.error;
-    for (const [subject, usage] of list) {
-      if (usage === undefined) this.#rows.delete(textOf(subject));
-      else this.#rows.set(textOf(subject), [subject, structuredClone(usage)]);
+    for (const [subject, quota] of list) {
+      if (quota === undefined) this.#rows.delete(textOf(subject));
+      else this.#rows.set(textOf(subject), [subject, structuredClone(quota)]);
     }
   }
 
-  find(subject: Subject): Usage | undefined {
+  find(subject: Subject): Quota | undefined {
     return this.#rows.get(textOf(subject))?.[1];
   }
 

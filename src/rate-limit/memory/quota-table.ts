@@ -1,10 +1,10 @@
-import { isExpired, NEVER, newUsage, type Subject, type Usage } from "../../domain/rate-limit.ts";
+import { isExpired, NEVER, newQuota, type Subject, type Quota } from "../../domain/rate-limit.ts";
 
 /**
- * A subject and its usage. One object, because a full garbage collection takes as long as there are objects; of twelve
+ * A subject and its quota. One object, because a full garbage collection takes as long as there are objects; of twelve
  * fields, because the runtime takes half as much again for one with thirteen.
  */
-export interface UsageEntry {
+export interface QuotaEntry {
   readonly id: Subject["id"];
   minuteOpenedAt: number;
   minuteUsed: number;
@@ -15,16 +15,16 @@ export interface UsageEntry {
   dayFirstRejectedAt: number;
   dayStrikes: number;
   /** Few subjects have one. */
-  ban: Pick<Usage, "bannedAt" | "bannedUntil" | "lastBanMs">;
+  ban: Pick<Quota, "bannedAt" | "bannedUntil" | "lastBanMs">;
   /** Whether the entry waits to be written to the store. */
   isQueued: boolean;
   /** Whether the entry was removed from the table. */
   isRemoved: boolean;
 }
 
-const NO_BAN: UsageEntry["ban"] = { bannedAt: NEVER, bannedUntil: NEVER, lastBanMs: 0 };
+const NO_BAN: QuotaEntry["ban"] = { bannedAt: NEVER, bannedUntil: NEVER, lastBanMs: 0 };
 
-function newEntry({ id }: Subject, { minute, day, ...ban }: Usage): UsageEntry {
+function newEntry({ id }: Subject, { minute, day, ...ban }: Quota): QuotaEntry {
   return {
     id,
     minuteOpenedAt: minute.openedAt,
@@ -41,8 +41,8 @@ function newEntry({ id }: Subject, { minute, day, ...ban }: Usage): UsageEntry {
   };
 }
 
-/** The usage of an entry: a new object, or one that is used again. */
-export function loadUsage(entry: UsageEntry, into = newUsage()): Usage {
+/** The quota of an entry: a new object, or one that is used again. */
+export function loadQuota(entry: QuotaEntry, into = newQuota()): Quota {
   const { minute, day } = into;
   minute.openedAt = entry.minuteOpenedAt;
   minute.used = entry.minuteUsed;
@@ -58,9 +58,9 @@ export function loadUsage(entry: UsageEntry, into = newUsage()): Usage {
   return into;
 }
 
-export function storeUsage(
-  entry: UsageEntry,
-  { minute, day, bannedAt, bannedUntil, lastBanMs }: Usage,
+export function storeQuota(
+  entry: QuotaEntry,
+  { minute, day, bannedAt, bannedUntil, lastBanMs }: Quota,
 ): void {
   entry.minuteOpenedAt = minute.openedAt;
   entry.minuteUsed = minute.used;
@@ -85,31 +85,31 @@ const SAMPLES = 16;
 const SWEEP_ENTRIES = 4_096;
 
 /**
- * The usage of each subject.
+ * The quota of each subject.
  *
  * `bun bench/limiter.ts`: 100,000 addresses take 42 MB; 100,000 keys take 52 MB together with their entries in the
  * cache of verified keys, and a full garbage collection of all takes 45 ms of processor time, which its threads share.
  * Authentication and decision of a request take 0.3 µs with one key, and 2 µs with 100,000 equally busy ones.
  */
-export class UsageTable {
-  readonly #keys = new Map<number, UsageEntry>();
-  readonly #addresses = new Map<string, UsageEntry>();
+export class QuotaTable {
+  readonly #keys = new Map<number, QuotaEntry>();
+  readonly #addresses = new Map<string, QuotaEntry>();
   readonly #keyRounds = new Rounds(this.#keys);
   readonly #addressRounds = new Rounds(this.#addresses);
-  readonly #scratch = newUsage();
+  readonly #scratch = newQuota();
 
   /** The number of addresses. */
   get addresses(): number {
     return this.#addresses.size;
   }
 
-  find({ kind, id }: Subject): UsageEntry | undefined {
+  find({ kind, id }: Subject): QuotaEntry | undefined {
     return kind === "key" ? this.#keys.get(id) : this.#addresses.get(id);
   }
 
   /** Adds a subject that has no entry. */
-  add(subject: Subject, usage = newUsage()): UsageEntry {
-    const entry = newEntry(subject, usage);
+  add(subject: Subject, quota = newQuota()): QuotaEntry {
+    const entry = newEntry(subject, quota);
     if (subject.kind === "key") this.#keys.set(subject.id, entry);
     else {
       if (subject.id.length > MAX_ADDRESS_LENGTH)
@@ -119,21 +119,21 @@ export class UsageTable {
     return entry;
   }
 
-  remove(entry: UsageEntry): void {
+  remove(entry: QuotaEntry): void {
     const { id } = entry;
     entry.isRemoved = true;
     if (typeof id === "number") this.#keys.delete(id);
     else this.#addresses.delete(id);
   }
 
-  *entries(): Generator<UsageEntry> {
+  *entries(): Generator<QuotaEntry> {
     yield* this.#keys.values();
     yield* this.#addresses.values();
   }
 
   /** Returns an expired address among the next few, or else the one with the fewest requests. */
-  leastUsedAddress(now: number): UsageEntry | undefined {
-    let least: UsageEntry | undefined;
+  leastUsedAddress(now: number): QuotaEntry | undefined {
+    let least: QuotaEntry | undefined;
     let leastRequests = Infinity;
     for (const entry of this.#addressRounds.next(SAMPLES)) {
       const requests = this.#isExpired(entry, now) ? 0 : entry.dayUsed;
@@ -145,13 +145,13 @@ export class UsageTable {
   }
 
   /** Returns the expired entries among the next few. */
-  nextExpired(now: number): UsageEntry[] {
+  nextExpired(now: number): QuotaEntry[] {
     const next = [...this.#keyRounds.next(SWEEP_ENTRIES), ...this.#addressRounds.next(SWEEP_ENTRIES)];
     return next.filter((entry) => this.#isExpired(entry, now));
   }
 
-  #isExpired(entry: UsageEntry, now: number): boolean {
-    return isExpired(loadUsage(entry, this.#scratch), now);
+  #isExpired(entry: QuotaEntry, now: number): boolean {
+    return isExpired(loadQuota(entry, this.#scratch), now);
   }
 }
 

@@ -1,12 +1,12 @@
 import { messageOf, Unavailable } from "../../api/errors.ts";
-import { formatSubject, type Subject, type Usage, toStored, fromStored } from "../../domain/rate-limit.ts";
-import type { UsageStore } from "../../domain/ports.ts";
+import { formatSubject, type Subject, type Quota, toStored, fromStored } from "../../domain/rate-limit.ts";
+import type { QuotaStore } from "../../domain/ports.ts";
 import { type Connection, OpenFiles, type RescueOptions, toUnavailable } from "./connection.ts";
 import { openDatabaseFor } from "./database.ts";
 import { removeDatabase, renameDurably } from "./durable-files.ts";
 import type { Migration } from "../migrations.ts";
 
-export const USAGE_MIGRATIONS: readonly Migration[] = [
+export const QUOTA_MIGRATIONS: readonly Migration[] = [
   {
     version: 1,
     name: "standings",
@@ -36,7 +36,7 @@ export const USAGE_MIGRATIONS: readonly Migration[] = [
 type Row = Readonly<Record<string, string | number>>;
 
 /** What a server does when its file was deleted or replaced. */
-type UsageStoreOptions = Omit<RescueOptions, "to">;
+type QuotaStoreOptions = Omit<RescueOptions, "to">;
 
 /**
  * Opens the store of counts and bans. It has a file of its own, so that saving counts and writing pets do not wait for
@@ -44,9 +44,9 @@ type UsageStoreOptions = Omit<RescueOptions, "to">;
  *
  * `synchronous` is NORMAL: saved counts survive a crash of the process; a power failure may lose the last seconds.
  */
-export function openUsageStore(path: string, options?: UsageStoreOptions): UsageStore {
+export function openQuotaStore(path: string, options?: QuotaStoreOptions): QuotaStore {
   const settings = {
-    migrations: USAGE_MIGRATIONS,
+    migrations: QUOTA_MIGRATIONS,
     synchronous: "NORMAL",
     cacheKiB: 4 * 1024,
     busyTimeoutMs: 0,
@@ -54,7 +54,7 @@ export function openUsageStore(path: string, options?: UsageStoreOptions): Usage
     keepsFiles: options !== undefined,
   } as const;
   try {
-    return new SqliteUsageStore(path, () => openDatabaseFor(path, settings, checked), options);
+    return new SqliteQuotaStore(path, () => openDatabaseFor(path, settings, checked), options);
   } catch (error) {
     // An error without a cause means that the disk is full or read-only.
     throw error instanceof Error && error.cause === undefined ? error : withHint(error);
@@ -79,14 +79,14 @@ function checked(connection: Connection): Connection {
   return connection;
 }
 
-class SqliteUsageStore implements UsageStore {
+class SqliteQuotaStore implements QuotaStore {
   readonly #files: OpenFiles;
   #connection: Connection;
 
   constructor(
     private readonly path: string,
     private readonly open: () => Connection,
-    private readonly options: UsageStoreOptions | undefined,
+    private readonly options: QuotaStoreOptions | undefined,
   ) {
     this.#files = new OpenFiles(path);
     this.#connection = open();
@@ -109,7 +109,7 @@ class SqliteUsageStore implements UsageStore {
     this.#files.watch(this.#connection, { to, onRescue: replace, onFailure });
   }
 
-  *load(): Generator<readonly [Subject, Usage]> {
+  *load(): Generator<readonly [Subject, Quota]> {
     try {
       const all = this.#connection.prepared<Row>(SELECT_ALL);
       for (const row of all.iterate()) yield entryOf(row);
@@ -118,18 +118,18 @@ class SqliteUsageStore implements UsageStore {
     }
   }
 
-  save(changes: Iterable<readonly [Subject, Usage | undefined]>): void {
+  save(changes: Iterable<readonly [Subject, Quota | undefined]>): void {
     this.#files.rescueIfLost();
     this.#connection.transaction(() => {
-      for (const [subject, usage] of changes) {
+      for (const [subject, quota] of changes) {
         const name = formatSubject(subject);
-        if (usage === undefined) this.#connection.run("DELETE FROM standings WHERE subject = ?", name);
-        else this.#connection.run(SAVE, name, ...toStored(usage));
+        if (quota === undefined) this.#connection.run("DELETE FROM standings WHERE subject = ?", name);
+        else this.#connection.run(SAVE, name, ...toStored(quota));
       }
     });
   }
 
-  find(subject: Subject): Usage | undefined {
+  find(subject: Subject): Quota | undefined {
     try {
       const row = this.#connection.get<Row>(SELECT_ONE, formatSubject(subject));
       return row && entryOf(row)[1];
@@ -164,7 +164,7 @@ function parseSubject(text: string): Subject {
   return { kind: "address", id: text.slice(ADDRESS.length) };
 }
 
-function entryOf(row: Row): readonly [Subject, Usage] {
+function entryOf(row: Row): readonly [Subject, Quota] {
   const [subject, ...numbers] = Object.values(row);
   return [parseSubject(String(subject)), fromStored(numbers.map(Number))];
 }
