@@ -31,7 +31,7 @@ import type { Tracer } from "./observe/tracing.ts";
 import type { WebhookSender } from "./observe/webhook-delivery.ts";
 import type { Setting } from "./operator/operations.ts";
 import type { AdminCredentials, AdminListener } from "./operator/start-admin.ts";
-import { HttpApp } from "./petstore/app.ts";
+import { PetstoreApp } from "./petstore/app.ts";
 import { staticRoutes } from "./petstore/static-routes.ts";
 
 export interface App extends Pick<
@@ -241,7 +241,7 @@ function publicHandler(server: HttpServer, options: Services): RequestHandler {
       return policy.current.ban;
     },
   };
-  return new HttpApp({
+  return new PetstoreApp({
     authenticator,
     rateLimiter,
     policy,

@@ -44,8 +44,8 @@ export function handlerOf<Id extends string, Context extends readonly unknown[],
   return handlers[id] as (input: unknown, ...context: Context) => Result;
 }
 
-/** How an API reads bodies and writes responses. */
-export interface Front<C extends Call, Result> {
+/** The steps of a call in which APIs differ. */
+export interface DispatchSteps<C extends Call, Result> {
   maxBodyBytes(call: C): number;
   readonly parse: JsonParser;
   /**
@@ -63,43 +63,47 @@ export interface Front<C extends Call, Result> {
 }
 
 /** Validates, authenticates again if there is a body that was waited for, calls the handler, and responds. */
-export function dispatch<C extends Call, R>(call: C, front: Front<C, R>): Awaitable<Response> {
+export function dispatch<C extends Call, R>(call: C, steps: DispatchSteps<C, R>): Awaitable<Response> {
   return recover(
     () => {
-      const validated = validate(call, front);
+      const validated = validate(call, steps);
       const hasWaited = call.hasWaited || validated instanceof Promise;
       return andThen(validated, (input) =>
         hasWaited && call.operation.body !== undefined
-          ? andThen(front.reauthenticate(call), (current) =>
-              current instanceof Rejection ? front.reject(current, call) : respond(input, current, front),
+          ? andThen(steps.reauthenticate(call), (current) =>
+              current instanceof Rejection ? steps.reject(current, call) : respond(input, current, steps),
             )
-          : respond(input, call, front),
+          : respond(input, call, steps),
       );
     },
-    (error) => front.fail(error, call),
+    (error) => steps.fail(error, call),
   );
 }
 
 function respond<C extends Call, R>(
   input: AnyInput | Rejection,
   call: C,
-  front: Front<C, R>,
+  steps: DispatchSteps<C, R>,
 ): Awaitable<Response> {
-  return input instanceof Rejection ? front.reject(input, call) : execute(input, call, front);
+  return input instanceof Rejection ? steps.reject(input, call) : execute(input, call, steps);
 }
 
 /** The timeout begins after the input has arrived: slow clients have a timeout of their own. */
-function execute<C extends Call, R>(input: AnyInput, call: C, front: Front<C, R>): Awaitable<Response> {
-  const response = andThen(front.callHandler(input, call), (result) =>
-    result instanceof Rejection ? front.reject(result, call) : front.succeed(result, call),
+function execute<C extends Call, R>(
+  input: AnyInput,
+  call: C,
+  steps: DispatchSteps<C, R>,
+): Awaitable<Response> {
+  const response = andThen(steps.callHandler(input, call), (result) =>
+    result instanceof Rejection ? steps.reject(result, call) : steps.succeed(result, call),
   );
   return response instanceof Promise
-    ? withTimeout(front.timeoutMs ?? REQUEST_TIMEOUT_MS, response, Unavailable)
+    ? withTimeout(steps.timeoutMs ?? REQUEST_TIMEOUT_MS, response, Unavailable)
     : response;
 }
 
 /** Validates the path, then the query, then the body. Values are never coerced. */
-function validate<C extends Call, R>(call: C, front: Front<C, R>): Awaitable<AnyInput | Rejection> {
+function validate<C extends Call, R>(call: C, steps: DispatchSteps<C, R>): Awaitable<AnyInput | Rejection> {
   const { operation, request, identifier: text } = call;
   const { identifier, query: parameters, body: schema } = operation;
   const id =
@@ -108,11 +112,11 @@ function validate<C extends Call, R>(call: C, front: Front<C, R>): Awaitable<Any
   const query = parameters && readQuery(request.query, parameters);
   if (query instanceof Rejection) return query;
   if (schema === undefined) return { id, query, body: undefined, bytes: undefined };
-  const maxBytes = front.maxBodyBytes(call);
+  const maxBytes = steps.maxBodyBytes(call);
   return andThen(request.body(maxBytes), (bytes) => {
     if (bytes === undefined) return bodyTooLarge(maxBytes);
     const readInput = (): AnyInput | Rejection => {
-      const value = parseBody(request, bytes, { schema, parse: front.parse });
+      const value = parseBody(request, bytes, { schema, parse: steps.parse });
       if (value instanceof Rejection) return value;
       const body = readBody(value, schema);
       return body instanceof Rejection ? body : { id, query, body, bytes };

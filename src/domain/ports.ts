@@ -99,11 +99,11 @@ export interface OrderPlacement {
   readonly petId: bigint;
 }
 
-/** The completion or cancellation of an order of a key. */
-export interface OrderClosing extends OrderUpdate {
+/** The completion or cancellation of an order by the key that placed it. */
+export interface OwnOrderUpdate extends OrderUpdate {
   readonly keyId: number;
   readonly id: bigint;
-  /** The `If-Match` header: the order is closed only if its ETag is one of these, or if this is `*`. */
+  /** The `If-Match` header: the order is updated only if its ETag is one of these, or if this is `*`. */
   readonly ifMatch?: string | undefined;
 }
 
@@ -162,7 +162,7 @@ export interface Store {
   ): Promise<WriteResult | IdempotencyRejection | Rejection<"pet_not_found" | "pet_not_available">>;
   /** Completes or cancels an order and makes its pet sold or available. An order with this status stays as it is. */
   updateOrder(
-    closing: OrderClosing,
+    update: OwnOrderUpdate,
     at: number,
   ): Promise<Order | Rejection<"order_not_found" | "order_closed" | "precondition_failed">>;
 

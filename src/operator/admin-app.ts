@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { andThen, type Awaitable, withTimeout } from "../runtime/event-loop.ts";
-import { type Call, dispatch, type Front, handlerOf } from "../api/dispatch.ts";
+import { type Call, dispatch, type DispatchSteps, handlerOf } from "../api/dispatch.ts";
 import { PROTOCOL_ERRORS, protocolErrorResponse } from "../api/protocol-errors.ts";
 import { newRequestId, requestIdOf, withRequestId } from "../api/request-ids.ts";
 import { emptyResponse, errorResponse, headerLinesOf, jsonResponse } from "../api/responses.ts";
@@ -38,7 +38,7 @@ import { adminOpenApiJson } from "./openapi.ts";
 import { dataHandlers } from "./handlers/data-handlers.ts";
 import { requestHandlers } from "./handlers/requests.ts";
 import { serverHandlers } from "./handlers/server.ts";
-import type { AdminHandlers, ServerServices, SessionContext } from "./handlers/services.ts";
+import type { AdminHandlers, ServerServices, RequestContext } from "./handlers/services.ts";
 import { sessionHandlers } from "./handlers/session.ts";
 import { webhookHandlers } from "./handlers/webhook.ts";
 import { ADMIN_API, type AdminOperation, type AdminOperationId } from "./operations.ts";
@@ -178,7 +178,7 @@ export function readinessOf(checks: ReadinessChecks): (request: Pick<Request, "q
 interface AdminCall extends Call {
   readonly id: AdminOperationId;
   readonly operation: AdminOperation;
-  readonly context: SessionContext;
+  readonly context: RequestContext;
 }
 
 const READ_ONLY = "GET, HEAD";
@@ -224,7 +224,7 @@ class AdminApp {
   readonly #services: ServerServices;
   readonly #ready: ReturnType<typeof readinessOf>;
   readonly #pages: ReturnType<typeof createConsole>;
-  readonly #front: Front<AdminCall, unknown>;
+  readonly #steps: DispatchSteps<AdminCall, unknown>;
   #openApi: string | undefined;
 
   constructor(services: ServerServices, errorLog: ErrorLog) {
@@ -238,7 +238,7 @@ class AdminApp {
       ...webhookHandlers(services),
       ...dataHandlers(services),
     };
-    this.#front = {
+    this.#steps = {
       maxBodyBytes: ({ operation }) => (operation.needsNoToken ? MAX_OPEN_BODY_BYTES : MAX_ADMIN_BODY_BYTES),
       parse: parseJson,
       reauthenticate: async (call) => {
@@ -249,7 +249,7 @@ class AdminApp {
           : { ...call, context: this.#contextOf(request, identity) };
       },
       async callHandler(input, { id, context }) {
-        return handlerOf<AdminOperationId, [SessionContext], unknown>(handlers, id)(input, context);
+        return handlerOf<AdminOperationId, [RequestContext], unknown>(handlers, id)(input, context);
       },
       succeed,
       reject: (rejection) => reject(rejection),
@@ -290,7 +290,7 @@ class AdminApp {
     const { identifier } = match;
     const context = this.#contextOf(request, identity);
     const hasWaited = true;
-    return dispatch({ id, operation, request, requestId, identifier, hasWaited, context }, this.#front);
+    return dispatch({ id, operation, request, requestId, identifier, hasWaited, context }, this.#steps);
   }
 
   /**
@@ -310,8 +310,8 @@ class AdminApp {
 
   #contextOf(
     request: Request,
-    { actor, ...rest }: Pick<Identity, "actor"> & Partial<Identity> & Pick<SessionContext, "signResponse">,
-  ): SessionContext {
+    { actor, ...rest }: Pick<Identity, "actor"> & Partial<Identity> & Pick<RequestContext, "signResponse">,
+  ): RequestContext {
     return { by: { actor, at: this.#services.clock.now() }, ...rest, request, responseHeaders: {} };
   }
 

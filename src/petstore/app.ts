@@ -1,6 +1,6 @@
 import type { Route } from "../api/api.ts";
 import { andThen, type Awaitable, recover } from "../runtime/event-loop.ts";
-import { type AnyInput, type Call, dispatch, type Front } from "../api/dispatch.ts";
+import { type AnyInput, type Call, dispatch, type DispatchSteps } from "../api/dispatch.ts";
 import { protocolErrorResponse } from "../api/protocol-errors.ts";
 import { newRequestId, requestIdOf, withRequestId } from "../api/request-ids.ts";
 import { ABORTED_RESPONSE, emptyResponse, headerLinesOf, jsonResponse } from "../api/responses.ts";
@@ -46,7 +46,7 @@ import {
   type StaticRoute,
 } from "./responses.ts";
 
-interface HttpAppOptions extends HandlerOptions {
+interface PetstoreAppOptions extends HandlerOptions {
   readonly staticRouteAt: (path: string) => StaticRoute | undefined;
   readonly authenticator: Pick<Authenticator, "authenticate">;
   readonly rateLimiter: Pick<RateLimiter, "decide" | "peek">;
@@ -87,22 +87,22 @@ interface PetstoreCall extends Call {
  * Handles requests in these steps: authenticate → decide → route → dispatch: validate → handler → store → respond →
  * observe.
  */
-export class HttpApp implements RequestHandler {
-  readonly #options: HttpAppOptions;
+export class PetstoreApp implements RequestHandler {
+  readonly #options: PetstoreAppOptions;
   readonly #observers: readonly RequestObserver[];
   readonly #cors: Cors | undefined;
   readonly #errorLog: ErrorLog;
   readonly #endpoints: ReturnType<typeof createEndpoints>;
-  readonly #front: Front<PetstoreCall, AnySuccess>;
+  readonly #steps: DispatchSteps<PetstoreCall, AnySuccess>;
 
-  constructor(options: HttpAppOptions) {
+  constructor(options: PetstoreAppOptions) {
     const { observers = [], corsOrigins = [] } = options;
     this.#options = options;
     this.#observers = observers;
     this.#cors = corsOrigins.length === 0 ? undefined : new Cors(corsOrigins);
     this.#errorLog = new ErrorLog(options.log);
     this.#endpoints = createEndpoints(options);
-    this.#front = {
+    this.#steps = {
       maxBodyBytes: () => MAX_BODY_BYTES,
       parse: parseFields,
       reauthenticate: (call) => this.#reauthenticate(call),
@@ -210,9 +210,9 @@ export class HttpApp implements RequestHandler {
     const cached = cache?.find(request.query);
     if (cached) return conditionalResponse(request, cached, decision);
     const response = shared?.find(request.query);
-    if (response === undefined) return dispatch(call, this.#front);
+    if (response === undefined) return dispatch(call, this.#steps);
     return response.then((made) =>
-      made ? conditionalResponse(request, made, decision) : dispatch(call, this.#front),
+      made ? conditionalResponse(request, made, decision) : dispatch(call, this.#steps),
     );
   }
 

@@ -13,10 +13,10 @@ import {
 } from "../domain/inventory.ts";
 import type {
   InventoryStore,
-  OrderClosing,
   OrderPageQuery,
   OrderPlacement,
   OrderQuery,
+  OwnOrderUpdate,
   Page,
   PetQuery,
   Store,
@@ -81,8 +81,8 @@ export function* placeOrder(
 }
 
 /** Completes or cancels an order of a key. */
-export function* closeOrder(
-  { keyId, id, status, ifMatch }: OrderClosing,
+export function* updateOrder(
+  { keyId, id, status, ifMatch }: OwnOrderUpdate,
   at: number,
   dialect: Dialect,
 ): Steps<Order | Rejection<"order_not_found" | "order_closed" | "precondition_failed">> {
@@ -93,18 +93,18 @@ export function* closeOrder(
   if (order.status === status) return order;
   if (ifMatch !== undefined && !matchesStrongEtag(ifMatch, etagOf(encodeOrder(order))))
     return preconditionFailed(id);
-  return (yield* finishOrder(order, { status, at }, dialect)) ?? { ...order, status };
+  return (yield* setOrderStatus(order, { status, at }, dialect)) ?? { ...order, status };
 }
 
-/** Closes an order whose row is locked, and makes its pet sold or available. */
-function* finishOrder(
+/** Completes or cancels an order whose row is locked, and makes its pet sold or available. */
+function* setOrderStatus(
   { id, petId, status }: Order,
-  end: OrderUpdate & { readonly at: number },
+  update: OrderUpdate & { readonly at: number },
   dialect: Dialect,
 ): Steps<Rejection<"order_closed"> | undefined> {
   if (status !== "placed") return orderClosed(id, status);
-  yield* rowsOf("UPDATE orders SET status = ?, closed_at = ? WHERE id = ?", end.status, end.at, id);
-  yield* setPetStatus(petId, STATUS_AFTER[end.status], dialect);
+  yield* rowsOf("UPDATE orders SET status = ?, closed_at = ? WHERE id = ?", update.status, update.at, id);
+  yield* setPetStatus(petId, STATUS_AFTER[update.status], dialect);
   return undefined;
 }
 
@@ -172,7 +172,7 @@ export class SqlInventoryStore implements InventoryStore {
       const order = yield* readFirst(OPERATOR_ORDER_ROWS.objectOf, select, id);
       if (order === undefined) return orderNotFound(id);
       if (order.status === status) return order;
-      const rejection = yield* finishOrder(order, { status, at: by.at }, dialect);
+      const rejection = yield* setOrderStatus(order, { status, at: by.at }, dialect);
       if (rejection !== undefined) return rejection;
       yield* recordPetChange(orderUpdated(id, status, by));
       return { ...order, status, closedAt: formatTime(by.at) };

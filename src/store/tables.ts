@@ -210,7 +210,7 @@ function orderOf({ name, columns, order }: Table, { bytewise }: Dialect): string
 }
 
 /** Inserts the given rows, which have these columns. An ORDER BY can follow. */
-export function insertInto({ name, columns }: Pick<Table, "name" | "columns">, dialect: Dialect): string {
+export function insertGiven({ name, columns }: Pick<Table, "name" | "columns">, dialect: Dialect): string {
   const names = Object.keys(columns).join(", ");
   return `INSERT INTO ${name} AS stored (${names}) ${dialect.explicitIds}
     SELECT ${names} FROM ${dialect.given(columns)} WHERE TRUE`;
@@ -294,7 +294,7 @@ export function* insertRows(
   rows: readonly NewRow[],
   { dialect, onConflict = "" }: { readonly dialect: Dialect; readonly onConflict?: string },
 ): Steps<void> {
-  yield* rowsOf(`${insertInto(table, dialect)} ORDER BY place ${onConflict}`, jsonRows(rows));
+  yield* rowsOf(`${insertGiven(table, dialect)} ORDER BY place ${onConflict}`, jsonRows(rows));
 }
 
 /** Adds rows with all columns, or replaces those that have the same value in the first column. */

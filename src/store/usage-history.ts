@@ -28,7 +28,7 @@ import {
   type SqlDatabase,
   type SqlValue,
 } from "./statements.ts";
-import { DEPRECATED_USE, insertInto, KEY_LAST_USED, USAGE } from "./tables.ts";
+import { DEPRECATED_USE, insertGiven, KEY_LAST_USED, USAGE } from "./tables.ts";
 
 /*
  * Both databases have one row per key and interval. The counts of all operations are JSON in one column, so a sum over
@@ -109,7 +109,7 @@ const SELECT_USED_KEYS = `SELECT key_id AS "keyId" FROM key_last_used ORDER BY k
 export function usageQueries(by: UsageInterval, dialect: Dialect) {
   const { name } = USAGE[by];
   return {
-    add: `${insertInto(USAGE[by], dialect)} ${BY_KEY}
+    add: `${insertGiven(USAGE[by], dialect)} ${BY_KEY}
       ON CONFLICT (start, key_id) DO UPDATE SET ${ADD_COUNTS}, operations = ${dialect.addedOperations}`,
     read: `SELECT start, admitted, limited, banned, errors, CAST(operations AS TEXT) AS operations FROM ${name}
       WHERE key_id = ? AND ${dialect.isOneOf("start", "?")} ORDER BY start`,
@@ -126,8 +126,8 @@ function queriesOf(dialect: Dialect) {
   return {
     hour: usageQueries("hour", dialect),
     day: usageQueries("day", dialect),
-    setLastUsed: `${insertInto(KEY_LAST_USED, dialect)} ${BY_KEY} ON CONFLICT (key_id) ${SET_LATER}`,
-    setDeprecatedUse: `${insertInto(DEPRECATED_USE, dialect)} ORDER BY operation, key_id
+    setLastUsed: `${insertGiven(KEY_LAST_USED, dialect)} ${BY_KEY} ON CONFLICT (key_id) ${SET_LATER}`,
+    setDeprecatedUse: `${insertGiven(DEPRECATED_USE, dialect)} ORDER BY operation, key_id
       ON CONFLICT (operation, key_id) ${SET_LATER}`,
     lastUsed: `SELECT key_id AS "keyId", last_used_at AS "lastUsedAt" FROM key_last_used
       WHERE ${dialect.isOneOf("key_id", "?")}`,

@@ -94,8 +94,8 @@ class Model implements Ports {
       const own = this.#ordersOf(keyId).find((order) => order.id === id);
       if (own === undefined) return orderNotFound(id);
       if (own.status !== status && ifMatch !== "*") return preconditionFailed(id);
-      const closed = this.#closeOrder(id, status, at);
-      return "code" in closed ? closed : publicOrder(closed);
+      const updated = this.#setOrderStatus(id, status, at);
+      return "code" in updated ? updated : publicOrder(updated);
     },
   };
 
@@ -107,9 +107,9 @@ class Model implements Ports {
     getOrder: (id) => this.#orders.find((order) => order.id === id),
     updateOrder: async (id, status, by) => {
       const before = this.#orders.find((order) => order.id === id);
-      const closed = this.#closeOrder(id, status, by.at);
-      if (!("code" in closed) && closed !== before) this.audit.unshift(orderUpdated(id, status, by));
-      return closed;
+      const updated = this.#setOrderStatus(id, status, by.at);
+      if (!("code" in updated) && updated !== before) this.audit.unshift(orderUpdated(id, status, by));
+      return updated;
     },
     createPet: async (pet, by) => {
       const added = this.#addPet(pet);
@@ -167,7 +167,7 @@ class Model implements Ports {
     return this.#orders.filter((order) => order.keyId === keyId).map(publicOrder);
   }
 
-  #closeOrder(id: bigint, status: OrderUpdate["status"], at: number) {
+  #setOrderStatus(id: bigint, status: OrderUpdate["status"], at: number) {
     const index = this.#orders.findIndex((order) => order.id === id);
     const order = this.#orders[index];
     if (order === undefined) return orderNotFound(id);
@@ -313,8 +313,8 @@ function callsWith(largestId: bigint, largestLimit: number): fc.Arbitrary<Call> 
     callOf({ keyId, petId: id, request }, ({ store }, given, at) =>
       store.placeOrder(given, at, given.request),
     ),
-    callOf({ keyId, id, status: finalStatus, ifMatch }, ({ store }, closing, at) =>
-      store.updateOrder(closing, at),
+    callOf({ keyId, id, status: finalStatus, ifMatch }, ({ store }, update, at) =>
+      store.updateOrder(update, at),
     ),
     callOf({ id }, ({ store }, given) => store.getPet(given.id)),
     callOf({ keyId, id }, ({ store }, given) => store.getOrder(given.keyId, given.id)),

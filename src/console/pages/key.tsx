@@ -209,14 +209,19 @@ function UsageSection({ id, createdAt }: Key) {
     >
       <Loaded of={usage}>
         {(history) => (
-          <Usage history={history} createdAt={createdAt} earlier={earlier.data?.items ?? []} keyId={id} />
+          <UsageHistory
+            history={history}
+            createdAt={createdAt}
+            earlier={earlier.data?.items ?? []}
+            keyId={id}
+          />
         )}
       </Loaded>
     </PageSection>
   );
 }
 
-interface UsageProps {
+interface UsageHistoryProps {
   readonly history: UsageResponse;
   readonly createdAt: string;
   /** The counts of the period before; empty also if that is too long ago. */
@@ -224,7 +229,7 @@ interface UsageProps {
   readonly keyId: number;
 }
 
-function Usage({ history, createdAt, earlier, keyId }: UsageProps) {
+function UsageHistory({ history, createdAt, earlier, keyId }: UsageHistoryProps) {
   const [counts, last] = [sumOfRequests(history.items), sumOfRequests(earlier)];
   const before = (text: string) => (earlier.length > 0 ? `${text} in the period before` : undefined);
   const figureOf = (name: keyof RequestCounts): Figure => [

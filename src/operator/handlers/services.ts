@@ -33,7 +33,7 @@ export interface AdminContext {
 }
 
 /** The context of an operation whose handler needs the request. */
-export interface SessionContext extends AdminContext {
+export interface RequestContext extends AdminContext {
   readonly request: Request;
   /** Signs the response to a request that another server has signed. */
   readonly signResponse?: ((body: string) => string) | undefined;
@@ -41,7 +41,7 @@ export interface SessionContext extends AdminContext {
   readonly responseHeaders: Record<string, string>;
 }
 type ContextOf<Id extends AdminOperationId> = (typeof ADMIN_OPERATIONS)[Id] extends { needsRequest: true }
-  ? SessionContext
+  ? RequestContext
   : AdminContext;
 
 /** The handlers of all operations. */

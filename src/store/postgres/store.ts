@@ -4,7 +4,7 @@ import type { Credential } from "../../domain/api-keys.ts";
 import type {
   IdempotencyRejection,
   IdempotentRequest,
-  OrderClosing,
+  OwnOrderUpdate,
   OrderPlacement,
   Store,
   Stores,
@@ -18,7 +18,7 @@ import { BatchQueue } from "../batch-queue.ts";
 import { InProgressRequests } from "../idempotency.ts";
 import { SqlPolicyStore } from "../limit-policy.ts";
 import { SqlOperatorStore } from "../operators.ts";
-import { closeOrder, placeOrder, SqlInventoryStore, SqlReadStore } from "../orders.ts";
+import { placeOrder, SqlInventoryStore, SqlReadStore, updateOrder } from "../orders.ts";
 import { SqlSettingsStore } from "../settings.ts";
 import { SqlUsageHistoryStore } from "../usage-history.ts";
 import { SqlWebhookStore } from "../webhooks.ts";
@@ -257,9 +257,9 @@ class PostgresStore extends SqlReadStore implements Store {
     return result;
   }
 
-  updateOrder(closing: OrderClosing, at: number) {
-    return this.pools.rowTransaction(`order ${closing.id}`, (tx) =>
-      runAll(tx, () => closeOrder(closing, at, POSTGRES_DIALECT)),
+  updateOrder(update: OwnOrderUpdate, at: number) {
+    return this.pools.rowTransaction(`order ${update.id}`, (tx) =>
+      runAll(tx, () => updateOrder(update, at, POSTGRES_DIALECT)),
     );
   }
 

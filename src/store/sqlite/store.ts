@@ -5,7 +5,7 @@ import type {
   InventoryStore,
   IdempotencyRejection,
   IdempotentRequest,
-  OrderClosing,
+  OwnOrderUpdate,
   OrderPlacement,
   StateChange,
   Store,
@@ -24,7 +24,7 @@ import {
 } from "../idempotency.ts";
 import { SqlPolicyStore } from "../limit-policy.ts";
 import { SqlOperatorStore } from "../operators.ts";
-import { closeOrder, placeOrder, SqlInventoryStore, SqlReadStore } from "../orders.ts";
+import { placeOrder, SqlInventoryStore, SqlReadStore, updateOrder } from "../orders.ts";
 import { PET_ROWS } from "../rows.ts";
 import { SqlSettingsStore } from "../settings.ts";
 import { TABLES } from "../tables.ts";
@@ -255,9 +255,9 @@ export class SqliteStore extends SqlReadStore implements Store {
     return this.#write<"pet_not_found" | "pet_not_available">({ operation: "placeOrder", at, request, work });
   }
 
-  updateOrder(closing: OrderClosing, at: number) {
+  updateOrder(update: OwnOrderUpdate, at: number) {
     return this.#submit(() => {
-      const result = this.connection.runAll(() => closeOrder(closing, at, SQLITE_DIALECT));
+      const result = this.connection.runAll(() => updateOrder(update, at, SQLITE_DIALECT));
       if (!(result instanceof Rejection)) this.petJson.petChanged(result.petId);
       return result;
     });
