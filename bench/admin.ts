@@ -1,8 +1,9 @@
-/**
+/*
  * Measures the console and /metrics with 10,000 keys and 400 days of usage history, on SQLite:
  * `npm run bench:admin [-- --check] [-- --docs] [-- --pages Keys]`, two to four minutes. `--check` exits with 1 if a
  * bar is missed; `--pages` measures the pages with that text in their names.
  */
+
 import { isGiven, runCommand, text, UsageError } from "../trials/harness/command-line.ts";
 import { HttpConnection } from "../trials/harness/http-connection.ts";
 import { chooseCores, machineNow, pinThisProcessTo } from "../trials/harness/machine.ts";

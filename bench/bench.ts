@@ -1,4 +1,5 @@
-/** Runs `npm run bench`; its --help describes the options. */
+/* Runs `npm run bench`; its --help describes the options. */
+
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runCommand, UsageError } from "../trials/harness/command-line.ts";

@@ -1,8 +1,9 @@
-/**
+/*
  * Compares import and export of a million pets with the databases' own tools:
  * `npm run bench:data [-- --check] [-- --docs] [-- --pets N] [-- --rounds N]`, two to four minutes. `--check` exits
  * with 1 if a bar is missed.
  */
+
 import { join } from "node:path";
 import { createPet } from "../trials/harness/api-client.ts";
 import { temporaryDirectory } from "../trials/harness/cleanup.ts";

@@ -1,7 +1,8 @@
-/**
+/*
  * `npm run bench:engines`, about a minute, measures the capacity in docs/deployment.md: one server with its own
  * PostgreSQL and Valkey under full load, and gets through balancers and with a Valkey cluster.
  */
+
 import { runCommand } from "../trials/harness/command-line.ts";
 import { Fleet } from "../trials/harness/fleet.ts";
 import { haproxy, nginx, startLoadBalancer } from "../trials/harness/load-balancer.ts";

@@ -1,7 +1,8 @@
-/**
+/*
  * Measures what docs/dependencies.md says about libraries that we do not use: `npx bun bench/libraries.ts`. It installs
  * them from npm into a temporary directory, which takes a few minutes.
  */
+
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { createRowReader } from "../src/archive/row-formats.ts";

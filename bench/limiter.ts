@@ -1,7 +1,8 @@
-/**
+/*
  * Measures authentication and rate limits without HTTP: `bun bench/limiter.ts`. Each measurement runs in a process of
  * its own, so that its memory is measured alone. Exits with 1 when a target is missed.
  */
+
 import { runProgram } from "../trials/harness/child.ts";
 import { quantile } from "../trials/harness/statistics.ts";
 import { checkBars } from "../trials/harness/table.ts";

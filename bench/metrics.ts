@@ -1,4 +1,5 @@
-/** Measures the processor time of the metrics for one request: `npx bun bench/metrics.ts`. */
+/* Measures the processor time of the metrics for one request: `npx bun bench/metrics.ts`. */
+
 import type { OperationId } from "../src/domain/operation-ids.ts";
 import type { Request, Response } from "../src/http1/index.ts";
 import { RequestMetrics, RequestRecord } from "../src/observe/request-metrics.ts";

@@ -1,7 +1,8 @@
-/**
+/*
  * Runs servers that repeat Petstore's responses from memory: `bun bench/replay.ts FILE`. Each workload of the file gets
  * a listener; the ports are printed as JSON.
  */
+
 import { readFileSync } from "node:fs";
 import type { HttpResponse } from "../trials/harness/http-connection.ts";
 import type { RequestKind } from "./workloads.ts";

@@ -1,7 +1,8 @@
-/**
+/*
  * The measurements of a run, in this order: all servers at full load, Petstore at half load, and Petstore with growing
  * tables.
  */
+
 import { residentMb } from "../trials/harness/processes.ts";
 import { median } from "../trials/harness/statistics.ts";
 import { formatCount } from "../trials/harness/table.ts";

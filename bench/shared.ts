@@ -1,7 +1,8 @@
-/**
+/*
  * Measures PostgreSQL and Valkey with several servers, compared with one server with the embedded stores. Unlike in the
  * other sections, all processes share all cores. CPU time comes from the kernel and excludes waiting for a core.
  */
+
 import { SQL } from "bun";
 import { Fleet, startStores } from "../trials/harness/fleet.ts";
 import { pinThisProcessTo } from "../trials/harness/machine.ts";

@@ -2,6 +2,7 @@
  * The figures in the comments of src/store and src/runtime/bounded-cache.ts: `npx bun bench/store.ts`, about a minute.
  * Every comparison alternates between its sides, and prints the median processor time of a call.
  */
+
 import { join } from "node:path";
 import { temporaryDirectory } from "../trials/harness/cleanup.ts";
 import { median } from "../trials/harness/statistics.ts";

@@ -1,7 +1,8 @@
-/**
+/*
  * Writes the generated blocks of README.md and docs/*.md, each between `<!-- name -->` and `<!-- /name -->`:
  * `bun docs/generate.ts`. The tests fail while a block differs from the code.
  */
+
 import packageJson from "../package.json" with { type: "json" };
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";

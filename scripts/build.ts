@@ -1,8 +1,9 @@
-/**
+/*
  * Builds one executable that contains everything: Bun, the code, the console and the documentation. `npm run build`
  * writes dist/petstore; `npm run build -- --outfile FILE --commit SHA` writes another file, and names the commit if
  * there is no Git repository.
  */
+
 import { mkdirSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";

@@ -1,7 +1,8 @@
-/**
+/*
  * Checks deploy/kubernetes against the types of the Kubernetes API: `npm run check:deploy`. The types are installed
  * into a temporary directory, because nothing else needs them. The test suite checks everything else in deploy/.
  */
+
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { run } from "../trials/compatibility/tools.ts";

@@ -1,7 +1,8 @@
-/**
+/*
  * The release checklist: `npm run release-check`. It prints each point with its result, and fails if one of them fails.
  * Points that take minutes, or that only a person can judge, are printed at the end.
  */
+
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import packageJson from "../package.json" with { type: "json" };

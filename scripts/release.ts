@@ -1,8 +1,9 @@
-/**
+/*
  * Makes the files of a release in dist/release: `npm run release`. The workflow of a tag runs its parts on several
  * machines: `platform` (the executable and the image for this processor), `common` (the client package, the bill of
  * materials, the notes) and, when all files are there, `checksums`.
  */
+
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";

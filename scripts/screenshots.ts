@@ -1,7 +1,8 @@
-/**
+/*
  * Takes the pictures of the documentation: `npm run screenshots`, sixteen minutes. It starts the demo, waits until its
  * clients fill the plots of the console, and writes docs/images with a Chromium. `-- --minutes 1` is for a quick check.
  */
+
 import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";

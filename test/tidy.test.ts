@@ -236,6 +236,11 @@ describe("style", () => {
     expect(long.map(({ path }) => path)).toEqual([]);
   });
 
+  test("a doc comment precedes what it describes; the header of a file is a plain comment, /* … */", () => {
+    const alone = /^\/\*\*(?:(?!\*\/)[^])*\*\/\n(?:\n|import )/m;
+    expect(code.filter(({ text }) => alone.test(text)).map(({ path }) => path)).toEqual([]);
+  });
+
   test(`no line is longer than ${MAX_COLUMNS} characters, strings aside`, () => {
     const stringless = code.map(({ path, text }) => ({ path, text: withoutStrings(text) }));
     expect(linesWhere(stringless, (line) => line.length > MAX_COLUMNS)).toEqual([]);

@@ -1,4 +1,5 @@
-/** A backup is a directory: copies of the databases, a description, and the checksums of all of them. */
+/* A backup is a directory: copies of the databases, a description, and the checksums of all of them. */
+
 import { createHash } from "node:crypto";
 import {
   createReadStream,

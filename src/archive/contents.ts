@@ -1,4 +1,5 @@
-/** The databases of an environment, and what they contain. */
+/* The databases of an environment, and what they contain. */
+
 import type { StorageConfig } from "../config/config.ts";
 import { postgresOf } from "../postgres-options.ts";
 import { type Counters, type Table, type TableReader, TABLES, type TableStore } from "../store/tables.ts";

@@ -1,4 +1,5 @@
-/** Copies an environment between SQLite and PostgreSQL, and the quotas of its keys between SQLite and Valkey. */
+/* Copies an environment between SQLite and PostgreSQL, and the quotas of its keys between SQLite and Valkey. */
+
 import { existsSync } from "node:fs";
 import { type StorageConfig, valkeyOf } from "../config/config.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";

@@ -1,4 +1,5 @@
-/** Writes the rows of a database to a file, as NDJSON or CSV. */
+/* Writes the rows of a database to a file, as NDJSON or CSV. */
+
 import { gzipSync } from "node:zlib";
 import { columnOf } from "../domain/fields.ts";
 import { KEY_FIELDS } from "../domain/key-fields.ts";

@@ -1,4 +1,5 @@
-/** The files that an import reads and an export writes. */
+/* The files that an import reads and an export writes. */
+
 import { randomUUID } from "node:crypto";
 import {
   closeSync,

@@ -1,7 +1,8 @@
-/**
+/*
  * The kinds of rows that can be imported: how they are validated, which rules they must meet, and where they are
  * stored.
  */
+
 import { Invalid, object, type ObjectSchema, type Schema } from "../api/schema.ts";
 import type { Fields } from "../domain/fields.ts";
 import {

@@ -1,7 +1,8 @@
-/**
+/*
  * Stores imports of many pets or orders. Each batch is one short transaction together with its progress, so that
  * servers can write in between and no row is stored twice. Running servers show imported pets within a second.
  */
+
 import { Invalid } from "../api/schema.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
 import { addAudit } from "../store/audit.ts";

@@ -1,4 +1,4 @@
-/** The formats of files: how rows are read from CSV, NDJSON or a JSON array, and how they are written. */
+/* The formats of files: how rows are read from CSV, NDJSON or a JSON array, and how they are written. */
 
 import { formatTime } from "../text/formatting.ts";
 import { type Fields, mapValues, type ResourceField, type StoredAs } from "../domain/fields.ts";

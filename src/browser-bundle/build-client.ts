@@ -1,7 +1,8 @@
-/**
+/*
  * Makes the files of the package `@petstore/client` from `src/client`, and writes them to standard output as JSON.
  * Nothing in them depends on a server. It runs in a process of its own, as `build.ts` does.
  */
+
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { transformSync } from "oxc-transform";

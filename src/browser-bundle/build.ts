@@ -1,7 +1,8 @@
-/**
+/*
  * Bundles a script and a style sheet, and writes them to standard output as JSON: `bun build.ts main.ts main.css`. It
  * runs in a process of its own, so that the server neither waits for it nor keeps the memory that it takes.
  */
+
 import type { BunPlugin } from "bun";
 import type { Bundle } from "./bundle.ts";
 

@@ -1,6 +1,6 @@
-import { formatTime, grouped, shortDuration } from "../text/formatting.ts";
+/* Numbers, times and durations that only the pages need. src/text/formatting.ts has the others. */
 
-/** Numbers, times and durations that only the pages need. src/text/formatting.ts has the others. */
+import { formatTime, grouped, shortDuration } from "../text/formatting.ts";
 
 const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 

@@ -1,8 +1,8 @@
+/* Rows that are loaded again and again, and stay where they are while the pointer or the focus is on them. */
+
 import { useRef, useState } from "preact/hooks";
 
-/** Rows that are loaded again and again, and stay where they are while the pointer or the focus is on them. */
-
-interface Identified {
+export interface Identified {
   readonly id: number | bigint;
 }
 

@@ -1,4 +1,5 @@
-/** The Markdown of the guides. They are imported, so that an executable contains them. */
+/* The Markdown of the guides. They are imported, so that an executable contains them. */
+
 import changelog from "../../CHANGELOG.md" with { type: "text" };
 import api from "../../docs/api.md" with { type: "text" };
 import authentication from "../../docs/authentication.md" with { type: "text" };

@@ -1,4 +1,4 @@
-/** Names and times that the API promises. Validation, messages and the OpenAPI document take them from here. */
+/* Names and times that the API promises. Validation, messages and the OpenAPI document take them from here. */
 
 export const IDEMPOTENCY_LIFETIME_MS = 24 * 60 * 60 * 1000;
 

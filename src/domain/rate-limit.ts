@@ -1,4 +1,4 @@
-/**
+/*
  * The arithmetic of rate limits and bans. No clock, no I/O: functions take `now`, in milliseconds since the epoch.
  *
  * A subject has two windows. Each opens with the first allowed request that finds it closed, and closes its length
@@ -6,6 +6,7 @@
  *
  * `rate-limit/valkey/decide.lua` has the same rules, for limits that servers share. One suite of tests runs on both.
  */
+
 export const MINUTE_MS = 60_000;
 export const DAY_MS = 86_400_000;
 

@@ -1,4 +1,4 @@
-/** The greatest sizes of bodies, names and pages. Validation, messages and OpenAPI documents take them from here. */
+/* The greatest sizes of bodies, names and pages. Validation, messages and OpenAPI documents take them from here. */
 
 /** The longest valid body, a name of 1,024 escaped surrogate pairs, takes about 12 KiB. */
 export const MAX_BODY_BYTES = 16 * 1024;

@@ -1,4 +1,5 @@
-/** One POST to the webhook, as https://www.standardwebhooks.com describes it. */
+/* One POST to the webhook, as https://www.standardwebhooks.com describes it. */
+
 import { createHmac } from "node:crypto";
 import packageJson from "../../package.json" with { type: "json" };
 import { toJson } from "../api/json.ts";

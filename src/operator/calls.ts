@@ -1,4 +1,5 @@
-/** How an operation is called: by the console, by a command, and by another server. */
+/* How an operation is called: by the console, by a command, and by another server. */
+
 import { countOf } from "../text/formatting.ts";
 import { type Identifier, toJson } from "../api/json.ts";
 import { Rejection } from "../api/errors.ts";

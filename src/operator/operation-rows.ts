@@ -1,4 +1,5 @@
-/** The parts that rows in the table of operations share. */
+/* The parts that rows in the table of operations share. */
+
 import type { Operation } from "../api/api.ts";
 import { cursorOf, type ListName } from "../domain/cursor.ts";
 import { dateTime, line, object, queryInteger, type Schema } from "../api/schema.ts";

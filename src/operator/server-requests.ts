@@ -1,3 +1,5 @@
+/* Requests from one server, or from a command on its machine, to another server. */
+
 import { hostname, networkInterfaces } from "node:os";
 import { checkServerIdentity, rootCertificates } from "node:tls";
 import { encodeCursor } from "../domain/cursor.ts";
@@ -17,8 +19,6 @@ import {
 import { getText, type TlsOptions, UNVERIFIED_TLS } from "./get-text.ts";
 import { ADMIN_OPERATIONS, type QueryOf, type ServerOperationId } from "./operations.ts";
 import { newNonce, type ServerSecret, SIGNATURE_HEADER } from "./server-secret.ts";
-
-/** Requests from one server, or from a command on its machine, to another server. */
 
 /** The address of a listener for other machines. If it listens on all addresses, one of them is chosen. */
 export function machineAddress(host: string): string {

@@ -1,3 +1,8 @@
+/*
+ * The statements for a list of keys, on both databases. They read all keys, because most filters and orders have no
+ * index: 10,000 keys take 1 to 13 ms in SQLite (`npm run bench:admin`).
+ */
+
 import {
   canBePartOfHint,
   KEY_STATES,
@@ -14,11 +19,6 @@ import { type Dialect, jsonRows, type SqlValue, SqlValues, type Statement } from
 
 const { id: _, ...others } = KEY_FIELDS;
 export const KEY_COLUMNS = `api_keys.id, ${KEY_ROWS.select(Object.keys(others))}, pardoned_at AS "unbannedAt"`;
-
-/*
- * The statements for a list of keys, on both databases. They read all keys, because most filters and orders have no
- * index: 10,000 keys take 1 to 13 ms in SQLite (`npm run bench:admin`).
- */
 
 const ID = "api_keys.id";
 

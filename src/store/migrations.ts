@@ -1,5 +1,3 @@
-import packageJson from "../../package.json" with { type: "json" };
-
 /*
  * Words that stored data and the operators' API keep from their first release, and what they are called elsewhere:
  *
@@ -11,6 +9,8 @@ import packageJson from "../../package.json" with { type: "json" };
  * - `refused_at`: when a request was first rejected
  * - animals, in the names and comments of steps: pets
  */
+
+import packageJson from "../../package.json" with { type: "json" };
 
 /**
  * One step of a schema. A released step is never edited, not even its name and its comments, because databases store

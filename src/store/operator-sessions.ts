@@ -1,3 +1,8 @@
+/*
+ * The sessions of operators, and the codes that start one. Those of release 1.1.0 without an `operator_id` belonged to
+ * the token of a setting. They are not read, and are deleted like all others.
+ */
+
 import {
   MAX_SESSIONS,
   MAX_SESSIONS_OF_OPERATOR,
@@ -6,11 +11,6 @@ import {
   type SignInCode,
 } from "../domain/operators.ts";
 import { isAfterNewest, numberRowsOf, objectsOf, rowsOf } from "./statements.ts";
-
-/*
- * The sessions of operators, and the codes that start one. Those of release 1.1.0 without an `operator_id` belonged to
- * the token of a setting. They are not read, and are deleted like all others.
- */
 
 const CODE_COLUMNS = `code_hash AS "codeHash", operator_id AS "operatorId", ends_at AS "endsAt", made_by AS "madeBy"`;
 

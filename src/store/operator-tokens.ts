@@ -1,7 +1,3 @@
-import type { NewSecret } from "../domain/api-keys.ts";
-import { MAX_EARLIER_TOKENS } from "../domain/operators.ts";
-import { isAfterNewest, numberRowsOf, rowsOf } from "./statements.ts";
-
 /*
  * The tokens of operators. A token is in one of three states, which follow one another:
  *
@@ -10,6 +6,11 @@ import { isAfterNewest, numberRowsOf, rowsOf } from "./statements.ts";
  *   ended     `replaced_at` is set and `valid_until` is NULL. It never works again, and stays in the table so that
  *             nobody gets it a second time.
  */
+
+import type { NewSecret } from "../domain/api-keys.ts";
+import { MAX_EARLIER_TOKENS } from "../domain/operators.ts";
+import { isAfterNewest, numberRowsOf, rowsOf } from "./statements.ts";
+
 const IS_CURRENT = "replaced_at IS NULL";
 const IS_EARLIER = "valid_until IS NOT NULL";
 

@@ -1,3 +1,9 @@
+/*
+ * The reads and writes of clients and operators, on both databases. Locks are taken in one order (order,
+ * pet, next identifier), so that they cannot deadlock. A pet is locked before its orders are read, so an order that is
+ * placed at the same time is either seen or finds the pet as it is afterwards.
+ */
+
 import type { Rejection } from "../api/errors.ts";
 import { formatTime } from "../text/formatting.ts";
 import type { Attribution, NewAuditEntry } from "../domain/audit.ts";
@@ -54,12 +60,6 @@ import {
   type Statements,
   type Steps,
 } from "./statements.ts";
-
-/*
- * The reads and writes of clients and operators, on both databases. Locks are taken in one order (order,
- * pet, next identifier), so that they cannot deadlock. A pet is locked before its orders are read, so an order that is
- * placed at the same time is either seen or finds the pet as it is afterwards.
- */
 
 const SELECT_ORDER = `SELECT ${ORDER_ROWS.selected} FROM orders WHERE id = ? AND key_id = ?`;
 const SELECT_ORDER_OF_ANY_KEY = `SELECT ${OPERATOR_ORDER_ROWS.selected} FROM orders WHERE id = ?`;

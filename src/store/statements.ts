@@ -1,11 +1,11 @@
-import type { NewAuditEntry } from "../domain/audit.ts";
-import type { Page } from "../domain/ports.ts";
-import type { Awaitable } from "../runtime/event-loop.ts";
-
 /*
  * Both databases share one set of statements. A transaction is a generator that yields its statements and receives
  * their rows, so that it runs at once on SQLite, and with promises on PostgreSQL.
  */
+
+import type { NewAuditEntry } from "../domain/audit.ts";
+import type { Page } from "../domain/ports.ts";
+import type { Awaitable } from "../runtime/event-loop.ts";
 
 export type SqlValue = string | number | bigint;
 

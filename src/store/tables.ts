@@ -1,7 +1,8 @@
-/**
+/*
  * The tables that both databases have, and how their rows are read and written in bulk. A test compares the tables with
  * both schemas.
  */
+
 import type { NewAuditEntry } from "../domain/audit.ts";
 import { LAST_BACKUP_SETTING } from "../domain/servers.ts";
 import type { SchemaState } from "./migrations.ts";

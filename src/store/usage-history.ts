@@ -1,3 +1,8 @@
+/*
+ * Both databases have one row per key and interval. The counts of all operations are JSON in one column, so a sum over
+ * all keys reads a third of the rows that one row per operation would take, and adding to one key changes one row.
+ */
+
 import type { UsageHistoryStore } from "../domain/ports.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
 import {
@@ -29,11 +34,6 @@ import {
   type SqlValue,
 } from "./statements.ts";
 import { DEPRECATED_USE, insertGiven, KEY_LAST_USED, USAGE } from "./tables.ts";
-
-/*
- * Both databases have one row per key and interval. The counts of all operations are JSON in one column, so a sum over
- * all keys reads a third of the rows that one row per operation would take, and adding to one key changes one row.
- */
 
 /** The admitted requests and errors by operation, such as `{"listPets":[12,1]}`. */
 type StoredOperations = Readonly<Record<string, readonly [admitted: number, errors: number] | undefined>>;

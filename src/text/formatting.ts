@@ -1,4 +1,4 @@
-/**
+/*
  * Numbers, dates and durations as messages and documentation write them. The first use of `Intl` would take 15 ms of
  * every start.
  */

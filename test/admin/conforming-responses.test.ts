@@ -5,7 +5,7 @@ import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operat
 import { RawConnection } from "../../trials/harness/http-connection.ts";
 import { useAdminService } from "./admin-service.ts";
 
-/** Whatever clients and operators send, the responses to operators are as declared: `admin` compares each of them. */
+/* Whatever clients and operators send, the responses to operators are as declared: `admin` compares each of them. */
 
 const loopback = parseIpNetwork("127.0.0.1");
 const service = await useAdminService({}, { trustedProxies: loopback ? [loopback] : [] });

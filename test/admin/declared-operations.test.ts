@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { ADMIN_API, type AdminOperationId } from "../../src/operator/operations.ts";
 import { testChangingOperations } from "./operation-cases.ts";
 
-/** An operation that is in the table works, and people can call it. */
+/* An operation that is in the table works, and people can call it. */
 
 await testChangingOperations();
 

@@ -1,4 +1,5 @@
-/** Compiled, never run: the types of the client are those of the table of operations. */
+/* Compiled, never run: the types of the client are those of the table of operations. */
+
 import type * as client from "../../src/client/index.ts";
 import type { ErrorCode } from "../../src/petstore/errors.ts";
 import type { CallerKey } from "../../src/petstore/key.ts";

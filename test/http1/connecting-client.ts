@@ -1,4 +1,5 @@
-/** A thread that sends a request on a connection of its own, says so in shared memory, and posts what it receives. */
+/* A thread that sends a request on a connection of its own, says so in shared memory, and posts what it receives. */
+
 import { connect } from "node:net";
 import { parentPort, workerData } from "node:worker_threads";
 

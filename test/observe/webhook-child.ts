@@ -1,4 +1,5 @@
-/** Delivers the audit trail as a server does, with short waits: `bun webhook-child.ts DATABASE RECEIVER`. */
+/* Delivers the audit trail as a server does, with short waits: `bun webhook-child.ts DATABASE RECEIVER`. */
+
 import { createClock } from "../../src/clock.ts";
 import { webhookSecret } from "../../src/config/value-types.ts";
 import { silentLog } from "../../src/observe/log.ts";

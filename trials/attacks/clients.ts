@@ -1,7 +1,8 @@
-/**
+/*
  * Runs each client in a process of its own, so that none delays another: `NAME PORT KEY SECONDS`, with the name of an
  * attack or `good`. An attack prints READY when it has begun; the well-behaved client prints its figures as JSON.
  */
+
 import { HttpConnection, sendOnce } from "../harness/http-connection.ts";
 import { cpuWaitMs } from "../harness/processes.ts";
 import { quantile } from "../harness/statistics.ts";

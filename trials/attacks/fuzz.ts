@@ -1,4 +1,5 @@
-/** Runs `npm run fuzz`; its --help describes the options. */
+/* Runs `npm run fuzz`; its --help describes the options. */
+
 import { temporaryDirectory } from "../harness/cleanup.ts";
 import { integer, limitRunTime, runCommand } from "../harness/command-line.ts";
 import { machineNow } from "../harness/machine.ts";

@@ -1,4 +1,5 @@
-/** Runs `npm run attacks`; its --help describes the options. */
+/* Runs `npm run attacks`; its --help describes the options. */
+
 import { SQL } from "bun";
 import { join } from "node:path";
 import { createPet, sendBurst } from "../harness/api-client.ts";

@@ -1,7 +1,8 @@
-/**
+/*
  * Runs `npm run generators`: generators and linters from npm against the document of a server that this command starts.
  * It needs the npm registry.
  */
+
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ExampleContext, inContext } from "../../src/docs-site/examples.ts";

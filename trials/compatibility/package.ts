@@ -1,6 +1,7 @@
-/**
+/*
  * Runs `npm run check:package`: it checks how npm, TypeScript and Deno use @petstore/client. It needs the npm registry.
  */
+
 import { join } from "node:path";
 import { loadClientFiles } from "../../src/browser-bundle/bundle.ts";
 import { temporaryDirectory } from "../harness/cleanup.ts";

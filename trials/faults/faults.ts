@@ -1,4 +1,5 @@
-/** Runs `npm run faults`; its --help describes the options. */
+/* Runs `npm run faults`; its --help describes the options. */
+
 import { integer, isGiven, limitRunTime, names, runCommand, UsageError } from "../harness/command-line.ts";
 import { machineNow } from "../harness/machine.ts";
 import { databaseVersions, FAKETIME, OPENSSL, provide } from "../harness/programs.ts";

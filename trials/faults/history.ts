@@ -1,4 +1,5 @@
-/** Runs `npx bun trials/faults/history.ts`; its --help describes the options. */
+/* Runs `npx bun trials/faults/history.ts`; its --help describes the options. */
+
 import { SQL } from "bun";
 import { encodeCursor } from "../../src/domain/cursor.ts";
 import { integer, runCommand } from "../harness/command-line.ts";

@@ -1,4 +1,5 @@
-/** The commands that are killed, their data, and what must hold after a kill. */
+/* The commands that are killed, their data, and what must hold after a kill. */
+
 import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryDirectory } from "../harness/cleanup.ts";

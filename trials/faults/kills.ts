@@ -1,4 +1,5 @@
-/** Runs `npx bun trials/faults/kills.ts`; its --help describes the options. */
+/* Runs `npx bun trials/faults/kills.ts`; its --help describes the options. */
+
 import { SQL } from "bun";
 import { rmSync } from "node:fs";
 import { temporaryDirectory } from "../harness/cleanup.ts";

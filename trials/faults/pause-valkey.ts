@@ -1,7 +1,8 @@
-/**
+/*
  * Pauses and continues Valkey at random, in a process of its own, because one that also sends requests would be late.
  * Writes the longest time, in milliseconds, from a pause until Valkey replied again.
  */
+
 import { RedisClient } from "bun";
 import { freezeTree, thawTree } from "../harness/processes.ts";
 import { Random } from "../harness/random.ts";

@@ -1,4 +1,5 @@
-/** Runs `npx bun trials/faults/webhook.ts`; its --help describes the options. */
+/* Runs `npx bun trials/faults/webhook.ts`; its --help describes the options. */
+
 import { SQL } from "bun";
 import { openPostgres } from "../../src/store/postgres/store.ts";
 import { integer, runCommand } from "../harness/command-line.ts";

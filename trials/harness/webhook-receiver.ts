@@ -1,4 +1,5 @@
-/** A receiver of webhooks on loopback, which verifies what it gets by a computation of its own. */
+/* A receiver of webhooks on loopback, which verifies what it gets by a computation of its own. */
+
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryDirectory } from "./cleanup.ts";

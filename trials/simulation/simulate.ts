@@ -1,4 +1,5 @@
-/** Runs `npm run simulate`; its --help describes the options. */
+/* Runs `npm run simulate`; its --help describes the options. */
+
 import { integer, names, runCommand } from "../harness/command-line.ts";
 import { formatCount } from "../harness/table.ts";
 import { simulateGroupCommit } from "./group-commit.ts";

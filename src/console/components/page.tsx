@@ -1,3 +1,5 @@
+/* What every page gets, and what pages consist of. */
+
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect } from "preact/hooks";
 import { RejectedRequest } from "../admin-api.ts";
@@ -5,8 +7,6 @@ import { capitalized } from "../format.ts";
 import { type Polled, refresh } from "../polling.ts";
 import { restorePlace } from "../router.ts";
 import { current } from "../state.ts";
-
-/** What every page gets, and what pages consist of. */
 
 export interface PageProps {
   /** The identifier in the path; empty if the path has none. */

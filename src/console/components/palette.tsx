@@ -1,3 +1,5 @@
+/* One field that leads to every page, key and request. */
+
 import { useEffect, useId, useState } from "preact/hooks";
 import { PAGE_NAMES, PAGES } from "../../operator/console/pages.ts";
 import { call, mayOpen } from "../admin-api.ts";
@@ -5,8 +7,6 @@ import { navigate } from "../router.ts";
 import { current } from "../state.ts";
 import { closeDialog, Modal, openDialog } from "./dialogs.tsx";
 import { SECRET_TEXT } from "./filters.tsx";
-
-/** One field that leads to every page, key and request. */
 
 const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 const openPalette = () => openDialog(() => <Palette />);

@@ -5,7 +5,7 @@ import { RejectedRequest } from "../admin-api.ts";
 import { current } from "../state.ts";
 import { type Polled, usePolled } from "../polling.ts";
 import { urlWith } from "../router.ts";
-import { type StillRowsOptions, useStillRows } from "../still-rows.ts";
+import { type Identified, type StillRowsOptions, useStillRows } from "../still-rows.ts";
 import { type FilterRows, Filters, hasFilters } from "./filters.tsx";
 import { Problem } from "./forms.tsx";
 import { Empty, Loaded, PageHead, PageSection } from "./page.tsx";
@@ -142,9 +142,6 @@ export function useList<T>(load: (query: Readonly<Record<string, string>>) => Pr
   return usePolled(`${path} ${query}`, () => load({ ...Object.fromEntries(query), limit: "50" }));
 }
 
-interface Identified {
-  readonly id: number | bigint;
-}
 const idOf = ({ id }: Identified): string => `${id}`;
 
 interface ListTableProps<Row> extends DataTableProps<Row>, StillRowsOptions<Row> {

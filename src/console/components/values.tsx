@@ -1,8 +1,8 @@
+/* Single values: times, states, names and numbers. */
+
 import { type ComponentChildren, Fragment } from "preact";
 import { localTime, relative, utcTime } from "../format.ts";
 import { announce, now } from "../state.ts";
-
-/** Single values: times, states, names and numbers. */
 
 interface TimeProps {
   /** RFC 3339. */

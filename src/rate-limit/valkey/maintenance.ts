@@ -1,4 +1,5 @@
-/** What commands do with Valkey while servers use it. */
+/* What commands do with Valkey while servers use it. */
+
 import { COMMAND_BAN_RULES, type Subject, type Quota } from "../../domain/rate-limit.ts";
 import { loggableError, parseServers, ValkeyConnection, type ValkeyOptions } from "./connection.ts";
 

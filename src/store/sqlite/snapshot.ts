@@ -1,4 +1,5 @@
-/** Copies of whole databases: making them, checking them, and comparing them with a later state. */
+/* Copies of whole databases: making them, checking them, and comparing them with a later state. */
+
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import type { NewAuditEntry } from "../../domain/audit.ts";

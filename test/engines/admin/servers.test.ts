@@ -15,7 +15,7 @@ import { cleanUp, InProcessCli } from "../../cli/cli.ts";
 import { until } from "../../timing.ts";
 import { storageIn } from "../../data-directory.ts";
 
-/** Servers that share PostgreSQL and Valkey, and ask one another for their requests. */
+/* Servers that share PostgreSQL and Valkey, and ask one another for their requests. */
 
 const [databaseUrl, limitsUrl] = await Promise.all([postgresUrl(), valkeyUrl()]);
 const storage = ["--database-url", databaseUrl, "--limits-url", limitsUrl];

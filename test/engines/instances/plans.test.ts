@@ -14,7 +14,7 @@ import { freePorts } from "../../../trials/harness/server.ts";
 import { sendToValkey, valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { until } from "../../timing.ts";
 
-/** Servers that share PostgreSQL and Valkey, and with them the limits of the plans and the ban rules. */
+/* Servers that share PostgreSQL and Valkey, and with them the limits of the plans and the ban rules. */
 
 const [databaseUrl, limitsUrl] = await Promise.all([postgresUrl(), valkeyUrl()]);
 const storage = ["--database-url", databaseUrl, "--limits-url", limitsUrl];

@@ -1,8 +1,9 @@
-/**
+/*
  * Makes the fixtures of the upgrade tests anew: `bun test/engines/upgrade/make-fixtures.ts`, in a clone that has the
  * commit of the previous release. They are its program in one file, and databases that it fills on SQLite and
  * PostgreSQL.
  */
+
 import { Database } from "bun:sqlite";
 import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";

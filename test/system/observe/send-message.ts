@@ -1,4 +1,5 @@
-/** Sends a message to a URL and prints the outcome: `bun send-message.ts URL`. */
+/* Sends a message to a URL and prints the outcome: `bun send-message.ts URL`. */
+
 import { sendMessage } from "../../../src/observe/webhook-request.ts";
 
 const [url = ""] = process.argv.slice(2);

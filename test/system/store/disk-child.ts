@@ -1,4 +1,5 @@
-/** Run where DIRECTORY is a small disk of this process alone. Prints what a database on it does, as JSON. */
+/* Run where DIRECTORY is a small disk of this process alone. Prints what a database on it does, as JSON. */
+
 import { appendFileSync, copyFileSync, rmSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { openSqlite } from "../../../src/store/sqlite/store.ts";
