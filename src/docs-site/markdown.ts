@@ -58,9 +58,12 @@ function isNarrow(rows: readonly (readonly string[])[]): boolean {
   return sum <= MAX_ROW || sum - (widths.at(-1) ?? 0) <= MAX_BEFORE_LAST;
 }
 
+/** The columns before it are about the same thing as the row, and need no headings in its block. */
+const FIRST_LABELLED = 2;
+
 /**
- * Tables that can be scrolled with the keyboard. On a narrow screen each row of a wide one becomes a block, so each
- * cell has the heading of its column.
+ * Tables that can be scrolled with the keyboard. On a narrow screen each row of a wide one becomes a block; a cell that
+ * is no sentence has the heading of its column there.
  */
 function framedTables(html: string): string {
   return html.replace(/<table>.*?<\/table>/gs, (table) => {
@@ -68,10 +71,14 @@ function framedTables(html: string): string {
       textOf(heading),
     );
     let cell = 0;
-    const labelled = table.replace(/<td\b([^>]*)>(.*?)<\/td>/gs, (_, attributes: string, content: string) => {
-      const label = Bun.escapeHTML(columns[cell++ % columns.length] ?? "");
-      return `<td${attributes} data-label="${label}"><span>${content}</span></td>`;
-    });
+    const labelled = table.replace(
+      /<td\b([^>]*)>(.*?)<\/td>/gs,
+      (all, attributes: string, content: string) => {
+        const column = cell++ % columns.length;
+        if (column < FIRST_LABELLED || content === "" || /^[A-Z]/.test(content)) return all;
+        return `<td${attributes} data-label="${Bun.escapeHTML(columns[column] ?? "")}">${content}</td>`;
+      },
+    );
     const rows = Array.from(table.matchAll(/<tr>(.*?)<\/tr>/gs), ([, row = ""]) =>
       Array.from(row.matchAll(/<td\b[^>]*>(.*?)<\/td>/gs), ([, content = ""]) => textOf(content)),
     );

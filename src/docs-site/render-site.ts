@@ -12,7 +12,7 @@ import { guidePage, settingBlocks } from "./guide-pages.ts";
 import { type DocsSettings, type LayoutOptions, layoutOf, PAGE_HEADER_LINES } from "./layout.ts";
 import { ASSETS_PATH, operationPath, PRODUCT, REFERENCE_PATH, relativeUrl } from "./links.ts";
 import { type DocsPage, PageContent } from "./page-content.ts";
-import type { SearchEntry } from "./page-data.ts";
+import { ERROR_CODES_PATH, type SearchEntry } from "./page-data.ts";
 import { errorCodesPage, operationPage, schemasPage } from "./reference-pages.ts";
 import { FEED_PATH, GUIDE_SOURCES, type GuideName } from "./sources.ts";
 
@@ -95,9 +95,13 @@ A pet store over HTTP: with an API key you list pets, add pets, and place, compl
 
 function notFoundPage(path: string): DocsPage {
   const content = new PageContent(path);
-  content.markdown(
-    "# There is no such page\n\nSearch for it, or start with the [quickstart](quickstart.md).",
-  );
+  content.markdown(`# There is no such page
+
+Search for it, or start here:
+
+- [Quickstart](quickstart.md): your first request
+- [API overview](api.md): operations, values and limits
+- [Error codes](${ERROR_CODES_PATH}): what each means, and what to do`);
   return content.finish();
 }
 

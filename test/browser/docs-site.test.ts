@@ -154,7 +154,7 @@ test("the environment menu has the address of this server and of the other envir
   expect(await address.isVisible()).toBe(false);
 });
 
-test("72 columns of code fit at 1280 px, and the figure at 390 px", async () => {
+test("72 columns of code fit at 1280 px, and the figure and a wide table at 390 px", async () => {
   await open("/docs/rate-limits");
   const shown = page.locator(".example > .code:visible pre").first();
   await shown.evaluate((element) => (element.textContent = "x".repeat(72)));
@@ -164,6 +164,11 @@ test("72 columns of code fit at 1280 px, and the figure at 390 px", async () => 
   expect((await figure.boundingBox())?.width).toBeLessThanOrEqual(390);
   // Text of 13 units.
   expect(await figure.evaluate((svg) => (13 * svg.clientWidth) / 480)).toBeGreaterThan(9);
+  // A row of a wide table: its name on one line, what is said of it below.
+  const [name, meaning] = await page.locator(".stacks tr:nth-child(2) td").all();
+  const [first, second] = [await name?.boundingBox(), await meaning?.boundingBox()];
+  expect([first?.x, second?.x]).toEqual([16, 16]);
+  expect((second?.y ?? 0) - (first?.y ?? 0)).toBeLessThan(30);
   await page.setViewportSize({ width: 1280, height: 800 });
 });
 

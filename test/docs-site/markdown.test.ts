@@ -61,13 +61,15 @@ describe("a page", () => {
     expect(htmlOf("> **Deprecated** now.", "/docs/x")).toContain('data-meaning="deprecated"');
   });
 
-  test("each cell of a table has the heading of its column, and more than three columns are wide", () => {
-    const table = (columns: number) => {
-      const row = (text: string) => `|${` ${text} |`.repeat(columns)}`;
-      return pageOf([row("h"), row("---"), row("c")].join("\n"));
+  test("more than three columns are wide, and from the third on a cell that is no sentence has its heading", () => {
+    const table = (...cells: string[]) => {
+      const row = (text: string) => `|${` ${text} |`.repeat(cells.length)}`;
+      return pageOf([row("h"), row("---"), `| ${cells.join(" | ")} |`].join("\n"));
     };
-    expect(table(2)).toContain('<td data-label="h"><span>c</span></td>');
-    expect([3, 4].map((columns) => table(columns).includes('class="prose"'))).toEqual([true, false]);
+    expect(table("a", "b", "c")).toContain('<td>a</td><td>b</td><td data-label="h">c</td>');
+    expect(table("a", "b", "A sentence.")).toContain("<td>A sentence.</td>");
+    const isProse = (columns: number) => table(..."abcd".slice(0, columns)).includes('class="prose"');
+    expect([3, 4].map(isProse)).toEqual([true, false]);
   });
 });
 

@@ -61,7 +61,7 @@ describe("the reference", () => {
       expect(codes).toEqual(
         expect.arrayContaining([...operationErrors(operation), "rate_limited", "missing_api_key"]),
       );
-      expect(html).toContain(`data-label="Status"><span>${operation.success.status}</span>`);
+      expect(html).toContain(`<td>${operation.success.status}</td>`);
       expect(html).toContain(`<section data-try-it="${id}" id="try-it-${id}">`);
       expect(html).toContain('<script type="application/json" id="try-it-data">');
     }
@@ -228,7 +228,7 @@ test("the feed has an entry for each release, and the changelog leads to it", ()
 
 test("a page that does not exist has links that work at any depth", () => {
   const html = notFound("/docs/a/b/c");
-  expect(html).toContain('<a href="../../../docs">quickstart</a>');
+  expect(html).toContain('<a href="../../../docs">Quickstart</a>');
   expect(html).not.toContain("/a/b");
 });
 

@@ -74,7 +74,7 @@ async function copy(button: HTMLButtonElement, code: HTMLElement): Promise<void>
     getSelection()?.selectAllChildren(code);
     isCopied = document.execCommand("copy");
   }
-  button.textContent = isCopied ? "Copied" : "Select and copy";
+  button.textContent = isCopied ? "Copied ✓" : "Press Ctrl-C";
   setTimeout(() => (button.textContent = "Copy"), SHOWN_MS);
 }
 

@@ -96,7 +96,9 @@ function Search({ indexUrl }: { readonly indexUrl: string }) {
       <ul ref={list} id="search-results" role="listbox" aria-label="Results" hidden={result === undefined}>
         {(matches.length === 0 || corrections.length > 0) && (
           <li role="option" aria-disabled>
-            {matches.length === 0 ? "Nothing found" : `Showing results for “${corrections.join(" ")}”`}
+            {matches.length === 0
+              ? "Nothing found. Try fewer words, or the name of a field, a header or an error code."
+              : `Showing results for “${corrections.join(" ")}”`}
           </li>
         )}
         {matches.map((match, index) => (
