@@ -25,13 +25,16 @@ export interface ShownRange {
 
 export const partValue = (from: number, until: number): string => `${from}-${until}`;
 
+/** The range of a URL without one. A server that started less than an hour ago has no data of an hour. */
+export const usualRange = (ageMs: number): Range => (ageMs < 3_600_000 ? "15m" : "1h");
+
 /** The parameter is a range, or two times: the part of the shortest range that has them, while there is one. */
-export function rangeOf(value: string | null, nowMs: number): ShownRange {
+export function rangeOf(value: string | null, nowMs: number, usual: Range = "1h"): ShownRange {
   const [, from = 0, until = 0] = (/^(\d{1,12})-(\d{1,12})$/.exec(value ?? "") ?? []).map(Number);
   const range = LENGTHS_S.find(([, length]) => from < until && from > nowMs / 1_000 - length)?.[0];
   if (range !== undefined && value !== null)
     return { range, part: { from, until }, value, text: `${clock(from * 1_000)} – ${clock(until * 1_000)}` };
-  const known = LENGTHS_S.find(([name]) => name === value)?.[0] ?? "1h";
+  const known = LENGTHS_S.find(([name]) => name === value)?.[0] ?? usual;
   return { range: known, value: known, text: RANGES[known] };
 }
 

@@ -63,7 +63,7 @@ export async function startDemo(config: Config, options: DemoOptions): Promise<D
   try {
     const { url } = app;
     await addPetsAndOrders(url, keys);
-    const consoleUrl = app.admin && withShortRange(await app.admin.createSignInUrl());
+    const consoleUrl = app.admin && (await app.admin.createSignInUrl());
     const stopTraffic = startTraffic({ ...options, url, keys });
     return {
       url,
@@ -96,11 +96,4 @@ async function createSampleData(config: Config, clock: Clock) {
   } finally {
     await stores.close();
   }
-}
-
-/** Selects a short range, so that the plots fill within minutes instead of an hour. */
-function withShortRange(consoleUrl: string): string {
-  const url = new URL(consoleUrl);
-  url.searchParams.set("range", "15m");
-  return url.href;
 }

@@ -38,6 +38,10 @@ test("a part of a plot is shown by dragging or by keys, the URL has it, and a ma
   const { page } = await open("/?range=15m");
   const plot = page.locator(".plot", { hasText: "Requests by outcome" });
   await plot.getByText("starts 1").waitFor();
+  // It fills its card: the words around it have less than two thirds.
+  const part =
+    "document.querySelector('.u-over').offsetHeight / document.querySelector('.plot').offsetHeight";
+  expect(await page.evaluate<number>(part)).toBeGreaterThan(0.4);
   const area = await plot.locator(".u-over").boundingBox();
   if (area === null) throw new Error("the plot is not visible");
   const { x, y, width } = area;
@@ -94,8 +98,12 @@ test("Ctrl+K leads to a page, a key and a request, and creates a key, with the k
   const urls: string[] = [];
   page.on("request", (request) => urls.push(request.url()));
   await page.keyboard.press("Control+k");
+  const dialog = page.getByRole("dialog");
+  const before = await dialog.boundingBox();
   await field.fill("pet_live_abcdefgh");
   await page.getByText("That is a secret.").waitFor();
+  // The dialog stays where it is, though it has found nothing.
+  expect(await dialog.boundingBox()).toEqual(before);
   await page.keyboard.press("Escape");
   await field.waitFor({ state: "detached" });
   expect(urls.filter((url) => url.includes("pet_live"))).toEqual([]);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Overview } from "../../src/operator/operations.ts";
-import { partOf, rangeOf } from "../../src/console/live-range.ts";
+import { partOf, rangeOf, usualRange } from "../../src/console/live-range.ts";
 
 const NOW_S = Date.UTC(2026, 10, 18, 12) / 1_000;
 const shown = (value: string | null) => rangeOf(value, NOW_S * 1_000);
@@ -13,6 +13,11 @@ test("the range of a URL is one of four, by default an hour", () => {
     "1h",
     "1h",
   ]);
+});
+
+test("without a range, a server that is younger than an hour has the shortest", () => {
+  expect([0, 3_599_999, 3_600_000, Number.NaN].map(usualRange)).toEqual(["15m", "15m", "1h", "1h"]);
+  expect(rangeOf("7d", NOW_S * 1_000, "15m")).toMatchObject({ range: "15m", text: "15 min" });
 });
 
 test("two times are a part of the shortest range that has them", () => {

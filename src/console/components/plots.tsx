@@ -53,7 +53,6 @@ export interface PlotProps {
   readonly emptyText: string;
 }
 
-const HEIGHT_PX = 200;
 const NO_MARKS: readonly Mark[] = [];
 
 /** A plot of series over time, with the same data as a table below. */
@@ -131,9 +130,7 @@ function Canvas(props: CanvasProps) {
     const options = optionsOf(element, () => latest.current);
     const created = new uPlot(options, dataOf(latest.current), element);
     plot.current = created;
-    const resize = new ResizeObserver(() =>
-      created.setSize({ width: element.clientWidth, height: HEIGHT_PX }),
-    );
+    const resize = new ResizeObserver(() => created.setSize(sizeOf(element)));
     resize.observe(element);
     const theme = matchMedia("(prefers-color-scheme: dark)");
     const repaint = () => created.redraw();
@@ -212,6 +209,8 @@ function dataOf({ times, series, kind }: PlotProps): uPlot.AlignedData {
   return [[...times], ...sums];
 }
 
+const sizeOf = ({ clientWidth: width, clientHeight: height }: HTMLElement) => ({ width, height });
+
 function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Options {
   const { series, kind, group, isByDay = false, isCount = false, isLog = false, zoomUrl } = current();
   // A colour is read each time that the plot is drawn, so that it follows the theme.
@@ -225,8 +224,7 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
   };
   const drawn = kind === "lines" ? series : series.toReversed();
   return {
-    width: element.clientWidth,
-    height: HEIGHT_PX,
+    ...sizeOf(element),
     legend: { show: false },
     cursor: {
       // A selection in one plot selects nothing in the others.
@@ -245,19 +243,20 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
         : { range: (_plot, _min, max) => [0, max > 0 ? max * 1.1 : 1] },
     },
     axes: [
-      { ...axis, space: 70, values: TIME_FORMATS },
+      { ...axis, space: 70, size: 28, values: TIME_FORMATS },
       {
         ...axis,
         ...(isCount && { incrs: COUNT_STEPS }),
         ...(isLog && { splits: powersOfTen }),
         filter: (_plot, splits) => measured(splits, current()),
-        size: 56,
+        // A digit takes 7.5 px in the widest of the fonts.
+        size: (_plot, texts) => 12 + 7.5 * Math.max(...(texts ?? [""]).map(({ length }) => length)),
         values: (_plot, splits) =>
           splits.map((split) => (typeof split === "number" ? current().axisValue(split) : "")),
       },
     ],
     series: [{}, ...drawn.map((each) => seriesOptions(each, kind, colour))],
-    padding: [null, series.length > 1 ? NAME_WIDTH_PX : null, null, null],
+    padding: [8, series.length > 1 ? nameWidth(series) : null, 0, null],
     hooks: {
       setCursor: [({ cursor }) => current().onHover(cursor.idx ?? undefined)],
       setSelect: [
@@ -323,13 +322,13 @@ function shadeNoData({ ctx, bbox, valToPos }: uPlot, { times, series }: PlotProp
   const width = first === -1 ? bbox.width : valToPos(times[first] ?? 0, "x", true) - left;
   const shown = width / devicePixelRatio;
   ctx.save();
-  ctx.fillStyle = colour("var(--surface)")();
+  ctx.fillStyle = colour("color-mix(in srgb, var(--surface) 60%, var(--background))")();
   ctx.fillRect(left, top, width, height);
   ctx.fillStyle = colour("var(--text-muted)")();
   ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
   ctx.textAlign = "center";
-  const words = first !== -1 && shown > 240 ? "no data before the server started" : "no data";
-  if (shown > 64) ctx.fillText(words, left + width / 2, top + height / 2);
+  const words = first === -1 ? "no data" : "no data before the server started";
+  if (first === -1 || shown > 240) ctx.fillText(words, left + width / 2, top + height / 2);
   ctx.restore();
 }
 
@@ -354,7 +353,7 @@ const COUNT_STEPS = Array.from({ length: 10 }, (_, power) =>
 ).flat();
 
 const NAME_HEIGHT_PX = 14;
-const NAME_WIDTH_PX = 56;
+const nameWidth = (series: readonly Series[]) => 8 + 7 * Math.max(...series.map(({ label }) => label.length));
 
 /** Shows the name of each series next to its last point. Names that would overlap move up. */
 function showNames(plot: uPlot, { times, series, kind }: PlotProps): void {
@@ -394,12 +393,13 @@ function withHalfBars(min: number, max: number, times: readonly number[]): [numb
   return [min - half, max + half];
 }
 
-/** Each row has the least length of a step, the text, and what is added below when a year, month, day … begins. */
+/** Each row has the least length of a step and the text; that of hours has the date, too, which begins at midnight. */
 const TIME_FORMATS: uPlot.Axis.Values = [
-  [365 * 86_400, "{YYYY}", null, null, null, null, null, null, 1],
-  [86_400, "{D} {MMM}", "\n{YYYY}", null, null, null, null, null, 1],
-  [60, "{HH}:{mm}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
-  [1, "{HH}:{mm}:{ss}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
+  [365 * 86_400, "{YYYY}"],
+  [86_400, "{D} {MMM}"],
+  [3_600, "{HH}:{mm}", null, null, "{D} {MMM}", null, null, null, 0],
+  [60, "{HH}:{mm}"],
+  [1, "{HH}:{mm}:{ss}"],
 ];
 
 /** A canvas does not know CSS variables: what the browser makes of one, as a colour. */

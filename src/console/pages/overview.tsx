@@ -13,12 +13,15 @@ import { Badge, MissingServers, NO_VALUE, TimeAgo } from "../components/values.t
 import { figure, latency, percent } from "../format.ts";
 import { useCall } from "../polling.ts";
 import { current, server } from "../state.ts";
-import { partOf, RANGES, rangeOf, type ShownRange } from "../live-range.ts";
+import { partOf, RANGES, rangeOf, type ShownRange, usualRange } from "../live-range.ts";
 import { FirstSteps } from "./first-steps.tsx";
 import { Cards } from "./overview-cards.tsx";
 
 export function OverviewPage() {
-  const shown = rangeOf(current.query.get("range"), Date.now());
+  const startedAt = server.use()?.startedAt ?? "";
+  // It stays as it is while somebody looks at the page.
+  const usual = useMemo(() => usualRange(Date.now() - Date.parse(startedAt)), [startedAt]);
+  const shown = rangeOf(current.query.get("range"), Date.now(), usual);
   const overview = useCall("getOverview", { query: { range: shown.range } });
   const fleet = useCall("listServers");
   return (
@@ -27,7 +30,7 @@ export function OverviewPage() {
         Overview
       </h1>
       <Loaded of={overview}>
-        {(data) => <Content data={data} shown={shown} servers={fleet.data?.items ?? []} />}
+        {(data) => <Content {...{ data, shown, usual }} servers={fleet.data?.items ?? []} />}
       </Loaded>
     </>
   );
@@ -36,11 +39,12 @@ export function OverviewPage() {
 interface ContentProps {
   readonly data: Overview;
   readonly shown: ShownRange;
+  readonly usual: string;
   /** Empty until they are loaded. */
   readonly servers: Fleet["items"];
 }
 
-function Content({ data, shown, servers }: ContentProps) {
+function Content({ data, shown, usual, servers }: ContentProps) {
   const isShared = servers.length > 1;
   const part = useMemo(() => partOf(data, shown), [data, shown.value]);
   return (
@@ -53,7 +57,7 @@ function Content({ data, shown, servers }: ContentProps) {
           aria-label="Time range"
           name="range"
           options={[...Object.entries(RANGES), ...(shown.part ? [[shown.value, shown.text] as const] : [])]}
-          initial="1h"
+          initial={usual}
         />
       </div>
       <FirstSteps isUsed={data.topKeys.length > 0} />
@@ -76,14 +80,17 @@ function Health({ servers }: Pick<ContentProps, "servers">) {
   const { database, rateLimiter, draining } = own;
   const up = servers.filter(({ state }) => state === "up").length;
   const isDown = [database, rateLimiter].some(({ state }) => state === "unavailable");
-  const meaning = isDown ? "error" : draining || up < servers.length ? "limited" : "ok";
+  const isLost = current.retryAt !== undefined;
+  const meaning = isLost ? "muted" : isDown ? "error" : draining || up < servers.length ? "limited" : "ok";
   const serving = servers.length > 1 ? `${up} of ${servers.length} servers up` : "Serving";
   return (
     <p class="health">
-      <Badge meaning={meaning} text={draining ? "About to stop" : serving} />{" "}
-      <span class="muted small">
-        <AdapterState {...database} />, <AdapterState {...rateLimiter} />
-      </span>
+      <Badge meaning={meaning} text={isLost ? "No response" : draining ? "About to stop" : serving} />{" "}
+      {!isLost && (
+        <span class="muted small">
+          <AdapterState {...database} />, <AdapterState {...rateLimiter} />
+        </span>
+      )}
     </p>
   );
 }
@@ -167,7 +174,7 @@ type TopKey = Overview["topKeys"][number];
 function topColumns(all: number | undefined): readonly Column<TopKey>[] {
   return [
     { heading: "Key", position: "lead", cell: KeyLink },
-    SHARED_COLUMNS.plan,
+    { ...SHARED_COLUMNS.plan, position: "wide-only" },
     { heading: "Share", isNumber: true, cell: (key) => (all ? percent(requestsOf(key), all) : NO_VALUE) },
     {
       heading: "Requests",
@@ -193,7 +200,9 @@ type FleetServer = Fleet["items"][number];
 function ServerName({ name, adminUrl, differing }: FleetServer) {
   return (
     <>
-      <bdi class="name">{name}</bdi>{" "}
+      <bdi class="one-line" title={name}>
+        {name}
+      </bdi>{" "}
       {adminUrl !== null && <span class="muted small">{new URL(adminUrl).host}</span>}
       {differing.length > 0 && (
         <p class="sub wrap">Differs in {differing.map((each) => `${each.name} ${each.value}`).join(", ")}</p>
@@ -221,7 +230,7 @@ const SERVER_COLUMNS: readonly Column<FleetServer>[] = [
   { heading: "Server", position: "lead", cell: ServerName },
   { heading: "State", position: "at-end", cell: (each) => <State {...each} /> },
   { heading: "Version", position: "wide-only", cell: ({ version }) => version },
-  { heading: "Started", cell: ({ startedAt }) => <TimeAgo at={startedAt} /> },
+  { heading: "Started", position: "wide-only", cell: ({ startedAt }) => <TimeAgo at={startedAt} /> },
   { heading: "Requests/s", isNumber: true, cell: ({ requestsPerSecond }) => figure(requestsPerSecond) },
   { heading: "Requests", isNumber: true, position: "wide-only", cell: ({ requests }) => grouped(requests) },
   { heading: "Rejected", isNumber: true, cell: ({ rejections }) => grouped(rejections) },
