@@ -40,8 +40,12 @@ test("requests are shown as they arrive, are found by what they have and by thei
   await page.goto(`${server.adminUrl}/requests`);
   await page.getByLabel("Status").selectOption("429");
   await untilAt(page, "/requests?status=429");
-  await page.getByText("key_banned").first().waitFor();
-  await page.getByText("This API key is temporarily banned because").first().waitFor();
+  // The status and its code are one; the message is on hover.
+  await page.getByText("429 key_banned").first().waitFor();
+  await page
+    .getByTitle(/^This API key is temporarily banned because/)
+    .first()
+    .waitFor();
   await page.getByText("too eager").first().waitFor();
   expect(await page.getByRole("link", { name: "GET /v1/pets/59" }).count()).toBe(0);
   await page.getByRole("textbox", { name: "Key" }).fill(`${shop.id}`);

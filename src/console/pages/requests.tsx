@@ -136,23 +136,13 @@ const COLUMNS: readonly Column<RequestEntry>[] = [
   {
     heading: "Status",
     position: "at-end",
-    cell: ({ status, code }) =>
-      status < 400 ? `${status}` : <Badge meaning={meaningOf(status, code)} text={`${status}`} />,
-  },
-  {
-    heading: "Code",
-    cell: ({ code, message = null }) =>
-      code === null ? (
-        NO_VALUE
+    cell: ({ status, code, message = null }) =>
+      status < 400 ? (
+        `${status}`
       ) : (
-        <>
-          <code class="one-line" title={code}>
-            {code}
-          </code>{" "}
-          <span class="one-line wide-only muted" title={message ?? ""}>
-            {message}
-          </span>
-        </>
+        <span title={message ?? ""}>
+          <Badge meaning={meaningOf(status, code)} text={`${status} ${code ?? ""}`} />
+        </span>
       ),
   },
   { heading: "Duration", isNumber: true, cell: ({ durationMs }) => latency(durationMs) },
