@@ -10,6 +10,8 @@ export type Engines = (typeof ENGINES)[number];
 interface Bars {
   /** The memory of a server. */
   readonly memoryMb?: number;
+  /** The processor time of a server, as a share of its core. */
+  readonly cpuShare?: number;
   /** The entries in Valkey. Every API key that is used has one. */
   readonly valkeyEntries?: number;
   /** The transactions of PostgreSQL by all servers and clients. */
@@ -50,8 +52,8 @@ export interface Connections {
    * more.
    */
   readonly opensAllFirst?: true;
-  /** Whether the attack is ready when every connection has received a response, and not when every one attacks. */
-  readonly isReadyWhenAnswered?: true;
+  /** The number of responses after which the attack is ready. By default it is ready when every connection attacks. */
+  readonly readyAfter?: number;
   /** Attacks on one connection. */
   onOpen(socket: Socket): void;
 }
@@ -77,9 +79,18 @@ const requestWithKey = (key: string, limit = 20) =>
  */
 const requestWithUnknownKey = () => requestWithKey(generateSecret("production"));
 
+/** Matches a success, and the response to a connection above the maximum of its address. */
+const EXPECTED_RESPONSE = /^HTTP\/1\.1 (?:200 |503 [^]*\r\nRetry-After: 1\r\n[^]*too many open connections)/;
+
 const requestWith = (body: string, key: string) =>
   `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n` +
   `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+
+/** Ends the attack. An error that is thrown would only close the connection. */
+function fail(reason: string): never {
+  process.stderr.write(`${reason}\n`);
+  process.exit(1);
+}
 
 /** Sends the next request after each response, which is one short segment. */
 function sendInTurn(socket: Socket, next: () => string): void {
@@ -124,7 +135,25 @@ export const ATTACKS: readonly Attack[] = [
         ignoreResponses(socket);
         socket.write(`GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Number: ${sent++}\r\n${LARGE_HEAD}\r\n`);
       };
-      return { count: 10_000, perAddress: 200, replacement: "none", isReadyWhenAnswered: true, onOpen };
+      return { count: 10_000, perAddress: 200, replacement: "none", readyAfter: 10_000, onOpen };
+    },
+  },
+  // The address may have 256 connections, which stay open. Of the others, 100 a second get a response. Each that is
+  // closed is opened again.
+  {
+    name: "one-address",
+    title: "1,000 connections from one address",
+    bars: { memoryMb: 100, cpuShare: 0.6 },
+    logs: /connections\.address-limit-reached/,
+    connections(key) {
+      const onOpen = (socket: Socket) => {
+        socket.once(
+          "data",
+          (data) => EXPECTED_RESPONSE.test(String(data)) || fail(`unexpected: ${String(data)}`),
+        );
+        socket.write(requestWithKey(key));
+      };
+      return { count: 1_000, perAddress: 1_000, readyAfter: 256 + 100, onOpen };
     },
   },
   // These headers are costly to parse, and are sent on all connections of one address at once.
@@ -229,10 +258,10 @@ const RECONNECT_MS = 100;
 
 /** Holds connections open for as long as this process runs. Resolves when the whole attack has begun. */
 export async function attack(port: number, connections: Connections): Promise<void> {
-  const { count, perAddress = 100, replacement, opensAllFirst, isReadyWhenAnswered, onOpen } = connections;
+  const { count, perAddress = 100, replacement, opensAllFirst, readyAfter, onOpen } = connections;
   const sockets = new Set<Socket>();
-  const allAnswered = Promise.withResolvers<void>();
-  let answered = 0;
+  const isReady = Promise.withResolvers<void>();
+  let responses = 0;
   let isAttacking = opensAllFirst !== true;
   let nextNumber = count;
   const open = (number: number) => {
@@ -240,7 +269,7 @@ export async function attack(port: number, connections: Connections): Promise<vo
     const socket = connect({ host: "127.0.0.1", port, localAddress });
     sockets.add(socket);
     socket.on("connect", () => isAttacking && onOpen(socket));
-    if (isReadyWhenAnswered) socket.once("data", () => ++answered === count && allAnswered.resolve());
+    if (readyAfter !== undefined) socket.once("data", () => ++responses === readyAfter && isReady.resolve());
     socket.on("error", () => {});
     socket.on("close", () => {
       sockets.delete(socket);
@@ -256,7 +285,7 @@ export async function attack(port: number, connections: Connections): Promise<vo
     isAttacking = true;
     for (const socket of sockets) if (!socket.connecting) onOpen(socket);
   }
-  if (isReadyWhenAnswered) await allAnswered.promise;
+  if (readyAfter !== undefined) await isReady.promise;
 }
 
 /**

@@ -10,7 +10,14 @@ import { startStores } from "../harness/fleet.ts";
 import { sendOnce } from "../harness/http-connection.ts";
 import { chooseCores, type Cores, machineNow, pinThisProcessTo } from "../harness/machine.ts";
 import { createKey, type PetstoreServer, startPetstore } from "../harness/petstore.ts";
-import { cpuWaitMs, isRunning, peakMb, residentMb, setTreePriority } from "../harness/processes.ts";
+import {
+  cpuSeconds,
+  cpuWaitMs,
+  isRunning,
+  peakMb,
+  residentMb,
+  setTreePriority,
+} from "../harness/processes.ts";
 import { beginEvery } from "../harness/steady-load.ts";
 import { type Bar, formatFigure, missedBars, type Table } from "../harness/table.ts";
 import { type Outcome, type Result, runTrials, trialLines } from "../harness/trials.ts";
@@ -102,12 +109,14 @@ async function measureAttack(attack: Attack, { engines, seconds, cores }: RunOpt
   if (!attack.isMeasuredWhenReady) await Bun.sleep(LEAD_MS);
   const goodClient = startClient("good", ports.at(-1) ?? 0, key);
   const [startedAt, waitedBefore] = [performance.now(), cpuWaitMs(last.pid)];
+  const usedBefore = cpuSeconds(first.pid);
   const countLines = (pattern: RegExp) =>
     servers.flatMap(({ log }) => log).filter(({ text }) => pattern.test(text)).length;
   const [client, shared] = await Promise.all([
     goodClient.line(/^FIGURES (.+)$/).then(([, figures = ""]): GoodClientFigures => JSON.parse(figures)),
     databases?.measure(() => useFreeKey(ports, freeKey, seconds)),
   ]);
+  const elapsedMs = performance.now() - startedAt;
   const memoryOf = attack.isMeasuredWhenReady ? residentMb : peakMb;
   return {
     client,
@@ -117,7 +126,9 @@ async function measureAttack(attack: Attack, { engines, seconds, cores }: RunOpt
      */
     memoryMb: Math.max(...servers.map(({ pid }) => memoryOf(pid))),
     /** The share of the time that the client's server had work but not its core, because other processes used it. */
-    cpuWait: (cpuWaitMs(last.pid) - waitedBefore) / (performance.now() - startedAt),
+    cpuWait: (cpuWaitMs(last.pid) - waitedBefore) / elapsedMs,
+    /** The share of the time that the first server used its core. */
+    cpuShare: (cpuSeconds(first.pid) - usedBefore) / (elapsedMs / 1_000),
     /** How often a server considered Valkey unavailable, and counted on its own. */
     valkeyOutages: countLines(/"valkey\.unavailable"/),
     isRunning: servers.every(({ pid }) => isRunning(pid)),
@@ -200,11 +211,13 @@ const MAX_P99_MS = 50;
 function barsOf({ bars = {} }: Attack, figures: AttackFigures): Bar[] {
   const { client, shared } = figures;
   const { keptConnection, newConnections, failures } = client;
-  const { memoryMb = Infinity, valkeyEntries = Infinity, transactionsPerSecond = Infinity } = bars;
+  const { memoryMb = Infinity, cpuShare = Infinity } = bars;
+  const { valkeyEntries = Infinity, transactionsPerSecond = Infinity } = bars;
   return [
     { name: "kept connection, p99 ms", value: keptConnection.p99, most: MAX_P99_MS },
     { name: "new connections, p99 ms", value: newConnections.p99, most: MAX_P99_MS },
     { name: "memory, MB", value: figures.memoryMb, most: memoryMb },
+    { name: "share of the core", value: figures.cpuShare, most: cpuShare },
     { name: `failed requests (${failures[0]})`, value: failures.length, most: 0 },
     { name: "times that Valkey counted as unavailable", value: figures.valkeyOutages, most: 0 },
     { name: "entries in Valkey", value: shared?.valkeyEntries ?? 0, most: valkeyEntries },
