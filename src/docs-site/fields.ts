@@ -48,7 +48,8 @@ export function constraintOf(schema: JsonSchema): string {
   const inner = nonNullOf(schema);
   if (inner !== schema) return `${constraintOf(inner)} or null`;
   const { type, format, enum: values, minimum, maximum, minLength, maxLength, maxItems } = schema;
-  if (Array.isArray(values) && values.length <= MAX_VALUES) return "one of `" + values.join("`, `") + "`";
+  if (Array.isArray(values) && values.length <= MAX_VALUES)
+    return `${values.length > 1 ? "one of " : ""}\`${values.join("`, `")}\``;
   if (type === "array") return `1 to ${maxItems} integers (int64), separated by commas`;
   if (type === "object") return linkTo(schema);
   if (format !== undefined) return `${type} (${format})`;

@@ -82,7 +82,7 @@ function landingPage(settings: DocsSettings): DocsPage {
 
 A pet store over HTTP: with an API key you list pets, add pets, and place, complete or cancel orders. Rate limits are exact, integers keep all 64 bits, and a write is on disk before its response is sent.
 
-[Make your first call](quickstart.md), or look into the [reference](${operationPath("listPets")}).
+[Make your first call](quickstart.md), or read the [reference](${operationPath("listPets")}).
 
 - Base URL: \`${settings.baseUrl}\`
 - Environment: ${settings.environment}

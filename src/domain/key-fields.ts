@@ -63,7 +63,7 @@ export const KEY_FIELDS = {
   perMinute: { schema: nullable(REQUEST_LIMITS.perMinute), storedAs: "integer", ifMissing: "null" },
   perDay: { schema: nullable(REQUEST_LIMITS.perDay), storedAs: "integer", ifMissing: "null" },
   access: {
-    schema: oneOf(ACCESS_LEVELS, "`read`: only GET and HEAD are allowed. `write`: every method is."),
+    schema: oneOf(ACCESS_LEVELS, "`read` allows GET, HEAD and OPTIONS; `write` allows every method"),
     storedAs: "choice",
   },
   createdAt: { schema: time("When the key was created"), storedAs: "time" },

@@ -25,7 +25,7 @@ export const ERRORS = errorTable({
     meaning: "A request with the same `Idempotency-Key` is still in progress.",
   },
   operation_removed: { status: 410, meaning: "The operation was removed. `Link` has its replacement." },
-  precondition_failed: { status: 412, meaning: "The order has another `ETag` than those in `If-Match`." },
+  precondition_failed: { status: 412, meaning: "The order's `ETag` is not in `If-Match`." },
   body_too_large: { status: 413, meaning: `The request body exceeds ${kibibytes(MAX_BODY_BYTES)}.` },
   idempotency_key_reused: {
     status: 422,

@@ -93,12 +93,12 @@ export function componentHeaders({ baseUrl, plans }: DocumentedSettings) {
       `${baseUrl}${NEW_PET_PATH}1`,
     ),
     Deprecation: header(
-      "The time since which the operation has been deprecated (RFC 9745): `@` and the Unix time in seconds.",
+      "When the operation was deprecated (RFC 9745): `@` and the Unix time in seconds.",
       { type: "string", pattern: "^@[0-9]+$" },
       deprecation["Deprecation"],
     ),
     Sunset: header(
-      "The time at which the operation will be removed (RFC 8594), as an HTTP date.",
+      "When the operation will be removed (RFC 8594), as an HTTP date.",
       { type: "string", pattern: " GMT$" },
       deprecation["Sunset"],
     ),
