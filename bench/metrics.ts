@@ -2,7 +2,8 @@
 
 import type { OperationId } from "../src/domain/operation-ids.ts";
 import type { Request, Response } from "../src/http1/index.ts";
-import { RequestMetrics, RequestRecord } from "../src/observe/request-metrics.ts";
+import { RequestMetrics } from "../src/observe/request-metrics.ts";
+import { RequestRecord } from "../src/observe/request-record.ts";
 import { PETSTORE_API } from "../src/petstore/operations.ts";
 import { compare } from "./cpu-time.ts";
 

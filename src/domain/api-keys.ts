@@ -17,15 +17,17 @@ export interface ApiKeyPrincipal {
   readonly access: Access;
 }
 
+/** What a request without a valid key is rejected for. */
+export const AUTH_FAILURES = [
+  "missing_api_key",
+  "invalid_api_key",
+  "disabled_api_key",
+  "expired_api_key",
+  "staging_api_key",
+  "production_api_key",
+] as const;
 /** Why a request has no principal. */
-export type AuthFailure =
-  | "missing_api_key"
-  | "invalid_api_key"
-  | "disabled_api_key"
-  | "expired_api_key"
-  | "staging_api_key"
-  | "production_api_key"
-  | Unavailable;
+export type AuthFailure = (typeof AUTH_FAILURES)[number] | Unavailable;
 
 export function isPrincipal(result: ApiKeyPrincipal | AuthFailure | undefined): result is ApiKeyPrincipal {
   return typeof result === "object" && !(result instanceof Unavailable);

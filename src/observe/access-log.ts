@@ -6,7 +6,7 @@ import {
   MAX_LOGGED_METHOD_LENGTH,
 } from "../domain/constants.ts";
 import { TokenBucket } from "../runtime/token-bucket.ts";
-import type { RequestObserver, RequestRecord } from "./request-metrics.ts";
+import type { RequestObserver, RequestRecord } from "./request-record.ts";
 import type { Response } from "../http1/index.ts";
 import type { Log } from "./log.ts";
 import { constants } from "node:fs";

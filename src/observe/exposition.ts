@@ -1,4 +1,4 @@
-import { Histogram } from "./request-metrics.ts";
+import { Histogram } from "./histogram.ts";
 
 export type Labels = Readonly<Record<string, string>>;
 

@@ -1,11 +1,5 @@
-import {
-  byLabel,
-  OUTCOMES,
-  type OutcomeTotals,
-  quantilesOf,
-  type RequestMetrics,
-  sumOfCounts,
-} from "./request-metrics.ts";
+import { byLabel, OUTCOMES, type OutcomeTotals, type RequestMetrics } from "./request-metrics.ts";
+import { quantilesOf, sumOfCounts } from "./histogram.ts";
 import { repeat, type RepeatedWork } from "../runtime/event-loop.ts";
 
 interface LiveSources {

@@ -1,5 +1,6 @@
 import { AUDIT_ACTIONS, type AuditAction } from "../domain/audit.ts";
 import type { LogLevel } from "../domain/constants.ts";
+import { MAX_HANDSHAKES_PER_SECOND } from "../http1/index.ts";
 
 export interface LogEvent<Field extends string = string> {
   /** An error needs an operator; a warning may need one. */
@@ -102,12 +103,13 @@ export const LOG_EVENTS = {
     "rejected",
   ]),
   "connections.handshake-limit-reached": warn(
-    "an address opens more than 100 TLS connections a second; those beyond it are closed",
+    `an address opens more than ${MAX_HANDSHAKES_PER_SECOND} TLS connections a second; those beyond it are closed`,
     ["address"],
   ),
-  "connections.handshake-limit-ended": info("no address opens more than 100 TLS connections a second now", [
-    "rejected",
-  ]),
+  "connections.handshake-limit-ended": info(
+    `no address opens more than ${MAX_HANDSHAKES_PER_SECOND} TLS connections a second now`,
+    ["rejected"],
+  ),
   "connections.plain-text": warn(PLAIN_TEXT_WARNINGS.connections.join("; "), ["host"]),
   "tls.certificate-changed": info("new connections get the new TLS certificate", ["file"]),
   "tls.certificate-invalid": error("the new TLS certificate is unusable; the previous one stays in use", [

@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { readdirSync, statSync } from "node:fs";
 import type { CacheStatistics } from "../runtime/bounded-cache.ts";
+import { AUTH_FAILURES } from "../domain/api-keys.ts";
 import type { Clock } from "../domain/ports.ts";
 import { differingSettings, type ServerState } from "../domain/servers.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
@@ -173,8 +174,7 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
     ({ requests }) =>
       Object.entries(requests.failures).map(([reason, value]) => ({ labels: { reason }, value })),
     {
-      reason:
-        "`missing_api_key`, `invalid_api_key`, `disabled_api_key`, `expired_api_key`, `staging_api_key`, `production_api_key` or `unavailable`",
+      reason: `\`${AUTH_FAILURES.join("`, `")}\` or \`unavailable\``,
     },
   ),
   petstore_key_lookup_queue_length: gauge(

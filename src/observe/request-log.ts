@@ -1,10 +1,9 @@
-import { MAX_LOGGED_LENGTH, MAX_LOGGED_METHOD_LENGTH } from "../domain/constants.ts";
 import { Database } from "bun:sqlite";
-import { maskSecrets } from "../domain/constants.ts";
+import { maskSecrets, MAX_LOGGED_LENGTH, MAX_LOGGED_METHOD_LENGTH } from "../domain/constants.ts";
 import { OPERATION_IDS, type OperationId } from "../domain/operation-ids.ts";
 import { yieldToEventLoop } from "../runtime/event-loop.ts";
 import type { Response } from "../http1/index.ts";
-import type { RequestObserver } from "./request-metrics.ts";
+import type { RequestObserver } from "./request-record.ts";
 
 export interface LoggedRequest {
   /**

@@ -6,6 +6,7 @@ import {
   MAX_LOGGED_LENGTH,
   MAX_LOGGED_METHOD_LENGTH,
 } from "../domain/constants.ts";
+import { ABORTED_RESPONSE } from "../api/responses.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
 import type { Request, Response } from "../http1/index.ts";
 import { scheduler } from "../runtime/event-loop.ts";
@@ -13,7 +14,7 @@ import { tlsFor } from "../runtime/outgoing-tls.ts";
 import { quotedWithoutSecrets } from "./access-log.ts";
 import { type LineOutput, LineWriter } from "./line-writer.ts";
 import type { Log } from "./log.ts";
-import type { RequestObserver, RequestRecord } from "./request-metrics.ts";
+import type { RequestObserver, RequestRecord } from "./request-record.ts";
 import { randomId, Trace, traceContextOf } from "./trace.ts";
 
 export interface TracerOptions {
@@ -141,7 +142,6 @@ const SERVER = 2;
 const ERROR = 2;
 
 const METHODS = new Set(["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"]);
-const ABORTED = 499;
 
 /** The span of the request and those of its parts, by the conventions of OpenTelemetry for HTTP servers. */
 function spansOf(
@@ -165,14 +165,14 @@ function spansOf(
     attributes({
       "http.request.method": isKnown ? request.method : "_OTHER",
       "http.request.method_original": isKnown ? undefined : request.method.slice(0, MAX_LOGGED_METHOD_LENGTH),
-      "http.response.status_code": status === ABORTED ? undefined : status,
+      "http.response.status_code": status === ABORTED_RESPONSE.status ? undefined : status,
       "http.route": route,
       "url.scheme": isTls ? "https" : "http",
       "url.path": optional("path", request.path),
       "network.protocol.version": "1.1",
       "client.address": optional("address", request.clientAddress),
       "user_agent.original": optional("userAgent", request.headers.get("user-agent")),
-      "error.type": status === ABORTED ? "aborted" : status >= 500 ? `${status}` : undefined,
+      "error.type": status === ABORTED_RESPONSE.status ? "aborted" : status >= 500 ? `${status}` : undefined,
       "petstore.request.id": requestId,
       "petstore.key.id": keyId ?? undefined,
       "petstore.error.code": optional("errorCode", errorCode),

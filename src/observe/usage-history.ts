@@ -1,4 +1,5 @@
 import { FailureReporter } from "../runtime/failure-reporter.ts";
+import { isPrincipal } from "../domain/api-keys.ts";
 import type { Clock, UsageHistoryStore } from "../domain/ports.ts";
 import {
   HOUR_MS,
@@ -10,7 +11,7 @@ import {
 } from "../domain/usage-history.ts";
 import { repeat, type RepeatedWork, scheduler, yieldToEventLoop } from "../runtime/event-loop.ts";
 import type { Log } from "./log.ts";
-import type { RequestObserver } from "./request-metrics.ts";
+import type { RequestObserver } from "./request-record.ts";
 
 /** How often counts are stored. If the store responds within three seconds, each count is stored within five. */
 const SAVE_EVERY_MS = 2_000;
@@ -70,7 +71,7 @@ export class UsageRecorder {
 
   /** Counts a request, which takes 0.1 µs. */
   readonly observe: RequestObserver = ({ principal, decision, operation }, { status }) => {
-    if (decision === undefined || typeof principal !== "object" || !("keyId" in principal)) return;
+    if (decision === undefined || !isPrincipal(principal)) return;
     const now = this.#options.clock.now();
     if (now < this.#hour || now >= this.#hour + HOUR_MS) {
       this.#queueCounters();

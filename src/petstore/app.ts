@@ -23,7 +23,7 @@ import {
 } from "../http1/index.ts";
 import { ErrorLog } from "../observe/event-reports.ts";
 import type { Log } from "../observe/log.ts";
-import { type RequestObserver, RequestRecord } from "../observe/request-metrics.ts";
+import { type RequestObserver, RequestRecord } from "../observe/request-record.ts";
 import type { Trace } from "../observe/trace.ts";
 import { Cors } from "./cors.ts";
 import {

@@ -6,7 +6,7 @@ import { type LineOutput, LineWriter, type LineWriterOptions } from "../../src/o
 import { Unavailable } from "../../src/api/errors.ts";
 import { errorResponse } from "../../src/api/responses.ts";
 import { INTERNAL_ERROR, STANDARD_ERRORS } from "../../src/api/errors.ts";
-import { type RequestObserver, RequestRecord } from "../../src/observe/request-metrics.ts";
+import { type RequestObserver, RequestRecord } from "../../src/observe/request-record.ts";
 import type { Request, Response } from "../../src/http1/index.ts";
 import { HeaderFields } from "../../src/http1/request-head.ts";
 import { ACCESS_LOG_FIELDS, type AccessLogField } from "../../src/domain/constants.ts";

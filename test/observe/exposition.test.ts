@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { formatFor, formatMetrics, type MetricFamily, type Sample } from "../../src/observe/exposition.ts";
 import { METRICS } from "../../src/observe/metrics.ts";
-import { Histogram } from "../../src/observe/request-metrics.ts";
+import { Histogram } from "../../src/observe/histogram.ts";
 
 function family(name: string, ...samples: readonly Sample[]): MetricFamily {
   const { type = "gauge", help = "" } = METRICS[name] ?? {};

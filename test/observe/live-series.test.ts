@@ -1,12 +1,6 @@
 import { describe, expect, jest, test } from "bun:test";
-import {
-  byLabel,
-  EventLoopDelay,
-  latencyHistogram,
-  OUTCOMES,
-  type OutcomeTotals,
-  quantilesOf,
-} from "../../src/observe/request-metrics.ts";
+import { byLabel, EventLoopDelay, OUTCOMES, type OutcomeTotals } from "../../src/observe/request-metrics.ts";
+import { latencyHistogram, quantilesOf } from "../../src/observe/histogram.ts";
 import { LiveSeries } from "../../src/observe/live-series.ts";
 import * as fc from "fast-check";
 

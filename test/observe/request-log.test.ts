@@ -3,7 +3,7 @@ import type { Decision } from "../../src/domain/rate-limit.ts";
 import type { Request, Response } from "../../src/http1/index.ts";
 import { HeaderFields } from "../../src/http1/request-head.ts";
 import { type LoggedRequest, type RequestConditions, RequestLog } from "../../src/observe/request-log.ts";
-import { RequestRecord } from "../../src/observe/request-metrics.ts";
+import { RequestRecord } from "../../src/observe/request-record.ts";
 
 const NOW = Date.parse("2026-11-16T12:00:00Z");
 const SIZE = 1 << 20;

@@ -10,7 +10,8 @@ import {
   sumOfRequests,
 } from "../../domain/usage-history.ts";
 import { reuseBriefly } from "../../runtime/event-loop.ts";
-import { type AdapterMonitor, LATENCY_BUCKETS, quantilesOf } from "../../observe/request-metrics.ts";
+import { type AdapterMonitor } from "../../observe/request-metrics.ts";
+import { LATENCY_BUCKETS, quantilesOf } from "../../observe/histogram.ts";
 import { formatPolicy } from "../../config/shown-settings.ts";
 import type { Fleet, ServerSeries, Setting } from "../operations.ts";
 import { KeyViews } from "./keys.ts";

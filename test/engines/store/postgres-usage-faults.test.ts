@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { startPostgres } from "../../../trials/harness/postgres.ts";
 import { openPostgres } from "../../../src/store/postgres/store.ts";
 import { silentLog } from "../../../src/observe/log.ts";
-import type { RequestRecord } from "../../../src/observe/request-metrics.ts";
+import type { RequestRecord } from "../../../src/observe/request-record.ts";
 import { UsageRecorder } from "../../../src/observe/usage-history.ts";
 import { TestClock } from "../../test-clock.ts";
 
