@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import { PETSTORE_API, RESPONSE_STATUSES } from "./petstore/operations.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { type Adapters, openAdapters } from "./adapters.ts";
@@ -9,17 +8,15 @@ import { followKeyChanges } from "./auth/key-changes.ts";
 import { CacheStatistics } from "./runtime/bounded-cache.ts";
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, originOf } from "./config/config.ts";
-import { followFiles } from "./config/follow-files.ts";
 import { sharedSettings } from "./config/shown-settings.ts";
 import { createDocsSite } from "./docs-site/docs-site.ts";
 import { EXPIRES_SOON_MS } from "./domain/api-keys.ts";
 import type { Clock } from "./domain/ports.ts";
 import type { ServerActivity } from "./domain/servers.ts";
-import { repeat, yieldToEventLoop } from "./runtime/event-loop.ts";
+import { repeat, workRegularly, yieldToEventLoop } from "./runtime/event-loop.ts";
 import { FailureReporter } from "./runtime/failure-reporter.ts";
-import { HttpServer, type RequestHandler, slowRejectedClients } from "./http1/index.ts";
-import type { TlsCertificate } from "./http1/server.ts";
-import { byServer, workRegularly } from "./observe/audit-trail.ts";
+import { HttpServer, type RequestHandler, slowRejectedClients, type TlsCertificate } from "./http1/index.ts";
+import { byServer } from "./observe/audit-trail.ts";
 import { logConnectionLimit, logKeyChanges, watchFloods } from "./observe/event-reports.ts";
 import { LastBackup } from "./observe/last-backup.ts";
 import { createLog, type Log } from "./observe/log.ts";
@@ -27,10 +24,18 @@ import { AppMetrics } from "./observe/metrics.ts";
 import { RequestLog } from "./observe/request-log.ts";
 import { RequestMetrics } from "./observe/request-metrics.ts";
 import { UsageRecorder } from "./observe/usage-history.ts";
-import type { Tracer } from "./observe/tracing.ts";
 import type { WebhookSender } from "./observe/webhook-delivery.ts";
 import type { Setting } from "./operator/operations.ts";
 import type { AdminCredentials, AdminListener } from "./operator/start-admin.ts";
+import {
+  type Closable,
+  followCertificate,
+  openCredentials,
+  type PartContext,
+  readCertificate,
+  startTracer,
+  startWebhook,
+} from "./optional-parts.ts";
 import { PetstoreApp } from "./petstore/app.ts";
 import { staticRoutes } from "./petstore/static-routes.ts";
 
@@ -72,17 +77,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   }
 }
 
-interface Closable {
-  close(): void | Promise<void>;
-}
-
-/** What every part of an app is made of. */
-interface Context extends AppOptions {
-  readonly adapters: Adapters;
-  readonly config: Config;
-  readonly clock: Clock;
-  readonly log: Log;
-}
+type Context = AppOptions & PartContext;
 
 /** Closing the app closes the adapters. If it cannot start, they stay open. */
 export async function serveOn(
@@ -144,10 +139,6 @@ function openAuthenticator({ adapters, config, clock }: Context): Promise<Authen
   return Authenticator.open({ keys, environment: config.environment, policy, clock, rateLimiter });
 }
 
-async function readCertificate({ tls }: Config): Promise<TlsCertificate | undefined> {
-  return tls && (await import("./config/tls.ts")).readTlsFiles(tls);
-}
-
 /** The observers of each request. */
 type Observers = Awaited<ReturnType<typeof openObservers>>;
 
@@ -173,21 +164,6 @@ async function openObservers(context: Context) {
       await Promise.all([accessLog?.close(), tracer?.close()]);
     },
   };
-}
-
-/** Returns undefined if no request is traced. */
-async function startTracer({ adapters, config, log }: Context): Promise<Tracer | undefined> {
-  if (config.tracing === undefined) return undefined;
-  const { Tracer } = await import("./observe/tracing.ts");
-  return new Tracer({
-    ...config.tracing,
-    omit: config.accessLogOmit,
-    environment: config.environment,
-    instance: adapters.servers.self.id,
-    isTls: config.tls !== undefined,
-    routeOf: (operation) => PETSTORE_API.basePath + PETSTORE_API.operations[operation].path,
-    log,
-  });
 }
 
 /** What the public listener is made of. The listener for operators needs some of it. */
@@ -430,59 +406,4 @@ async function openAdmin(options: AdminOptions): Promise<AdminListener | undefin
     tls: options.tls,
     peerOf: options.peerOf,
   });
-}
-
-// Code that few servers need is imported when it is used, so that other servers start sooner.
-
-async function openCredentials(context: Context): Promise<AdminCredentials | undefined> {
-  const { adapters, config, clock, log } = context;
-  const { operators, settings } = adapters;
-  const { admin } = config;
-  if (admin === undefined) return undefined;
-  const { importTokens } = await import("./operator/setting-tokens.ts");
-  const { openFirstToken } = await import("./operator/token.ts");
-  const { ServerSecret } = await import("./operator/server-secret.ts");
-  const followTokens = await importTokens(admin, { operators, clock, log });
-  const tokenFile =
-    admin.token === undefined
-      ? await openFirstToken({ directory: config.directory, operators, clock, log })
-      : admin.tokenFile && resolve(admin.tokenFile);
-  return { followTokens, tokenFile, serverSecret: await ServerSecret.open(settings) };
-}
-
-/** Returns undefined if no webhook is configured. */
-async function startWebhook({ adapters, config, clock, log }: Context): Promise<WebhookSender | undefined> {
-  if (config.webhook === undefined) return undefined;
-  const { WebhookSender } = await import("./observe/webhook-delivery.ts");
-  const { webhooks, audit, retentionNow, servers } = adapters;
-  return new WebhookSender({
-    ...config.webhook,
-    environment: config.environment,
-    webhooks,
-    audit,
-    isOnlyServer: config.databaseUrl === undefined,
-    server: servers.self.id,
-    clock,
-    retentionNow,
-    log,
-  });
-}
-
-/** Returns undefined without TLS. */
-async function followCertificate(
-  { config: { tls: files }, log }: Context,
-  servers: readonly Pick<HttpServer, "setTlsCertificate">[],
-): Promise<Closable | undefined> {
-  if (files === undefined) return undefined;
-  const { readTlsFiles } = await import("./config/tls.ts");
-  const close = followFiles(Object.values(files), {
-    everyMs: 1_000,
-    read: () => readTlsFiles(files),
-    onChange(contents) {
-      for (const server of servers) server.setTlsCertificate(contents);
-      log.event("tls.certificate-changed", { file: files.certFile });
-    },
-    onError: (error) => log.event("tls.certificate-invalid", { error }),
-  });
-  return { close };
 }

@@ -95,7 +95,8 @@ const ARROWS: Readonly<Record<string, string>> = {
   console: "operator browser-bundle domain api text",
   doctor: "store rate-limit observe http1 domain api config data-directory postgres-options text",
   adapters: "store rate-limit observe domain api config data-directory postgres-options clock",
-  app: "adapters petstore operator docs-site auth observe domain api config http1 clock runtime",
+  "optional-parts": "adapters petstore operator observe domain config http1",
+  app: "optional-parts adapters petstore operator docs-site auth observe domain api config http1 clock runtime",
   demo: "app adapters store client operator observe domain config runtime",
   cli: "app adapters demo doctor operator petstore archive store observe config domain api clock data-directory runtime text executable",
 };

@@ -23,7 +23,7 @@ import type { Log } from "../observe/log.ts";
 import { byServer } from "../observe/audit-trail.ts";
 import { AdminListenError } from "../operator/admin-listener.ts";
 import type { AdminListener } from "../operator/start-admin.ts";
-import { BASE_PATH } from "../domain/constants.ts";
+import { docsUrl, siteUrl } from "../petstore/documented-settings.ts";
 import { errorMessage, systemErrorField } from "./arguments.ts";
 import { type Context, defineCommand, Failure } from "./command.ts";
 import { columns, formatLimits, formatSecret, formatSecretFile } from "./output.ts";
@@ -158,12 +158,11 @@ async function printWithFirstKey(
 }
 
 function startMessage(config: Config, url: string, admin = "off"): string {
-  const origin = url.slice(0, -BASE_PATH.length);
   const { data, rateLimits } = describeStorage(config);
   const rows = [
     ["  API", url],
-    ["  Docs", `${origin}/docs`],
-    ["  OpenAPI", `${origin}/openapi.json`],
+    ["  Docs", docsUrl(url)],
+    ["  OpenAPI", siteUrl(url, "/openapi.json")],
     ["  Admin", admin],
     ["  Data", data],
     ["  Rate limits", rateLimits],

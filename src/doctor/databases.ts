@@ -3,7 +3,7 @@ import { countOf, grouped } from "../text/formatting.ts";
 import { type Config, describeStorage, type StorageConfig, valkeyOf } from "../config/config.ts";
 import { UsageError, withoutSecrets } from "../config/usage-error.ts";
 import type { DataDirectory } from "../data-directory.ts";
-import { maxConnectionsWithin } from "../http1/connection-limits.ts";
+import { maxConnectionsWithin } from "../http1/index.ts";
 import { postgresOf } from "../postgres-options.ts";
 import { inspectValkey, type ValkeyInformation } from "../rate-limit/valkey/maintenance.ts";
 import { type SchemaState, schemaState } from "../store/migrations.ts";

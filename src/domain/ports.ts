@@ -55,7 +55,7 @@ export interface PageQuery {
 }
 
 export interface PetQuery extends PageQuery, PetFilters {
-  /** The identifiers of the pets, ascending. */
+  /** The identifiers of the pets, ascending, each once. */
   readonly ids?: readonly bigint[] | undefined;
 }
 

@@ -12,4 +12,4 @@ export {
 export { type HeaderFields, MAX_FIELDS, type ProtocolErrorStatus } from "./request-head.ts";
 export { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "./request-head.ts";
 export { REQUEST_TIMEOUT_SECONDS, slowRejectedClients } from "./connection.ts";
-export { type LimitEvent, maxDescriptors } from "./connection-limits.ts";
+export { type LimitEvent, maxConnectionsWithin, maxDescriptors } from "./connection-limits.ts";

@@ -5,7 +5,7 @@ import type { Ban, OnBan } from "../domain/rate-limit.ts";
 import { FailureReporter } from "../runtime/failure-reporter.ts";
 import { formatTime } from "../text/formatting.ts";
 import type { Log } from "./log.ts";
-import { repeat, type RepeatedWork, scheduler } from "../runtime/event-loop.ts";
+import { repeat, scheduler } from "../runtime/event-loop.ts";
 
 /** The author of what a server does by itself. */
 export function byServer(clock: Pick<Clock, "now">): Attribution {
@@ -113,26 +113,4 @@ export class BanRecorder {
     const bans = this.#waiting.size + this.#lost;
     if (bans > 0) this.#options.log.event("audit.bans-lost", { bans });
   }
-}
-
-const WORK_EVERY_MS = 600_000;
-/** The pause between two transactions while more work waits. */
-const PAUSE_MS = 100;
-
-/**
- * Works on the data every ten minutes, a little at a time, so that no request waits for long. `workSome` resolves to
- * whether more remains. After an error, the next attempt follows ten minutes later.
- */
-export function workRegularly(
-  workSome: () => Promise<boolean>,
-  onError: (error: unknown) => void,
-): RepeatedWork {
-  return repeat(PAUSE_MS, async () => {
-    try {
-      return (await workSome()) ? PAUSE_MS : WORK_EVERY_MS;
-    } catch (error) {
-      onError(error);
-      return WORK_EVERY_MS;
-    }
-  });
 }

@@ -110,7 +110,7 @@ function createHandlers({ store, petJson, keys, clock, baseUrl }: HandlerOptions
     placeOrder: ({ body }, { principal: { keyId } }, idempotentRequest) =>
       store
         .placeOrder({ keyId, petId: body.petId }, clock.now(), idempotentRequest)
-        .then((result) => created(`${baseUrl}/store/orders/`, result)),
+        .then((result) => created(`${baseUrl}${OPERATIONS.placeOrder.path}/`, result)),
 
     getOrder: ({ id }, { principal: { keyId } }) =>
       andThen(store.getOrder(keyId, BigInt(id)), (order) =>

@@ -140,6 +140,28 @@ export function loadFor<K, T>(keyOf: () => K, load: (key: K) => Awaitable<T>): (
   };
 }
 
+const WORK_EVERY_MS = 600_000;
+/** The pause between two parts of the work. */
+const PAUSE_MS = 100;
+
+/**
+ * Works every ten minutes, a little at a time, so that no request waits for long. `workSome` resolves to
+ * whether more remains. After an error, the next attempt follows ten minutes later.
+ */
+export function workRegularly(
+  workSome: () => Promise<boolean>,
+  onError: (error: unknown) => void,
+): RepeatedWork {
+  return repeat(PAUSE_MS, async () => {
+    try {
+      return (await workSome()) ? PAUSE_MS : WORK_EVERY_MS;
+    } catch (error) {
+      onError(error);
+      return WORK_EVERY_MS;
+    }
+  });
+}
+
 const REUSED_FOR_COST = 100;
 const MAX_REUSED_MS = 30_000;
 

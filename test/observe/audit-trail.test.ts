@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { BanRecorder, workRegularly } from "../../src/observe/audit-trail.ts";
+import { BanRecorder } from "../../src/observe/audit-trail.ts";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import { advance, settle, useFakeTimers } from "../fake-timers.ts";
@@ -123,49 +123,4 @@ test("10,000 bans wait for the database, and no more", async () => {
   await recorder.close();
   expect(keyIds()).toHaveLength(10_000);
   expect(events.at(-1)).toEqual(["audit.bans-lost", { bans: 2 }]);
-});
-
-function start(deleteSome: () => Promise<boolean>) {
-  const errors: unknown[] = [];
-  return { errors, retention: workRegularly(deleteSome, (error) => errors.push(error)) };
-}
-
-test("deletes some until there is no more, and begins again ten minutes later", async () => {
-  let calls = 0;
-  const { retention, errors } = start(async () => ++calls < 3);
-  await advance(100);
-  expect(calls).toBe(1);
-  await advance(100);
-  await advance(100);
-  await advance(599_999);
-  expect(calls).toBe(3);
-  await advance(1);
-  expect(calls).toBe(4);
-  await retention.close();
-  expect(errors).toEqual([]);
-});
-
-test("an error is reported, and ten minutes later it tries again", async () => {
-  let calls = 0;
-  const { retention, errors } = start(async () => {
-    if (++calls === 1) throw new Error("disk full");
-    return false;
-  });
-  await advance(100);
-  expect(errors).toMatchObject([{ message: "disk full" }]);
-  await advance(600_000);
-  expect({ calls, errors: errors.length }).toEqual({ calls: 2, errors: 1 });
-  await retention.close();
-});
-
-test("closing ends it after the transaction in progress", async () => {
-  let calls = 0;
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  const { retention } = start(() => (calls++, promise));
-  await advance(100);
-  const closed = retention.close();
-  resolve(true);
-  await closed;
-  await advance(600_000);
-  expect(calls).toBe(1);
 });

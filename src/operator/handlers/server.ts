@@ -14,7 +14,7 @@ import { type AdapterMonitor } from "../../observe/request-metrics.ts";
 import { LATENCY_BUCKETS, quantilesOf } from "../../observe/histogram.ts";
 import { formatPolicy } from "../../config/shown-settings.ts";
 import type { Fleet, ServerSeries, Setting } from "../operations.ts";
-import { KeyViews } from "./keys.ts";
+import { KeyViews } from "./key-views.ts";
 import { askOthers } from "./other-servers.ts";
 import { combinedSeries } from "./series.ts";
 import type { AdminHandlers, ServerServices } from "./services.ts";

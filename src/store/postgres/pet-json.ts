@@ -122,8 +122,7 @@ export class PostgresPetJson implements PetJsonSource {
 
   async #listByIds(query: PetQuery, filters: readonly Filter[]): Promise<PageJson> {
     const { limit } = query;
-    const ids = [...new Set(idsAfter(query))].toSorted((a, b) => (a < b ? -1 : 1));
-    const found = await this.#pets.submit(ids);
+    const found = await this.#pets.submit(idsAfter(query));
     const pets = found.filter((pet) => filters.every(({ name, value }) => pet[name] === value));
     const page = pets.slice(0, limit);
     return {

@@ -1,0 +1,104 @@
+/* The parts of an app that not every server has. Each imports its code when it is used, so that others start sooner. */
+
+import { resolve } from "node:path";
+import type { Adapters } from "./adapters.ts";
+import type { Config } from "./config/config.ts";
+import { followFiles } from "./config/follow-files.ts";
+import type { Clock } from "./domain/ports.ts";
+import type { HttpServer, TlsCertificate } from "./http1/index.ts";
+import type { Log } from "./observe/log.ts";
+import type { Tracer } from "./observe/tracing.ts";
+import type { WebhookSender } from "./observe/webhook-delivery.ts";
+import type { AdminCredentials } from "./operator/start-admin.ts";
+import { PETSTORE_API } from "./petstore/operations.ts";
+
+export interface Closable {
+  close(): void | Promise<void>;
+}
+
+/** What every part of an app is made of. */
+export interface PartContext {
+  readonly adapters: Adapters;
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Returns undefined without TLS. */
+export async function readCertificate({ tls }: Config): Promise<TlsCertificate | undefined> {
+  return tls && (await import("./config/tls.ts")).readTlsFiles(tls);
+}
+
+/** Returns undefined if no request is traced. */
+export async function startTracer({ adapters, config, log }: PartContext): Promise<Tracer | undefined> {
+  if (config.tracing === undefined) return undefined;
+  const { Tracer } = await import("./observe/tracing.ts");
+  return new Tracer({
+    ...config.tracing,
+    omit: config.accessLogOmit,
+    environment: config.environment,
+    instance: adapters.servers.self.id,
+    isTls: config.tls !== undefined,
+    routeOf: (operation) => PETSTORE_API.basePath + PETSTORE_API.operations[operation].path,
+    log,
+  });
+}
+
+/** Returns undefined if the listener for operators is off. */
+export async function openCredentials(context: PartContext): Promise<AdminCredentials | undefined> {
+  const { adapters, config, clock, log } = context;
+  const { operators, settings } = adapters;
+  const { admin } = config;
+  if (admin === undefined) return undefined;
+  const { importTokens } = await import("./operator/setting-tokens.ts");
+  const { openFirstToken } = await import("./operator/token.ts");
+  const { ServerSecret } = await import("./operator/server-secret.ts");
+  const followTokens = await importTokens(admin, { operators, clock, log });
+  const tokenFile =
+    admin.token === undefined
+      ? await openFirstToken({ directory: config.directory, operators, clock, log })
+      : admin.tokenFile && resolve(admin.tokenFile);
+  return { followTokens, tokenFile, serverSecret: await ServerSecret.open(settings) };
+}
+
+/** Returns undefined if no webhook is configured. */
+export async function startWebhook({
+  adapters,
+  config,
+  clock,
+  log,
+}: PartContext): Promise<WebhookSender | undefined> {
+  if (config.webhook === undefined) return undefined;
+  const { WebhookSender } = await import("./observe/webhook-delivery.ts");
+  const { webhooks, audit, retentionNow, servers } = adapters;
+  return new WebhookSender({
+    ...config.webhook,
+    environment: config.environment,
+    webhooks,
+    audit,
+    isOnlyServer: config.databaseUrl === undefined,
+    server: servers.self.id,
+    clock,
+    retentionNow,
+    log,
+  });
+}
+
+/** Returns undefined without TLS. */
+export async function followCertificate(
+  { config: { tls: files }, log }: PartContext,
+  servers: readonly Pick<HttpServer, "setTlsCertificate">[],
+): Promise<Closable | undefined> {
+  if (files === undefined) return undefined;
+  const { readTlsFiles } = await import("./config/tls.ts");
+  const close = followFiles(Object.values(files), {
+    everyMs: 1_000,
+    read: () => readTlsFiles(files),
+    onChange(contents) {
+      for (const server of servers) server.setTlsCertificate(contents);
+      log.event("tls.certificate-changed", { file: files.certFile });
+    },
+    onError: (error) => log.event("tls.certificate-invalid", { error }),
+  });
+  return { close };
+}
