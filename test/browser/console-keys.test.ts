@@ -149,7 +149,7 @@ test("a key is disabled and enabled again: requests get 401 in between, and the 
   await page.goto(`${server.adminUrl}/audit?target=key:${id}`);
   for (const action of ["key.disabled", "key.enabled"]) {
     const row = page.getByRole("row").filter({ hasText: action });
-    await row.getByText("Console").waitFor();
+    await row.getByText("Console").last().waitFor();
   }
 });
 
@@ -240,7 +240,7 @@ test("without any key the list leads to the form that creates one", async () => 
   await page.getByText("There are no keys yet").waitFor();
   expect(await page.getByRole("searchbox").count()).toBe(0);
   expect(await look("no-keys")).toEqual([]);
-  await page.getByRole("link", { name: "Create the first one" }).click();
+  await page.getByRole("link", { name: "Create key" }).click();
   await page.getByLabel("Name").fill("the first");
   await page.getByRole("button", { name: "Create key" }).click();
   await page.getByLabel("Secret", { exact: true }).waitFor();

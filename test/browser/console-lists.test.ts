@@ -80,14 +80,22 @@ const MEASURE = `(async () => {
   return faults;
 })()`;
 
-test("no page scrolls sideways, and no value leaves its cell, at any width from 320 to 2,560 px", async () => {
+/** The sizes of the texts that are not in the scale of the design. The signs of states are shapes. */
+const SIZES = `[...document.querySelectorAll("body *")]
+  .filter((each) => each.checkVisibility() && /\\S/.test([...each.childNodes].map((node) => node.data ?? "").join("")))
+  .filter((each) => !each.matches(".symbol, .plot-area *"))
+  .map((each) => getComputedStyle(each).fontSize)
+  .filter((size, i, all) => ![12, 13, 14, 16, 20, 24].includes(parseFloat(size)) && all.indexOf(size) === i)`;
+
+test("no page scrolls sideways, no value leaves its cell from 320 to 2,560 px, and texts have the sizes of the scale", async () => {
   const { page } = await open("/");
   const found: [path: string, faults: string[]][] = [];
   for (const path of PATHS) {
     await showPage(page, path);
     // The usage of a key is there a few seconds later.
     if (path === "/") await page.getByRole("row").filter({ hasText: UNBROKEN }).waitFor();
-    found.push([path, await page.evaluate<string[]>(MEASURE)]);
+    const faults = [...(await page.evaluate<string[]>(SIZES)), ...(await page.evaluate<string[]>(MEASURE))];
+    found.push([path, faults]);
   }
   expect(found).toEqual(PATHS.map((path) => [path, []]));
 });
@@ -105,6 +113,45 @@ test("Back leads to the place in the list that one came from", async () => {
   expect(await page.evaluate<number>("scrollY")).toBe(0);
   await page.goBack();
   await untilTrue(page, `scrollY === ${place}`);
+});
+
+test("on a phone all filters but the search are behind a button that counts them, and rows begin high", async () => {
+  const { page } = await open("/keys?access=read&plan=business");
+  await page.setViewportSize({ width: 390, height: 844 });
+  const row = page.getByRole("row").filter({ hasText: WORDS });
+  expect((await row.boundingBox())?.y).toBeLessThan(320);
+  expect(await page.getByLabel("Plan").isVisible()).toBe(false);
+  await page.getByRole("button", { name: "More filters 2" }).click();
+  await page.getByLabel("Plan").selectOption("All");
+  await page.getByLabel("Expire within").waitFor();
+  await page.getByRole("button", { name: "More filters 1" }).click();
+  await page.getByLabel("Expire within").waitFor({ state: "hidden" });
+  await page.setViewportSize({ width: 1280, height: 800 });
+  // On a wide screen a rare filter is there while it is given.
+  await page.getByLabel("Access").selectOption("read only");
+  expect(await page.getByLabel("Expire within").isVisible()).toBe(false);
+});
+
+test("an entry of the audit trail has one line at any width, with words for its fields, and shows all when it is opened", async () => {
+  await server.admin("PATCH", "/plans", { plan: "free", perMinute: 59 });
+  await server.admin("PATCH", "/ban-rules", { graceMs: 2_000 });
+  const { page } = await open("/audit");
+  const rows = page.getByRole("row");
+  await rows.filter({ hasText: "Per minute 60 59" }).waitFor();
+  await rows.filter({ hasText: "Grace 1 second 2 seconds" }).waitFor();
+  const differ = `((heights) => Math.max(...heights) - Math.min(...heights))(
+    [...document.querySelectorAll("tbody tr")].map((row) => row.offsetHeight))`;
+  for (const width of [1280, 900, 768]) {
+    await page.setViewportSize({ width, height: 800 });
+    // The last row has no line below it.
+    expect([width, await page.evaluate(differ)]).toEqual([width, 1]);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.goto(`${server.adminUrl}/audit?target=key:${key.id}`);
+  const created = rows.filter({ hasText: "key.created" });
+  const before = (await created.boundingBox())?.height ?? 0;
+  await created.locator("summary").click();
+  expect((await created.boundingBox())?.height).toBeGreaterThan(5 * before);
 });
 
 test("on a phone a new secret is shown as a whole", async () => {

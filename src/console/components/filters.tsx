@@ -79,7 +79,7 @@ interface Filter {
   /** The type of an input. */
   readonly type?: keyof typeof TYPES;
   readonly placeholder?: string;
-  /** Whether it is seldom needed, so that it is folded away. */
+  /** Whether it is seldom needed, so that it is folded away until it is given. */
   readonly isRare?: boolean;
   /** The longest value that the server accepts. */
   readonly maxLength?: number;
@@ -97,41 +97,47 @@ interface FiltersProps {
   readonly children?: ComponentChildren;
 }
 
-/** Filters are in the URL, so that a list can be shared and reloaded. */
+/** Filters are in the URL, so that a list can be shared and reloaded. A narrow screen shows the search alone. */
 export function Filters({ filters, rejected, children }: FiltersProps) {
+  const { query } = current;
+  const [isOpen, setOpen] = useState(false);
   const entries = Object.entries(filters);
-  const inputOf = ([name, filter]: readonly [string, Filter]) => {
-    const { label = capitalized(name), options, all = "All", type } = filter;
-    return (
-      <label key={name} class={type === "search" ? "search" : undefined}>
-        {label}
-        {options ? (
-          <UrlSelect name={name} options={[["", all], ...options]} initial="" />
-        ) : (
-          <TextFilter name={name} {...filter} />
-        )}
-        {rejected?.field === name && (
-          <span class="problem" role="alert">
-            {rejected.message}
-          </span>
-        )}
-      </label>
-    );
-  };
-  const rare = entries.filter(([, { isRare }]) => isRare);
+  const others = entries.filter(([, { type }]) => type !== "search");
+  const given = others.filter(([name]) => query.has(name)).length;
   return (
-    <div role="search" class="filter-rows">
-      <div class="filters">
-        {entries.filter(([, { isRare }]) => !isRare).map(inputOf)}
-        {children}
-        {hasFilters(current.query) && <a href={current.path}>Clear filters</a>}
-      </div>
-      {rare.length > 0 && (
-        <details open={rare.some(([name]) => current.query.has(name))}>
-          <summary>More filters</summary>
-          <div class="filters">{rare.map(inputOf)}</div>
-        </details>
+    <div role="search" class="filters" data-open={isOpen ? "" : undefined}>
+      {entries.map(([name, filter]) => {
+        const { label = capitalized(name), options, all = "All", type, isRare } = filter;
+        const rare = isRare && !query.has(name) ? "rare" : undefined;
+        return (
+          <label key={name} class={type === "search" ? type : rare}>
+            {label}
+            {options ? (
+              <UrlSelect name={name} options={[["", all], ...options]} initial="" />
+            ) : (
+              <TextFilter name={name} {...filter} />
+            )}
+            {rejected?.field === name && (
+              <span class="problem" role="alert">
+                {rejected.message}
+              </span>
+            )}
+          </label>
+        );
+      })}
+      {others.length > 0 && (
+        <button
+          type="button"
+          class={others.some(([, { isRare }]) => isRare) ? "more" : "more narrow-only"}
+          aria-expanded={isOpen}
+          onClick={() => setOpen(!isOpen)}
+        >
+          {others.length < entries.length ? "More filters" : "Filters"}
+          {given > 0 && <span class="narrow-only count">{given}</span>}
+        </button>
       )}
+      {children}
+      {hasFilters(query) && <a href={current.path}>Clear filters</a>}
     </div>
   );
 }

@@ -101,7 +101,7 @@ export const SHARED_COLUMNS = {
     heading: "Last used",
     sort: "lastUsedAt",
     isGreatestFirst: true,
-    cell: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} none="never" />,
+    cell: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} none="never used" />,
   },
 } as const satisfies Readonly<Record<string, Column<ListedKey>>>;
 

@@ -74,6 +74,30 @@ export function PageSection({ title, control, children }: SectionProps) {
   );
 }
 
+interface FormPageProps {
+  readonly title: string;
+  /** What happens when the form is submitted. */
+  readonly about: string;
+  readonly children: ComponentChildren;
+}
+
+/** A form, and what it does. */
+export function FormPage({ title, about, children }: FormPageProps) {
+  return (
+    <section>
+      <PageHead title={title} />
+      <div class="with-aside">
+        <div>{children}</div>
+        <aside>
+          <PageSection title="What happens">
+            <p class="muted">{about}</p>
+          </PageSection>
+        </aside>
+      </div>
+    </section>
+  );
+}
+
 interface LoadedProps<T> {
   readonly of: Polled<T>;
   readonly children: (data: T) => ComponentChildren;
@@ -140,15 +164,18 @@ export function Details<T>({ kind, id, of, children }: DetailsProps<T>) {
 
 interface EmptyProps {
   readonly title: string;
-  readonly children: ComponentChildren;
+  /** What to do next: a button or a link. */
+  readonly action?: ComponentChildren;
+  readonly children?: ComponentChildren;
 }
 
 /** There is nothing: what that means, and what to do next. */
-export function Empty({ title, children }: EmptyProps) {
+export function Empty({ title, action, children }: EmptyProps) {
   return (
     <div class="empty">
       <strong>{title}</strong>
       <p>{children}</p>
+      {action}
     </div>
   );
 }

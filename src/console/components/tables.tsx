@@ -213,7 +213,8 @@ export function ListPage<Row extends Identified>(props: ListPageProps<Row>) {
   const nothing = hasFilters(query) ? (noMatch ?? <NoMatch noun={noun} />) : empty;
   return (
     <section>
-      <PageHead title={title}>{actions}</PageHead>
+      {/* What says that there are none has the action. */}
+      <PageHead title={title}>{!isEmpty && actions}</PageHead>
       {!isEmpty && tabs}
       {!isEmpty && (
         <Filters filters={filters} rejected={rejected}>
@@ -280,11 +281,24 @@ export function Latest<Row extends Identified>({ of, title, columns, none, allUr
   );
 }
 
+interface NoMatchProps {
+  readonly noun: string;
+  /** What else there is to do. */
+  readonly children?: ComponentChildren;
+}
+
 /** No row has what the filters ask for. */
-export function NoMatch({ noun }: { readonly noun: string }) {
+export function NoMatch({ noun, children }: NoMatchProps) {
   return (
-    <Empty title={`No ${noun} matches`}>
-      <a href={current.path}>Clear the filters</a> to see all {noun}s.
+    <Empty
+      title={`No ${noun} matches the filters`}
+      action={
+        <a class="button" href={current.path}>
+          Clear the filters
+        </a>
+      }
+    >
+      {children}
     </Empty>
   );
 }

@@ -13,9 +13,9 @@ interface TimeProps {
 }
 
 /** "2 s ago", and counting. The local time and the instant in UTC are on hover. */
-export function TimeAgo({ at, none = "–" }: TimeProps) {
+export function TimeAgo({ at, none }: TimeProps) {
   const nowMs = now.use();
-  if (at === null) return <span class="muted">{none}</span>;
+  if (at === null) return none === undefined ? NO_VALUE : <span class="muted">{none}</span>;
   const ms = Date.parse(at);
   return (
     <time dateTime={at} title={`${localTime(ms)} local\n${utcTime(ms)}`}>

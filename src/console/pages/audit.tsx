@@ -1,5 +1,6 @@
-import { grouped } from "../../text/formatting.ts";
+import { grouped, longDuration } from "../../text/formatting.ts";
 import { ACTOR_KINDS, AUDIT_ACTIONS, changedFields } from "../../domain/audit.ts";
+import { labelOf } from "../../domain/fields.ts";
 import { type AuditItem, call } from "../admin-api.ts";
 import { Empty } from "../components/page.tsx";
 import { type Column, Latest, ListPage, useList } from "../components/tables.tsx";
@@ -16,10 +17,10 @@ function dayOf(text: string | undefined, daysLater: number): string | undefined 
 }
 
 const FILTERS = {
+  target: { type: "search", placeholder: "key:7, pet:12, operator:2", maxLength: 30 },
   action: { options: AUDIT_ACTIONS },
   operator: { label: "Who", placeholder: "ann", maxLength: 64 },
   actor: { label: "Where", options: ACTOR_KINDS },
-  target: { type: "search", placeholder: "key:7, pet:12, operator:2", maxLength: 30 },
   since: { label: "From", type: "date" },
   until: { label: "To", type: "date" },
 } as const;
@@ -53,7 +54,7 @@ export function AuditSection({ target }: { readonly target: string }) {
       of={audit}
       title="Audit trail"
       columns={COLUMNS.filter(({ heading }) => heading !== "Target")}
-      none="Nobody has changed it."
+      none="No operator has changed it."
       allUrl={`/audit?target=${encodeURIComponent(target)}`}
     />
   );
@@ -64,17 +65,23 @@ const COLUMNS: readonly Column<AuditItem>[] = [
   { heading: "Action", position: "lead", cell: ({ action }) => <code>{action}</code> },
   { heading: "Target", cell: Target },
   { heading: "Changes", cell: Changes },
-  { heading: "Who", cell: Actor },
+  { heading: "Who", position: "wide-only", cell: Actor },
 ];
 
-function Moment({ at, target }: Pick<AuditItem, "at" | "target">) {
+/** When, and where there is no room for a column of it, who. */
+function Moment({ at, target, actor }: Pick<AuditItem, "at" | "target" | "actor">) {
   const ms = Date.parse(at);
   const keyId = target?.kind === "key" ? target.id : null;
   // A ban is recorded when it begins: what led to it was before.
   return (
-    <a href={requestsUrl(ms - 60_000, ms + 10_000, keyId)} title="The requests of that moment">
-      <TimeAgo at={at} />
-    </a>
+    <>
+      <a href={requestsUrl(ms - 60_000, ms + 10_000, keyId)} title="The requests of that moment">
+        <TimeAgo at={at} />
+      </a>
+      <span class="sub below">
+        <Actor actor={actor} />
+      </span>
+    </>
   );
 }
 
@@ -92,30 +99,32 @@ function Target({ target }: Pick<AuditItem, "target">) {
 function Actor({ actor: { operator, kind, name } }: Pick<AuditItem, "actor">) {
   const where = name === null ? kind : `${kind} ${name}`;
   return (
-    <div class="actor">
+    <span class="actor one-line" title={where}>
       <bdi>{operator ?? capitalized(where)}</bdi> {operator !== null && <bdi class="muted">{where}</bdi>}
-    </div>
+    </span>
   );
 }
 
-/** The old value is struck out before the new one. */
+/** One line, which opens to one for each value. The old value is struck out before the new one. */
 function Changes({ before, after }: Pick<AuditItem, "before" | "after">) {
   const fields = changedFields(before, after);
   if (fields.length === 0) return NO_VALUE;
   return (
-    <span class="changes">
-      {fields.map(({ name, before: earlier, after: later }) => (
-        <span key={name}>
-          <span class="muted">{name}:</span>{" "}
-          {earlier !== undefined && (
-            <del class="muted">
-              <Value value={earlier} />
-            </del>
-          )}{" "}
-          {later !== undefined && <Value value={later} />}
-        </span>
-      ))}
-    </span>
+    <details class="changes">
+      <summary>
+        {fields.map(({ name, before: earlier, after: later }) => (
+          <span key={name}>
+            <span class="muted">{labelOf(name.replace(/Ms$/, ""))}</span>{" "}
+            {earlier !== undefined && (
+              <del class="muted">
+                <Value name={name} value={earlier} />
+              </del>
+            )}{" "}
+            {later !== undefined && <Value name={name} value={later} />}{" "}
+          </span>
+        ))}
+      </summary>
+    </details>
   );
 }
 
@@ -123,13 +132,14 @@ const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
 
 type AuditedValue = NonNullable<AuditItem["before"]>[string];
 
-function Value({ value }: { readonly value: AuditedValue }) {
+function Value({ name, value }: { readonly name: string; readonly value: AuditedValue }) {
   if (typeof value === "string" && TIME.test(value)) return <LocalTime at={value} />;
-  return <bdi>{textOf(value)}</bdi>;
+  return <bdi>{textOf(name, value)}</bdi>;
 }
 
-function textOf(value: AuditedValue): string {
+function textOf(name: string, value: AuditedValue): string {
   if (value === null) return "none";
   if (typeof value === "object") return value.length === 0 ? "none" : value.join(", ");
-  return typeof value === "number" ? grouped(value) : String(value);
+  if (typeof value === "number") return name.endsWith("Ms") ? longDuration(value) : grouped(value);
+  return String(value);
 }

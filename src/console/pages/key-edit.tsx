@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { call, type Key } from "../admin-api.ts";
 import { openDialog, SecretDialog } from "../components/dialogs.tsx";
 import { Choices, type ChoicesProps, ExpiryField, Form, TextField, useDraft } from "../components/forms.tsx";
-import { Loaded, PageHead, type PageProps } from "../components/page.tsx";
+import { FormPage, Loaded, type PageProps } from "../components/page.tsx";
 import { changesOf } from "../changes.ts";
 import { formValuesOf, type KeyFormValues, newKeyOf } from "../key-form-values.ts";
 import { useCall } from "../polling.ts";
@@ -16,10 +16,12 @@ const NEW_KEY = formValuesOf();
 /** The form of a new key, then its secret, then its page. */
 export function KeyCreationPage() {
   return (
-    <section>
-      <PageHead title="Create a key" />
+    <FormPage
+      title="Create a key"
+      about="You see its secret once. Every server accepts it within one second. All that you say here can be changed later."
+    >
       <KeyForm latest={NEW_KEY} submitText="Create key" onSubmit={create} cancelUrl="/keys" />
-    </section>
+    </FormPage>
   );
 }
 
@@ -43,14 +45,16 @@ export function KeyEditPage({ id }: PageProps) {
     navigate(url, { isDone: true });
   }
   return (
-    <section>
-      <PageHead title={`Edit key ${id}`} />
+    <FormPage
+      title={`Edit key ${id}`}
+      about="Every server applies changes within one second. The secrets stay, and what the key has used stays counted."
+    >
       <Loaded of={key}>
         {(data) => (
           <KeyForm latest={formValuesOf(data)} submitText="Save changes" onSubmit={save} cancelUrl={url} />
         )}
       </Loaded>
-    </section>
+    </FormPage>
   );
 }
 

@@ -50,9 +50,6 @@ export function KeyDetailsPage({ id }: PageProps) {
                 Edit
               </a>
             )}
-            <a class="button" href={`/requests?keyId=${data.id}`}>
-              Requests
-            </a>
           </PageHead>
           <StateSentence {...data} />
           <div class="with-aside">
@@ -86,6 +83,7 @@ export function KeyDetailsPage({ id }: PageProps) {
 
 /** Says first what people look for: whether the key works, and until when it does not. */
 function StateSentence({ id, state, bannedUntil, revokedAt, expiresAt, lastUsedAt, usage }: Key) {
+  const sent = <a href={`/requests?keyId=${id}`}>Its requests</a>;
   const full = [usage?.minute, usage?.day].find((window) => window && window.used >= window.limit);
   if (state === "banned") {
     return (
@@ -96,7 +94,8 @@ function StateSentence({ id, state, bannedUntil, revokedAt, expiresAt, lastUsedA
       </p>
     );
   }
-  if (state === "disabled") return <p class="sentence notice">Requests get 401 until it is enabled again.</p>;
+  if (state === "disabled")
+    return <p class="sentence notice">Requests get 401 until it is enabled again. {sent}</p>;
   if (state === "active") {
     return (
       <p class={full ? "sentence notice" : "sentence"}>
@@ -105,13 +104,13 @@ function StateSentence({ id, state, bannedUntil, revokedAt, expiresAt, lastUsedA
         ) : (
           "It works. "
         )}
-        Last used: <TimeAgo at={lastUsedAt} none="never" />.
+        Last used: <TimeAgo at={lastUsedAt} none="never" />. {sent}
       </p>
     );
   }
   return (
     <p class="sentence">
-      {capitalized(state)} <TimeAgo at={revokedAt ?? expiresAt} />: requests get 401.
+      {capitalized(state)} <TimeAgo at={revokedAt ?? expiresAt} />: requests get 401. {sent}
     </p>
   );
 }

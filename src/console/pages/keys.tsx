@@ -70,6 +70,11 @@ export function KeyListPage() {
   const { query } = current;
   const label = query.get("label");
   const keys = useList(loadKeys);
+  const create = may("createKey") && (
+    <a class="button primary" href="/keys/new">
+      Create key
+    </a>
+  );
   return (
     <ListPage
       title="Keys"
@@ -86,21 +91,10 @@ export function KeyListPage() {
       columns={may("disableKey") ? [...COLUMNS, ACTIONS] : COLUMNS}
       defaultSort={DEFAULT_SORT}
       tabs={<StateTabs counts={keys.data?.counts} />}
-      actions={
-        may("createKey") && (
-          <a class="button primary" href="/keys/new">
-            Create key
-          </a>
-        )
-      }
+      actions={create}
       empty={
-        <Empty title="There are no keys yet">
-          A client needs a key for every request.{" "}
-          {may("createKey") ? (
-            <a href="/keys/new">Create the first one.</a>
-          ) : (
-            "An operator with the role admin creates them."
-          )}
+        <Empty title="There are no keys yet" action={create}>
+          A client needs a key for every request. {!create && "An operator with the role admin creates them."}
         </Empty>
       }
       noMatch={<NoKeyMatches query={query} />}
@@ -137,12 +131,15 @@ function NoKeyMatches({ query }: { readonly query: URLSearchParams }) {
       </Empty>
     );
   }
-  if (search === null) return <NoMatch noun="key" />;
   return (
-    <Empty title="No key matches">
-      <a href="/keys">Clear the filters</a> to see all keys, or look for{" "}
-      <a href={`/requests?${new URLSearchParams({ requestId: search })}`}>the request with this id</a>.
-    </Empty>
+    <NoMatch noun="key">
+      {search !== null && (
+        <>
+          You can look for{" "}
+          <a href={`/requests?${new URLSearchParams({ requestId: search })}`}>the request with this id</a>.
+        </>
+      )}
+    </NoMatch>
   );
 }
 

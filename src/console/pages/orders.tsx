@@ -1,11 +1,13 @@
+import { BASE_PATH, DOCS_PATH } from "../../domain/constants.ts";
 import { type OrderUpdate, ORDER_STATUSES, STATUS_AFTER } from "../../domain/resources.ts";
 import { type AdminOrder, call, may } from "../admin-api.ts";
 import { ActionButton } from "../components/dialogs.tsx";
-import { Details, Empty, PageHead, type PageProps, PageSection } from "../components/page.tsx";
+import { Details, Empty, PageHead, type PageProps } from "../components/page.tsx";
 import { type Column, ListPage, useList } from "../components/tables.tsx";
 import { Badge, Copyable, Facts, LocalTimeAndAgo, TimeAgo } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
 import { useCall } from "../polling.ts";
+import { server } from "../state.ts";
 import { AuditSection } from "./audit.tsx";
 
 const COLUMNS: readonly Column<AdminOrder>[] = [
@@ -55,6 +57,7 @@ const FILTERS = {
 };
 
 export function OrderListPage() {
+  const docsUrl = server.use()?.publicUrl.replace(BASE_PATH, DOCS_PATH);
   return (
     <ListPage
       title="Orders"
@@ -63,9 +66,15 @@ export function OrderListPage() {
       filters={FILTERS}
       columns={COLUMNS}
       empty={
-        <Empty title="There are no orders yet">
-          A client places one with <code>POST /v1/store/orders</code>. It makes the pet pending until the
-          order is completed or cancelled, by the client or here.
+        <Empty
+          title="There are no orders yet"
+          action={
+            <a class="button" href={`${docsUrl}/reference/placeOrder`}>
+              How to place one
+            </a>
+          }
+        >
+          A client places one with <code>POST /v1/store/orders</code>. You complete or cancel it here.
         </Empty>
       }
     />
@@ -90,33 +99,31 @@ export function OrderDetailsPage({ id }: PageProps) {
               </>
             )}
           </PageHead>
-          <div class="with-aside">
-            <AuditSection target={`order:${id}`} />
-            <aside class="sections">
-              <PageSection title="About">
-                <Facts
-                  facts={{
-                    Identifier: <Copyable text={id} />,
-                    Pet: <PetOfOrder {...data} />,
-                    Key: <KeyOfOrder {...data} />,
-                    Placed: <LocalTimeAndAgo at={data.createdAt} />,
-                    ...(data.status !== "placed" && {
-                      [capitalized(data.status)]: <ClosedAt at={data.closedAt} />,
-                    }),
-                  }}
-                />
-              </PageSection>
-            </aside>
-          </div>
+          <p class="sentence">
+            {data.status === "placed"
+              ? "Its pet is pending until it is completed or cancelled."
+              : `Its pet became ${STATUS_AFTER[data.status]}.`}
+          </p>
+          <Facts
+            facts={{
+              Identifier: <Copyable text={id} />,
+              Pet: <PetOfOrder {...data} />,
+              Key: <KeyOfOrder {...data} />,
+              Placed: <LocalTimeAndAgo at={data.createdAt} />,
+              ...(data.status !== "placed" && {
+                [capitalized(data.status)]: data.closedAt ? (
+                  <LocalTimeAndAgo at={data.closedAt} />
+                ) : (
+                  "not recorded (by an earlier release)"
+                ),
+              }),
+            }}
+          />
+          <AuditSection target={`order:${id}`} />
         </div>
       )}
     </Details>
   );
-}
-
-function ClosedAt({ at }: { readonly at: AdminOrder["closedAt"] }) {
-  if (at === null) return <span class="muted">not recorded (by an earlier release)</span>;
-  return <LocalTimeAndAgo at={at} />;
 }
 
 type CloseButtonProps = Pick<AdminOrder, "id" | "petId" | "petName"> & OrderUpdate;

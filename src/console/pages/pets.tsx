@@ -5,9 +5,17 @@ import { NEW_PET_FIELDS, NewPet, PET_STATUSES } from "../../domain/resources.ts"
 import { call, may, type Pet, RejectedRequest } from "../admin-api.ts";
 import { ActionButton } from "../components/dialogs.tsx";
 import { Form, ResourceInput, useDraft } from "../components/forms.tsx";
-import { Details, Empty, NameTitle, PageHead, type PageProps, PageSection } from "../components/page.tsx";
+import {
+  Details,
+  Empty,
+  FormPage,
+  NameTitle,
+  PageHead,
+  type PageProps,
+  PageSection,
+} from "../components/page.tsx";
 import { type Column, Latest, ListPage, useList } from "../components/tables.tsx";
-import { Badge, Copyable, Facts, NameLink } from "../components/values.tsx";
+import { Badge, Copyable, Facts, NameLink, NO_VALUE } from "../components/values.tsx";
 import { changesOf } from "../changes.ts";
 import { refresh, useCall } from "../polling.ts";
 import { navigate } from "../router.ts";
@@ -27,7 +35,7 @@ const COLUMNS: readonly Column<Pet>[] = [
 ];
 
 function PetBadge({ status }: Pick<Pet, "status">) {
-  if (status === undefined) return <span class="muted">none</span>;
+  if (status === undefined) return NO_VALUE;
   return <Badge meaning={status === "available" ? "ok" : "muted"} text={status} />;
 }
 
@@ -37,6 +45,11 @@ const FILTERS = {
 } as const;
 
 export function PetListPage() {
+  const add = may("createPet") && (
+    <a class="button primary" href="/pets/new">
+      Add pet
+    </a>
+  );
   return (
     <ListPage
       title="Pets"
@@ -44,17 +57,10 @@ export function PetListPage() {
       of={useList((query) => call("listPets", { query }))}
       filters={FILTERS}
       columns={COLUMNS}
-      actions={
-        may("createPet") && (
-          <a class="button primary" href="/pets/new">
-            Add pet
-          </a>
-        )
-      }
+      actions={add}
       empty={
-        <Empty title="There are no pets yet">
-          {may("createPet") && <a href="/pets/new">Add the first one.</a>} Clients add pets with{" "}
-          <code>POST /v1/pets</code>.
+        <Empty title="There are no pets yet" action={add}>
+          All pets with their status appear here. Clients add them with <code>POST /v1/pets</code>.
         </Empty>
       }
     />
@@ -63,10 +69,12 @@ export function PetListPage() {
 
 export function PetCreationPage() {
   return (
-    <section>
-      <PageHead title="Add a pet" />
+    <FormPage
+      title="Add a pet"
+      about="Clients see it at once. An order makes it pending, and sold when the order is completed."
+    >
       <PetForm />
-    </section>
+    </FormPage>
   );
 }
 
@@ -80,27 +88,30 @@ export function PetDetailsPage({ id }: PageProps) {
     <Details of={pet} kind="pet" id={id}>
       {(data) => (
         <div class="sections">
-          <PageHead title={<NameTitle name={data.name} />} badge={<PetBadge {...data} />} />
+          <PageHead title={<NameTitle name={data.name} />} badge={data.status && <PetBadge {...data} />} />
+          <p class="sentence">
+            {data.status === undefined || data.status === "available"
+              ? "Clients can order it."
+              : "Clients cannot order it."}
+          </p>
           <div class="with-aside">
-            <Latest
-              of={orders}
-              title="Orders"
-              columns={ORDER_COLUMNS_OF_PET}
-              none="Nobody has ordered it."
-              allUrl={`/orders?petId=${id}`}
-            />
-            <aside class="sections">
-              <PageSection title="About">
-                <Facts
-                  facts={{ Identifier: <Copyable text={id} />, ...(!may("updatePet") && factsOf(data)) }}
-                />
-              </PageSection>
-              {may("updatePet") && (
+            <div class="sections">
+              <Facts facts={{ Identifier: <Copyable text={id} />, ...factsOf(data) }} />
+              <Latest
+                of={orders}
+                title="Orders"
+                columns={ORDER_COLUMNS_OF_PET}
+                none="Nobody has ordered it."
+                allUrl={`/orders?petId=${id}`}
+              />
+            </div>
+            {may("updatePet") && (
+              <aside>
                 <PageSection title="Correct">
                   <PetForm pet={data} />
                 </PageSection>
-              )}
-            </aside>
+              </aside>
+            )}
             <div class="sections">
               <AuditSection target={`pet:${id}`} />
               {may("deletePet") && (
@@ -136,7 +147,7 @@ function valuesOf(pet: Partial<Pet> = { status: "available" }) {
   return mapValues(NEW_PET_FIELDS, (_field, name) => String(pet[name] ?? ""));
 }
 
-/** The values of a pet for operators who cannot change it. The badge of the page shows the status. */
+/** The values of a pet. The badge of the page shows the status. */
 function factsOf(pet: Pet) {
   const { status: _, ...values } = valuesOf(pet);
   const entries = Object.entries(values).filter(([, text]) => text !== "");
