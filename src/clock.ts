@@ -111,7 +111,7 @@ export class RetentionClock {
     return aheadMs <= DAY_MS ? moment.wall : moment.wall - aheadMs;
   };
 
-  /** The timer calls this method. */
+  /** Compares the machine's clock with the trusted time, and stores what it finds. The timer calls this method. */
   async check(): Promise<void> {
     const moment = this.#moment();
     const earlier = this.#doubted;

@@ -94,7 +94,7 @@ export interface Input<P extends Positionals, O extends Options> {
 }
 
 interface Definition<P extends Positionals, O extends Options> {
-  /** Such as `keys create`. */
+  /** The words of the command, such as `keys create`. */
   readonly name: string;
   readonly summary: string;
   readonly description: string;

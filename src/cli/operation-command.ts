@@ -73,7 +73,7 @@ export function operationCommand<
   return commandOf(view);
 }
 
-/** As OperationView, for an operation that is known when the program runs. */
+/** An OperationView whose operation the type check does not know. */
 type GenericView<Id extends CommandOperationId, O extends Options, R> = Omit<
   OperationView<Id, O, R>,
   "request"

@@ -53,7 +53,7 @@ export class Screen {
     return this.isTerminal ? this.printable(text) : text;
   }
 
-  /** The text with line breaks and what this screen has painted, and nothing else that a terminal would obey. */
+  /** Escapes the characters that a terminal would interpret, except line breaks and what this screen has painted. */
   printable(text: string): string {
     const isOwn = (part: string) => part === "\n" || this.#painted.has(part);
     return text
@@ -200,7 +200,7 @@ export function table<T>(shown: readonly TableColumn<T>[], items: readonly T[], 
   return columns([header, ...rows], { numbers, screen });
 }
 
-/** Writes JSON with exact integers. Characters that a terminal would obey are escaped. */
+/** Writes JSON with exact integers. Characters that a terminal would interpret are escaped. */
 export function json(value: unknown, indent = 2): string {
   return `${printableJson(toJson(value, indent))}\n`;
 }

@@ -31,7 +31,6 @@ export function formatValue<T>(type: ValueType<T>, value: T): string {
   return type.format?.(value) ?? String(value);
 }
 
-/** Makes a hint. */
 export function didYouMean(value: string | undefined): string | undefined {
   return value && `did you mean ${value}?`;
 }
@@ -112,7 +111,7 @@ export const adminToken: ValueType<string> = {
 const WEBHOOK_SECRET = /^whsec_([A-Za-z\d+/]+={0,2})$/;
 const WEBHOOK_SECRET_BYTES = { min: 24, max: 64 };
 
-/** As Standard Webhooks has it. The value is the bytes. */
+/** A secret in the format of Standard Webhooks. It is parsed to its bytes. */
 export const webhookSecret: ValueType<Uint8Array> = {
   placeholder: "SECRET",
   secret: true,

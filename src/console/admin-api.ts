@@ -140,7 +140,7 @@ export async function signIn(body: BodyOf<"createSession">): Promise<void> {
   setSession(session);
 }
 
-/** Forgets the secret also if the server is gone: without it the session is worth nothing. */
+/** Deletes the secret even if the server does not respond: without it, nobody can use the session. */
 export async function signOut(): Promise<void> {
   await call("deleteSession").finally(() => storeSecret(null));
   location.reload();

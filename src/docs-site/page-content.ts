@@ -80,7 +80,7 @@ export class PageContent {
     this.#code += html;
   }
 
-  /** Found by the names of their languages. */
+  /** Adds examples. The search finds them by the names of their languages. */
   examples(examples: readonly Example[]): void {
     this.code(exampleTabs(examples, `language-${++this.#examples}`));
     this.#addText(

@@ -252,7 +252,7 @@ export interface ChangedKey {
  * that servers see it, and writes its audit entries in its own transaction. What changes nothing writes nothing.
  */
 export interface PolicyStore {
-  /** With the defaults of what is not stored yet. */
+  /** Reads the policy. Values that are not stored yet have their defaults. */
   readPolicy(): Awaitable<LimitPolicy>;
   /** Changes the given values, and stores the defaults of what is not stored yet. Returns the policy afterwards. */
   updatePolicy(change: PolicyChange, by: Attribution): Promise<LimitPolicy>;

@@ -285,7 +285,7 @@ function secondsUntil(end: number, now: number): number {
   return Math.max(1, Math.ceil((end - now) / 1000));
 }
 
-/** Ends or forgets a ban that began by `at`, and clears the strikes of windows that first rejected by then. */
+/** Clears the current or last ban if it began by `at`, and the strikes of windows that first rejected by then. */
 export function unban(quota: Quota, at: number): void {
   const { bannedAt, bannedUntil, lastBanMs } = quota;
   const beganAt = bannedAt === NEVER ? bannedUntil - lastBanMs : bannedAt;

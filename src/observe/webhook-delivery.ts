@@ -38,7 +38,7 @@ export interface WebhookOptions {
   /** The time by which waiting entries become too old. */
   readonly retentionNow: () => number;
   readonly log: Log;
-  /** Shorter in tests. */
+  /** Tests have shorter times. */
   readonly times?: Partial<typeof TIMES>;
 }
 

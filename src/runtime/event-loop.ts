@@ -122,7 +122,7 @@ export function loadOnce<T>(load: () => Awaitable<T>): () => Awaitable<T> {
   return loadFor(() => undefined, load);
 }
 
-/** As loadOnce, and loads again when the key is another one than before. */
+/** Loads a value as loadOnce does, and loads again when the key is another one than before. */
 export function loadFor<K, T>(keyOf: () => K, load: (key: K) => Awaitable<T>): () => Awaitable<T> {
   let loaded: { readonly key: K; value: Awaitable<T> } | undefined;
   return () => {

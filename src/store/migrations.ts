@@ -74,7 +74,7 @@ export function schemaState(
   return { version, supportedVersion, rejection: `the tables need ${required}; this is petstore ${release}` };
 }
 
-/** Later than every release. */
+/** A version that is later than every release. */
 const NO_RELEASE = `${Number.MAX_SAFE_INTEGER}.0.0`;
 
 /** Throws if this program cannot run on the tables. */

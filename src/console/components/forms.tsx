@@ -68,7 +68,7 @@ export function TextField({ label, field, hint, type = "text", onInput, children
       setFound(undefined);
       onInput(currentTarget.value);
     },
-    // The words of the browser, below the input instead of over the page.
+    // Shows the message of the browser below the input.
     onInvalid(event: FieldEvent) {
       event.preventDefault();
       const input = event.currentTarget;
@@ -116,7 +116,7 @@ export function ExpiryField(input: Pick<TextFieldProps, "field" | "value" | "onI
   );
 }
 
-/** Text as it was typed. It stays when somebody else changes the thing, and follows the changes until it is touched. */
+/** The values of a form. They follow changes by others until the user edits one. */
 export function useDraft<T extends Readonly<Record<string, string>>>(latest: T) {
   const [{ base, values }, setDraft] = useState({ base: latest, values: latest });
   const isDirty = !isSame(values, base);

@@ -47,7 +47,7 @@ export interface PlotProps {
   readonly pointUrl: (time: number) => string;
   /** The page of a part of the times, which the person selects. */
   readonly zoomUrl?: (from: number, until: number) => string;
-  /** Drawn anew when it is another object. */
+  /** The plot is drawn again when this is another array. */
   readonly marks?: readonly Mark[];
   /** What is next to the title while there is nothing to show. */
   readonly emptyText: string;
@@ -288,7 +288,7 @@ function seriesOptions({ label, tone, isDashed }: Series, kind: PlotProps["kind"
   };
   if (isDashed) line.dash = [4, 3];
   if (kind === "lines") return line;
-  // Opaque, because what lies below it is a sum that contains it.
+  // The fill is opaque, because it covers a larger sum that includes it.
   const fill = colour(`color-mix(in srgb, ${variable} 75%, var(--background))`);
   if (kind === "stacked") return { ...line, fill, width: 0 };
   const paths = uPlot.paths.bars?.({ size: [0.7, 32] });

@@ -41,7 +41,7 @@ interface DataTableProps<Row> {
 
 /**
  * A table that becomes stacked rows on a narrow screen. A link of class `row-link` covers its row. The roles are
- * written out because browsers forget that a table is one when its display changes.
+ * written out, because a table whose display changes loses its role in browsers.
  */
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { caption, columns, rows, keyOf, isCompact = false, defaultSort, isOpen } = props;

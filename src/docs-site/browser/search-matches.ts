@@ -96,16 +96,16 @@ function termOf(text: string, weight: number): Term {
 const POINTS = { title: 20, operation: 15, page: 8, text: 3 } as const;
 /** Repetition counts a little. */
 const MAX_COUNTED = 3;
-/** What a word is worth that is the whole title. */
+/** The factor for a word that is the whole title. */
 const WHOLE = 1.5;
-/** What another form of the word is worth. */
+/** The factor for another form of the word. */
 const SAME_STEM = 0.9;
-/** What a word is worth that begins with the one of the query, or contains it. */
+/** The factors for a word that begins with the one of the query, or contains it. */
 const BEGINNING = 0.5;
 const MIDDLE = 0.3;
 /** Shorter words are in the middle of too many others. */
 const MIN_MIDDLE = 3;
-/** What both are worth if some entry has the word itself. */
+/** The factor for both if an entry has the word itself. */
 const BESIDES_WORD = 0.1;
 
 /** A part of an entry: the points of a word in it, and its words with their stems. */

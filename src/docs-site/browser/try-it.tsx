@@ -71,7 +71,7 @@ function TryItForm({ data }: { readonly data: TryItData }) {
   const consequence = operation.method === "GET" ? "" : `This changes data in ${data.environment}.`;
 
   useLayoutEffect(() => {
-    // People show programs to each other.
+    // The programs contain a placeholder, because people share them.
     const key = `${KEY_PREFIX[data.environment]}YOUR_KEY`;
     showPrograms(programsOf({ operation, values, baseUrl: data.baseUrl, key }));
   }, [values]);

@@ -70,7 +70,7 @@ const BLOCK_OVERHEAD_BYTES = 800 + BLOCK_SIZE * ETAG_LENGTH;
  * than the cache; there, both cost the same with it and without.
  *
  * Only complete blocks are cached. The last block is incomplete, and changes with every pet that is added. A block with
- * a deleted pet stays incomplete; the cache records that, so that such a block is not read in vain at every request.
+ * a deleted pet stays incomplete; the cache records that, so that requests do not read such a block again.
  */
 export class SqlitePetJson implements PetJsonSource {
   /**

@@ -61,7 +61,7 @@ export function openQuotaStore(path: string, options?: QuotaStoreOptions): Quota
   }
 }
 
-/** Adds to the message how to start without the counts: a server is worth more than its counts. */
+/** Adds to the message how to start without the counts. */
 function withHint(error: unknown): Error {
   return new Error(`${messageOf(error)}; counts start anew when that file is moved away`, { cause: error });
 }
