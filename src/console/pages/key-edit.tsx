@@ -18,7 +18,7 @@ export function KeyCreationPage() {
   return (
     <FormPage
       title="Create a key"
-      about="You see its secret once. Every server accepts it within one second. All that you say here can be changed later."
+      about="You see its secret once. Every server accepts it within one second. You can edit the rest later."
     >
       <KeyForm latest={NEW_KEY} submitText="Create key" onSubmit={create} cancelUrl="/keys" />
     </FormPage>

@@ -70,6 +70,8 @@ export function KeyListPage() {
   const { query } = current;
   const label = query.get("label");
   const keys = useList(loadKeys);
+  const hasOwners = keys.data?.items.some(({ owner }) => owner !== null);
+  const columns = hasOwners ? COLUMNS : COLUMNS.filter(({ heading }) => heading !== "Owner");
   const create = may("createKey") && (
     <a class="button primary" href="/keys/new">
       Create key
@@ -88,7 +90,7 @@ export function KeyListPage() {
           </a>
         )
       }
-      columns={may("disableKey") ? [...COLUMNS, ACTIONS] : COLUMNS}
+      columns={may("disableKey") ? [...columns, ACTIONS] : columns}
       defaultSort={DEFAULT_SORT}
       tabs={<StateTabs counts={keys.data?.counts} />}
       actions={create}

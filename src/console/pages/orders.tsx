@@ -24,9 +24,22 @@ const COLUMNS: readonly Column<AdminOrder>[] = [
   },
   { heading: "Pet", cell: PetOfOrder },
   { heading: "Key", cell: KeyOfOrder },
-  { heading: "Status", position: "at-end", cell: OrderBadge },
+  {
+    heading: "Status",
+    position: "at-end",
+    cell: ({ status, closedAt }) => (
+      <>
+        <OrderBadge status={status} />
+        {closedAt && (
+          <span class="muted small wide-only">
+            {" "}
+            <TimeAgo at={closedAt} />
+          </span>
+        )}
+      </>
+    ),
+  },
   { heading: "Placed", cell: ({ createdAt }) => <TimeAgo at={createdAt} /> },
-  { heading: "Closed", position: "wide-only", cell: ({ closedAt }) => <TimeAgo at={closedAt} /> },
 ];
 
 function OrderBadge({ status }: Pick<AdminOrder, "status">) {
@@ -81,9 +94,7 @@ export function OrderListPage() {
   );
 }
 
-export const ORDER_COLUMNS_OF_PET = COLUMNS.filter(
-  ({ heading }) => heading !== "Pet" && heading !== "Closed",
-);
+export const ORDER_COLUMNS_OF_PET = COLUMNS.filter(({ heading }) => heading !== "Pet");
 
 export function OrderDetailsPage({ id }: PageProps) {
   const order = useCall("getOrder", { id });
@@ -101,7 +112,7 @@ export function OrderDetailsPage({ id }: PageProps) {
           </PageHead>
           <p class="sentence">
             {data.status === "placed"
-              ? "Its pet is pending until it is completed or cancelled."
+              ? "Its pet is pending until this order is completed or cancelled."
               : `Its pet became ${STATUS_AFTER[data.status]}.`}
           </p>
           <Facts

@@ -60,7 +60,7 @@ export function PetListPage() {
       actions={add}
       empty={
         <Empty title="There are no pets yet" action={add}>
-          All pets with their status appear here. Clients add them with <code>POST /v1/pets</code>.
+          Pets that clients add with <code>POST /v1/pets</code> appear here.
         </Empty>
       }
     />
@@ -193,7 +193,7 @@ function PetForm({ pet }: { readonly pet?: Pet }) {
       submitText={pet ? "Save changes" : "Add pet"}
       onSubmit={save}
       isDirty={isDirty}
-      isReady={isDirty}
+      isReady={pet === undefined || isDirty}
       {...(pet === undefined && { cancelUrl: "/pets" })}
     >
       {notice}
