@@ -58,7 +58,7 @@ const outputLines: LineOutput = {
     new Promise((resolve, reject) => {
       process.stdout.write(bytes, (error) => (error ? reject(error) : resolve(bytes.length)));
     }),
-  async followRotation() {},
+  async prepare() {},
   async close() {},
 };
 
@@ -121,7 +121,8 @@ export async function openLogFile(path: string): Promise<LineOutput> {
   });
   return {
     write: async (bytes) => (await handle.write(bytes)).bytesWritten,
-    async followRotation() {
+    /** Continues with a new file if the file was renamed or removed. */
+    async prepare() {
       if (await isAt(handle, path)) return;
       const previous = handle;
       handle = await openForAppend(path);

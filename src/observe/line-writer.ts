@@ -4,8 +4,8 @@ import { FailureReporter } from "../runtime/failure-reporter.ts";
 export interface LineOutput {
   /** Writes some of the bytes, and returns how many. */
   write(bytes: Uint8Array): Promise<number>;
-  /** Continues with a new file if the file was renamed or removed. */
-  followRotation(): Promise<void>;
+  /** Called at regular times, before lines are written. */
+  prepare(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -91,12 +91,18 @@ export class LineWriter {
 
   async #run({ isTimer = false } = {}): Promise<void> {
     try {
-      if (isTimer) await this.#options.output.followRotation();
+      if (isTimer) await this.#prepare();
       await this.#writeWaiting();
       this.#failures.succeeded();
     } catch (error) {
       this.#failures.failed(error);
     }
+  }
+
+  async #prepare(): Promise<void> {
+    // The output may add lines, which must not start a second run: `#writing` is assigned after the first await.
+    await undefined;
+    await this.#options.output.prepare();
   }
 
   /** Writes the lines that wait. After an error, the next call continues after the last byte that was written. */

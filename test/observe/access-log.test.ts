@@ -225,11 +225,11 @@ describe("the file", () => {
     const path = join(directory, "rotated.log");
     const output = await written(path, "first\n");
     renameSync(path, `${path}.1`);
-    await output.followRotation();
+    await output.prepare();
     await output.write(Buffer.from("second\n"));
     expect([readFileSync(`${path}.1`, "utf8"), readFileSync(path, "utf8")]).toEqual(["first\n", "second\n"]);
     rmSync(path);
-    await output.followRotation();
+    await output.prepare();
     await output.write(Buffer.from("third\n"));
     expect(readFileSync(path, "utf8")).toBe("third\n");
     expect(statSync(path).mode & 0o777).toBe(0o600);
@@ -263,7 +263,7 @@ class TestOutput implements LineOutput {
     return count;
   }
 
-  async followRotation(): Promise<void> {
+  async prepare(): Promise<void> {
     this.rotations++;
   }
 
