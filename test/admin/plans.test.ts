@@ -28,7 +28,7 @@ const newKey = async (plan: string) => {
 };
 /** Of the Free plan. */
 const documentedLimits = async () =>
-  /<span>Free<\/span>.*?<span>([\d,]+)<.*?<span>([\d,]+)</.exec(await page("/docs/rate-limits"))?.slice(1);
+  />Free<.*?>([\d,]+)<.*?>([\d,]+)</s.exec(await page("/docs/rate-limits"))?.slice(1);
 const HTML = { Accept: "text/html" };
 
 test("listPlans: the limits, how many keys have each plan, and who sets them", async () => {
