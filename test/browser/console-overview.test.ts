@@ -13,7 +13,7 @@ test("a service that nobody has used shows three steps, and ticks each when it h
     return Promise.all(items.map((item) => item.getByText("✓ done").count()));
   };
   // The first start of a server creates a key.
-  await steps.getByText("There is first key.").waitFor();
+  await steps.getByText("The key first key exists.").waitFor();
   expect(await doneOf()).toEqual([1, 0, 0]);
   await screenshots("first-steps");
   await page.evaluate("navigator.clipboard.writeText = async (text) => void (window.copied = text)");

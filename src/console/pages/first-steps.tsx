@@ -41,7 +41,7 @@ function Steps() {
         <Step isDone={latest !== undefined} title="Create a key">
           {latest && (
             <>
-              There is <bdi>{latest.name}</bdi>. Its secret was shown once.{" "}
+              The key <bdi>{latest.name}</bdi> exists. Its secret was shown once.{" "}
             </>
           )}
           {may("createKey") ? (
