@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { formatTime, grouped } from "../../text/formatting.ts";
 import { localTime, utcDay, utcTime } from "../format.ts";
@@ -124,13 +124,18 @@ function Canvas(props: CanvasProps) {
   const latest = useRef(props);
   latest.current = props;
 
-  useEffect(() => {
+  // An effect after the first paint would show cards without plots first.
+  useLayoutEffect(() => {
     const element = area.current;
     if (element === null) return;
     const options = optionsOf(element, () => latest.current);
     const created = new uPlot(options, dataOf(latest.current), element);
     plot.current = created;
-    const resize = new ResizeObserver(() => created.setSize(sizeOf(element)));
+    const resize = new ResizeObserver(() => {
+      const size = sizeOf(element);
+      // It is called once at the beginning, when the plot has this size.
+      if (size.width !== created.width || size.height !== created.height) created.setSize(size);
+    });
     resize.observe(element);
     const theme = matchMedia("(prefers-color-scheme: dark)");
     const repaint = () => created.redraw();
@@ -142,7 +147,7 @@ function Canvas(props: CanvasProps) {
     };
   }, []);
 
-  useEffect(() => plot.current?.setData(dataOf(props)), [times, series, marks]);
+  useLayoutEffect(() => plot.current?.setData(dataOf(props)), [times, series, marks]);
 
   const index = () => plot.current?.cursor.idx ?? Math.max(0, lastWithData(props));
   const show = () => navigate(pointUrl(times[index()] ?? 0));
@@ -213,8 +218,13 @@ const sizeOf = ({ clientWidth: width, clientHeight: height }: HTMLElement) => ({
 
 function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Options {
   const { series, kind, group, isByDay = false, isCount = false, isLog = false, zoomUrl } = current();
-  // A colour is read each time that the plot is drawn, so that it follows the theme.
-  const colour = (value: string) => () => resolved(element, value);
+  // A canvas does not know CSS variables: this is what the browser makes of them. A colour is read each time that the
+  // plot is drawn, so that it follows the theme. An element for each would take 40 ms of the first plots.
+  const probe = element.appendChild(document.createElement("span"));
+  const colour = (value: string) => () => {
+    probe.style.color = value;
+    return getComputedStyle(probe).color;
+  };
   const hairline = colour("var(--hairline)");
   const axis = {
     stroke: colour("var(--text-muted)"),
@@ -401,16 +411,6 @@ const TIME_FORMATS: uPlot.Axis.Values = [
   [60, "{HH}:{mm}"],
   [1, "{HH}:{mm}:{ss}"],
 ];
-
-/** A canvas does not know CSS variables: what the browser makes of one, as a colour. */
-function resolved(element: HTMLElement, value: string): string {
-  const probe = document.createElement("span");
-  probe.style.color = value;
-  element.append(probe);
-  const { color } = getComputedStyle(probe);
-  probe.remove();
-  return color;
-}
 
 /** Shows the same data to people who do not see the plot, and exactly. The rows exist while it is open. */
 function PlotData(props: PlotProps) {
