@@ -9,8 +9,6 @@ import type { Trace } from "./trace.ts";
 export class RequestRecord {
   /** The API key, or why the request has none; undefined for a page, which needs no key. */
   principal: ApiKeyPrincipal | AuthFailure | undefined;
-  /** Whether authentication or the rate limiter returned a promise, so that other work ran in between. */
-  hasWaited = false;
   /** The decision of the rate limiter; undefined if it failed, and for /healthz, which is not counted. */
   decision: Decision | undefined;
   /** The operation; undefined for a page, an unknown path, and a request that was rejected before it was routed. */

@@ -76,6 +76,14 @@ function keyOf({ keyId: id, limits }: ApiKeyPrincipal): Counted {
 }
 
 /** A request to an endpoint. */
+/** What is known of a request before it is routed. */
+interface Admission {
+  readonly principal: ApiKeyPrincipal;
+  readonly decision: Decision;
+  /** Whether authentication or the rate limiter returned a promise, so that other work ran in between. */
+  readonly hasWaited: boolean;
+}
+
 interface PetstoreCall extends Call {
   readonly endpoint: Endpoint;
   readonly record: RequestRecord;
@@ -162,12 +170,12 @@ export class PetstoreApp implements RequestHandler {
           }
           trace?.begin("rate limit");
           const decided = rateLimiter.decide(counted.subject, counted.limits);
-          record.hasWaited = authenticated instanceof Promise || decided instanceof Promise;
+          const hasWaited = authenticated instanceof Promise || decided instanceof Promise;
           return andThen(decided, (decision) => {
             trace?.end();
             record.decision = decision;
             if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
-            if (isPrincipal(principal)) return this.#routeRequest(record, principal, decision);
+            if (isPrincipal(principal)) return this.#routeRequest(record, { principal, decision, hasWaited });
             return rejectionResponse(this.#unauthenticated(principal, record), apiLines(decision));
           });
         });
@@ -177,8 +185,9 @@ export class PetstoreApp implements RequestHandler {
   }
 
   /** Finds the operation of a request that is authenticated and within its limits. */
-  #routeRequest(record: RequestRecord, principal: ApiKeyPrincipal, decision: Decision): Awaitable<Response> {
-    const { request, requestId, hasWaited } = record;
+  #routeRequest(record: RequestRecord, admission: Admission): Awaitable<Response> {
+    const { request, requestId } = record;
+    const { principal, decision, hasWaited } = admission;
     const match = PETSTORE_API.find(request.path);
     const id = match?.route.operations.get(request.method);
     const endpoint = id && this.#endpoints.get(id);
