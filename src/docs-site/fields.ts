@@ -1,8 +1,11 @@
 import { grouped } from "../text/formatting.ts";
+import { toJson } from "../api/json.ts";
 import type { Parameter } from "../api/openapi.ts";
 import type { JsonSchema } from "../api/schema.ts";
+import type { Petstore } from "../client/index.ts";
 import { KEY_PREFIX } from "../domain/constants.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
+import type { OrderUpdate } from "../domain/resources.ts";
 import { EXECUTABLE } from "../executable.ts";
 import type { DocumentedSettings } from "../petstore/documented-settings.ts";
 import { parametersOf, SCHEMAS } from "../petstore/openapi/document.ts";
@@ -47,10 +50,10 @@ const MAX_VALUES = 5;
 export function constraintOf(schema: JsonSchema): string {
   const inner = nonNullOf(schema);
   if (inner !== schema) return `${constraintOf(inner)} or null`;
-  const { type, format, enum: values, minimum, maximum, minLength, maxLength, maxItems } = schema;
+  const { type, format, enum: values, minimum, maximum, minLength, maxLength } = schema;
   if (Array.isArray(values) && values.length <= MAX_VALUES)
     return `${values.length > 1 ? "one of " : ""}\`${values.join("`, `")}\``;
-  if (type === "array") return `1 to ${maxItems} integers (int64), separated by commas`;
+  if (type === "array") return listConstraint(schema);
   if (type === "object") return linkTo(schema);
   if (format !== undefined) return `${type} (${format})`;
   const assumed = schema["default"] === undefined ? "" : `, default ${schema["default"]}`;
@@ -59,8 +62,22 @@ export function constraintOf(schema: JsonSchema): string {
   return String(type);
 }
 
-function linkTo(schema: JsonSchema): string {
-  const [name] = Object.entries(SCHEMAS).find(([, named]) => named === schema) ?? ["object"];
+/** Only a query has a list. */
+function listConstraint({ items, minItems, maxItems }: JsonSchema): string {
+  const { type, format } = items as JsonSchema;
+  const note = format === undefined ? "" : ` (${format})`;
+  return `${minItems} to ${maxItems} ${type}s${note}, separated by commas`;
+}
+
+/** The name of a schema of the OpenAPI document. */
+export function schemaName(schema: JsonSchema): string {
+  const found = Object.entries(SCHEMAS).find(([, named]) => named === schema);
+  if (found === undefined) throw new Error(`the OpenAPI document has no name for ${toJson(schema)}`);
+  return found[0];
+}
+
+export function linkTo(schema: JsonSchema): string {
+  const name = schemaName(schema);
   return `[${name}](${SCHEMAS_PATH}#${name.toLowerCase()})`;
 }
 
@@ -120,15 +137,19 @@ function keyHelp(environment: DocumentedSettings["environment"], path: string): 
 <p>If you run it yourself: on its first start it printed a key, or wrote one to <code>${environment}-first-key</code> in its data directory. This command creates another, even while the server is running:</p>${command}</details>`;
 }
 
+type Methods<Part extends "pets" | "orders" | "key"> = `${Part}.${keyof Petstore[Part] & string}`;
+type ClientMethod = Methods<"pets"> | Methods<"orders"> | Methods<"key">;
+type ByStatus = Readonly<Record<OrderUpdate["status"], ClientMethod>>;
+
 /** The methods of the client library that send one request. */
-const CALLS: Readonly<Record<OperationId, string>> = {
+const CALLS: Readonly<Record<OperationId, ClientMethod | ByStatus>> = {
   listPets: "pets.listPage",
   createPet: "pets.create",
   getPet: "pets.get",
   listOrders: "orders.listPage",
   placeOrder: "orders.place",
   getOrder: "orders.get",
-  updateOrder: "orders.update",
+  updateOrder: { completed: "orders.complete", cancelled: "orders.cancel" },
   getKey: "key.get",
 };
 
@@ -140,7 +161,7 @@ export function tryItOperation(id: OperationId): TryItOperation {
 
 function tryItField(field: Field, anchor: string): TryItField {
   const { name, in: location, required, schema } = field;
-  const { type, enum: values, items, maxLength, default: assumed, examples } = schema;
+  const { enum: values, items, maxLength, default: assumed, examples } = schema;
   const { minimum, maximum } = (items ?? schema) as JsonSchema;
   const example = field.example ?? (Array.isArray(examples) ? examples[0] : undefined);
   return {
@@ -148,7 +169,7 @@ function tryItField(field: Field, anchor: string): TryItField {
     in: location,
     anchor,
     isRequired: required,
-    type: type === "array" ? "integer-list" : type === "integer" ? "integer" : "string",
+    type: inputType(schema),
     ...(Array.isArray(values) && { values: values.map(String) }),
     ...(minimum !== undefined && { minimum: String(minimum) }),
     ...(maximum !== undefined && { maximum: String(maximum) }),
@@ -156,6 +177,13 @@ function tryItField(field: Field, anchor: string): TryItField {
     ...(assumed !== undefined && { default: String(assumed) }),
     ...(example !== undefined && { example: String(example) }),
   };
+}
+
+function inputType({ type, items }: JsonSchema): TryItField["type"] {
+  if (type !== "array") return type === "integer" ? "integer" : "string";
+  const { type: itemType } = items as JsonSchema;
+  if (itemType !== "integer") throw new Error(`a form has no input for a list of ${itemType}s`);
+  return "integer-list";
 }
 
 /** What the script of a page needs to send requests of the operation. */

@@ -41,9 +41,7 @@ function navigationOf(guides: readonly DocsPage[]): Navigation {
     "Get started": entriesOf("Get started"),
     Concepts: entriesOf(),
     Libraries: entriesOf("Libraries"),
-    Pets: operationEntries("Pets"),
-    Orders: operationEntries("Orders"),
-    Key: operationEntries("Key"),
+    ...operationEntries(),
     Reference: [
       { path: SCHEMAS_PATH, html: "Schemas" },
       { path: ERROR_CODES_PATH, html: "Error codes" },
@@ -71,15 +69,17 @@ export function methodBadge(method: PetstoreOperation["method"]): string {
   return `<span class="method" data-method="${method}">${method}</span>`;
 }
 
-function operationEntries(tag: PetstoreOperation["tag"]): Entry[] {
-  return Object.entries<PetstoreOperation>(OPERATIONS)
-    .filter(([, operation]) => operation.tag === tag)
-    .map(([id, { method, path, summary, deprecated }]) => {
-      const name = deprecated === undefined ? summary : `<s>${summary}</s>`;
-      const note = deprecated === undefined ? "" : '<span class="visually-hidden">, deprecated</span>';
-      const html = `<span title="${method} ${path}">${name}</span>${note} ${methodBadge(method)}`;
-      return { path: operationPath(id), html };
-    });
+/** The operations by their tags, in the order of the table. */
+function operationEntries(): Navigation {
+  const byTag: Record<string, Entry[]> = {};
+  for (const [id, operation] of Object.entries<PetstoreOperation>(OPERATIONS)) {
+    const { tag, method, path, summary, deprecated } = operation;
+    const name = deprecated === undefined ? summary : `<s>${summary}</s>`;
+    const note = deprecated === undefined ? "" : '<span class="visually-hidden">, deprecated</span>';
+    const html = `<span title="${method} ${path}">${name}</span>${note} ${methodBadge(method)}`;
+    (byTag[tag] ??= []).push({ path: operationPath(id), html });
+  }
+  return byTag;
 }
 
 function item({ path, html }: Entry, current: string, sections: readonly Section[]): string {

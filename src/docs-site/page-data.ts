@@ -28,8 +28,8 @@ export interface TryItOperation {
   readonly method: "GET" | "POST" | "PATCH";
   /** Relative to the URL of the API, with `{parameter}`: `/pets/{petId}`. */
   readonly path: string;
-  /** The method of the client library: `pets.create`. */
-  readonly call: string;
+  /** The method of the client library: `pets.create`. `updateOrder` has one for each `status`. */
+  readonly call: string | Readonly<Record<string, string>>;
   /** The fields in the order of the lists: path, query, JSON body, headers. */
   readonly fields: readonly TryItField[];
 }

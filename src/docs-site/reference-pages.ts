@@ -3,11 +3,9 @@ import { toJson } from "../api/json.ts";
 import { PROTOCOL_ERRORS } from "../api/protocol-errors.ts";
 import type { JsonSchema } from "../api/schema.ts";
 import { BASE_PATH, KEY_PREFIX } from "../domain/constants.ts";
-import { Order, Pet } from "../domain/resources.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
 import type { DocumentedSettings } from "../petstore/documented-settings.ts";
 import { type ErrorCode, ERRORS } from "../petstore/errors.ts";
-import { CallerKey } from "../petstore/key.ts";
 import { NOT_MODIFIED, SCHEMAS } from "../petstore/openapi/document.ts";
 import { errorExample, EXAMPLES } from "../petstore/openapi/examples.ts";
 import { COMMON_HEADERS, componentHeaders, headersOf } from "../petstore/openapi/headers.ts";
@@ -15,12 +13,19 @@ import {
   COMMON_ERRORS,
   operationErrors,
   OPERATIONS,
-  OrderList,
-  PetList,
   type PetstoreOperation,
 } from "../petstore/operations.ts";
 import { exampleContext, examplesOf } from "./examples.ts";
-import { type Field, fieldList, requestFields, schemaFields, tryItData, tryItSection } from "./fields.ts";
+import {
+  type Field,
+  fieldList,
+  linkTo,
+  requestFields,
+  schemaFields,
+  schemaName,
+  tryItData,
+  tryItSection,
+} from "./fields.ts";
 import { type DocsSettings, methodBadge } from "./layout.ts";
 import { operationPath, SCHEMAS_PATH } from "./links.ts";
 import { codeBlock, htmlOf, markdownTable } from "./markdown.ts";
@@ -43,12 +48,10 @@ export function operationPage(id: OperationId, settings: DocsSettings): DocsPage
   addTryIt(content, id, settings);
   content.markdown("## Responses");
   content.prose(responseTable(operation, path), "");
-  const name = success.body === CallerKey ? "ApiKey" : operation.tag === "Pets" ? "Pet" : "Order";
-  const isList = success.body === PetList || success.body === OrderList;
-  content.markdown(
-    `## Response body\n\n${isList ? "An array of" : "One"} [${name}](${SCHEMAS_PATH}#${name.toLowerCase()}):`,
-  );
-  const fields = schemaFields({ Pet, Order, ApiKey: CallerKey }[name].json);
+  const items = itemsOf(success.body.json);
+  const schema = items ?? success.body.json;
+  content.markdown(`## Response body\n\n${items ? "An array of" : "One"} ${linkTo(schema)}:`);
+  const fields = schemaFields(schema);
   content.prose(fieldList(fields, { anchors: "response", path, mark: "optional" }), "");
   content.markdown("## Response headers");
   const headers = headerFields(operation, settings);
@@ -103,8 +106,15 @@ function namesOf(fields: readonly Field[]): string {
   return fields.map(({ name }) => name).join(" ");
 }
 
+/** The schema of the items, if the schema is that of a list. */
+function itemsOf({ items }: JsonSchema): JsonSchema | undefined {
+  return items as JsonSchema | undefined;
+}
+
 /** The schemas of request bodies. */
-const REQUESTS: ReadonlySet<string> = new Set(["NewPet", "NewOrder", "OrderUpdate"]);
+const REQUESTS: ReadonlySet<JsonSchema | undefined> = new Set(
+  Object.values<PetstoreOperation>(OPERATIONS).map(({ body }) => body?.json),
+);
 
 /** Every schema of the OpenAPI document, with its fields. */
 export function schemasPage(): DocsPage {
@@ -117,14 +127,15 @@ export function schemasPage(): DocsPage {
 }
 
 function addSchema(content: PageContent, name: string, schema: JsonSchema): void {
-  const { description = "", items, enum: values } = schema;
+  const { description = "", enum: values } = schema;
   content.markdown(`## ${name}\n\n${String(description)}`);
   const fields = schemaFields(schema);
-  const mark = REQUESTS.has(name) ? "required" : "optional";
+  const mark = REQUESTS.has(schema) ? "required" : "optional";
   if (fields.length > 0) content.prose(fieldList(fields, { anchors: name, path: SCHEMAS_PATH, mark }));
   if (Array.isArray(values)) content.markdown(`One of ${values.map((value) => `\`${value}\``).join(", ")}.`);
+  const items = itemsOf(schema);
   if (items !== undefined) {
-    const item = name.replace(/s$/, "");
+    const item = schemaName(items);
     content.markdown(`An array of [${item}](#${item.toLowerCase()}) objects.`);
   }
 }

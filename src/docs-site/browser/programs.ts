@@ -161,12 +161,13 @@ function typescriptCall(input: RequestInput): Call {
     return { result: "result", call: "request", args: notEmpty(quoted(method), path, sent) };
   }
   if (ids !== undefined) return { result: "pets", call: "pets.byIds", args: [literal(ids, textOf(ids))] };
-  if (call.endsWith("listPage"))
-    return { result: "{ items }", call, args: notEmpty([...membersIn("query"), ...options]) };
-  const [, result = ""] = /^(pet|order|key)/.exec(call) ?? [];
+  // A value outside of `call` was rejected above.
+  const method = typeof call === "string" ? call : (call[values["status"] ?? ""] ?? "");
+  if (method.endsWith("listPage"))
+    return { result: "{ items }", call: method, args: notEmpty([...membersIn("query"), ...options]) };
+  const [, result = ""] = /^(pet|order|key)/.exec(method) ?? [];
   const path = membersIn("path").map(([, text]) => text);
-  if (call !== "orders.update") return { result, call, args: notEmpty(...path, body, options) };
-  const method = values["status"] === "cancelled" ? "orders.cancel" : "orders.complete";
+  if (method === call) return { result, call, args: notEmpty(...path, body, options) };
   return { result, call: method, args: notEmpty(...path, callOptions(membersIn("header"), "If-Match")) };
 }
 
