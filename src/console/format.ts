@@ -62,6 +62,16 @@ export function clockTime(at: number): string {
 /** Days of the usage history are days in UTC. */
 export const utcDay = (at: number): string => UTC_DAY.format(at);
 
+/** The texts of an axis of Unix seconds: `15 Nov` for days and at midnight, otherwise `16:41` or `16:41:52`. */
+export function axisTimes(splits: readonly number[], isByDay: boolean): string[] {
+  const step = (splits[1] ?? Infinity) - (splits[0] ?? 0);
+  return splits.map((split) => {
+    const [date = "", time = ""] = (isByDay ? utcDay : localTime)(split * 1_000).split(", ");
+    if (isByDay || time === "00:00:00") return date.slice(0, -" 2026".length);
+    return step < 60 ? time : time.slice(0, "16:41".length);
+  });
+}
+
 /** `2026-11-15 16:41:52 UTC`. */
 export const utcTime = (at: number): string => formatTime(at).replace(/T(.*)\.\d+Z$/, " $1 UTC");
 

@@ -1,5 +1,14 @@
 import { expect, test } from "bun:test";
-import { change, figure, latency, ordinal, percent, relative, utcTime } from "../../src/console/format.ts";
+import {
+  axisTimes,
+  change,
+  figure,
+  latency,
+  ordinal,
+  percent,
+  relative,
+  utcTime,
+} from "../../src/console/format.ts";
 
 test("a value is compared with the one before", () => {
   expect([
@@ -48,4 +57,12 @@ test("ordinal numbers", () => {
 
 test("the instant in UTC has its zone", () => {
   expect(utcTime(Date.UTC(2026, 10, 15, 16, 41, 52, 829))).toBe("2026-11-15 16:41:52 UTC");
+});
+
+test("an axis has times of day, the date at midnight alone, and days in UTC", () => {
+  const at = (hour: number, second = 0) => new Date(2026, 10, 18, hour, 0, second).getTime() / 1_000;
+  expect(axisTimes([at(12)], false)).toEqual(["12:00"]);
+  expect(axisTimes([at(18), at(24), at(30)], false)).toEqual(["18:00", "19 Nov", "06:00"]);
+  expect(axisTimes([at(5, 10), at(5, 40)], false)).toEqual(["05:00:10", "05:00:40"]);
+  expect(axisTimes([Date.UTC(2026, 10, 18) / 1_000], true)).toEqual(["18 Nov"]);
 });

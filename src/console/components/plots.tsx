@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { formatTime, grouped } from "../../text/formatting.ts";
-import { localTime, utcDay, utcTime } from "../format.ts";
+import { axisTimes, localTime, utcDay, utcTime } from "../format.ts";
 import { navigate } from "../router.ts";
 import { type Column, DataTable } from "./tables.tsx";
 import { LocalTime } from "./values.tsx";
@@ -253,7 +253,12 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
         : { range: (_plot, _min, max) => [0, max > 0 ? max * 1.1 : 1] },
     },
     axes: [
-      { ...axis, space: 70, size: 28, values: TIME_FORMATS },
+      {
+        ...axis,
+        space: 60,
+        size: 28,
+        values: (_plot, splits) => axisTimes(splits, isByDay),
+      },
       {
         ...axis,
         ...(isCount && { incrs: COUNT_STEPS }),
@@ -402,15 +407,6 @@ function withHalfBars(min: number, max: number, times: readonly number[]): [numb
   const half = ((times[1] ?? 0) - (times[0] ?? 0)) / 2;
   return [min - half, max + half];
 }
-
-/** Each row has the least length of a step and the text; that of hours has the date, too, which begins at midnight. */
-const TIME_FORMATS: uPlot.Axis.Values = [
-  [365 * 86_400, "{YYYY}"],
-  [86_400, "{D} {MMM}"],
-  [3_600, "{HH}:{mm}", null, null, "{D} {MMM}", null, null, null, 0],
-  [60, "{HH}:{mm}"],
-  [1, "{HH}:{mm}:{ss}"],
-];
 
 /** Shows the same data to people who do not see the plot, and exactly. The rows exist while it is open. */
 function PlotData(props: PlotProps) {
