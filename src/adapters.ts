@@ -18,7 +18,7 @@ import { postgresOf } from "./postgres-options.ts";
 import { HeartbeatRegister } from "./rate-limit/server-register.ts";
 import type { SharedRateLimiter } from "./rate-limit/valkey/shared-rate-limiter.ts";
 import type { ValkeyRateLimiterOptions } from "./rate-limit/valkey/valkey-rate-limiter.ts";
-import type { RescueOptions } from "./store/sqlite/connection.ts";
+import type { RescueOptions } from "./store/sqlite/open-files.ts";
 
 export interface Adapters extends MonitoredStores {
   /** `queueLength` is the number of decisions that wait, of a rate limiter with a queue. */

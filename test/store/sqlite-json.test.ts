@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { SQLITE_DIALECT } from "../../src/store/sqlite/connection.ts";
+import { SQLITE_DIALECT } from "../../src/store/sqlite/statements.ts";
 import type { JsonMember } from "../../src/store/statements.ts";
 
 const member = (name: string, kind: JsonMember["kind"], isOptional: boolean): JsonMember => {

@@ -11,7 +11,8 @@ import type { PageJson, PetJsonSource, PetQuery } from "../../domain/ports.ts";
 import { type Filter, idsAfter, petFiltersIn, selectPage } from "../pages.ts";
 import { petJsonIn } from "../rows.ts";
 import { jsonArray, rowsOf, type Steps } from "../statements.ts";
-import { type Connection, SQLITE_DIALECT } from "./connection.ts";
+import type { Connection } from "./connection.ts";
+import { SQLITE_DIALECT } from "./statements.ts";
 
 /**
  * The number of places of the filter. It is small, so that a block is cached when two requests for it come with few

@@ -1,7 +1,8 @@
 import { messageOf, Unavailable } from "../../api/errors.ts";
 import { formatSubject, type Subject, type Quota, toStored, fromStored } from "../../domain/rate-limit.ts";
 import type { QuotaStore } from "../../domain/ports.ts";
-import { type Connection, OpenFiles, type RescueOptions, toUnavailable } from "./connection.ts";
+import { type Connection, toUnavailable } from "./connection.ts";
+import { OpenFiles, type RescueOptions } from "./open-files.ts";
 import { openDatabaseFor } from "./database.ts";
 import { removeDatabase, renameDurably } from "./durable-files.ts";
 import type { Migration } from "../migrations.ts";

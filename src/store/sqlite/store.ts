@@ -3,7 +3,6 @@ import { FailureReporter } from "../../runtime/failure-reporter.ts";
 import { encodePet, type NewPet } from "../../domain/resources.ts";
 import type {
   InventoryStore,
-  IdempotencyRejection,
   IdempotentRequest,
   OwnOrderUpdate,
   OrderPlacement,
@@ -15,13 +14,7 @@ import type {
 import { SqlKeyStore } from "../api-keys.ts";
 import { auditedDatabase, type OnAudit, reportAudit, SqlAuditStore } from "../audit.ts";
 import { BatchQueue } from "../batch-queue.ts";
-import {
-  type IdempotencyRecord,
-  type IdempotentOperation,
-  idempotencyExpiry,
-  InProgressRequests,
-  replay,
-} from "../idempotency.ts";
+import { type IdempotentOperation, InProgressRequests } from "../idempotency.ts";
 import { SqlPolicyStore } from "../limit-policy.ts";
 import { SqlOperatorStore } from "../operators.ts";
 import { placeOrder, SqlInventoryStore, SqlReadStore, updateOrder } from "../orders.ts";
@@ -30,19 +23,13 @@ import { SqlSettingsStore } from "../settings.ts";
 import { TABLES } from "../tables.ts";
 import { SqlUsageHistoryStore } from "../usage-history.ts";
 import { SqlWebhookStore } from "../webhooks.ts";
-import {
-  type Connection,
-  insertInto,
-  isBusy,
-  OpenFiles,
-  type RescueOptions,
-  SQLITE_DIALECT,
-  sqliteDatabase,
-} from "./connection.ts";
+import { type Connection, isBusy } from "./connection.ts";
 import { openDatabaseFor } from "./database.ts";
+import { IdempotencyRecords } from "./idempotency.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
+import { OpenFiles, type RescueOptions } from "./open-files.ts";
 import { SqlitePetJson } from "./pet-json.ts";
-import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/constants.ts";
+import { insertInto, SQLITE_DIALECT, sqliteDatabase } from "./statements.ts";
 import { scheduler } from "../../runtime/event-loop.ts";
 
 export interface SqliteStores extends Stores {
@@ -302,54 +289,5 @@ export class SqliteStore extends SqlReadStore implements Store {
       if (error instanceof Unavailable && !isBusy(error)) this.#outage.failed(error);
       throw error;
     }
-  }
-}
-
-/**
- * Each write can add one record, so deleting two per write lets the table shrink. PURGED_PER_BATCH makes small batches
- * purge enough.
- */
-const PURGED_PER_WRITE = 2;
-const PURGED_PER_BATCH = 16;
-
-type IdempotentWrite = Pick<Write<never>, "operation" | "at"> & { readonly request: IdempotentRequest };
-
-const SELECT = `SELECT fingerprint, resource_id AS id, body FROM attempts
-  WHERE key_id = ? AND operation = ? AND idempotency_key = ? AND created_at > ?`;
-/** REPLACE applies to a record that exists although it was not found: such a record has expired. */
-const INSERT = `INSERT OR REPLACE INTO attempts
-  (key_id, operation, idempotency_key, fingerprint, resource_id, body, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)`;
-const SELECT_OLDEST = "SELECT created_at AS createdAt FROM attempts ORDER BY id LIMIT 1";
-const DELETE_OLDEST = `DELETE FROM attempts
-  WHERE id IN (SELECT id FROM attempts ORDER BY id LIMIT +?) AND created_at NOT BETWEEN ? AND ?`;
-
-/** The stored results of idempotent requests. Every method is called in a transaction. */
-class IdempotencyRecords {
-  constructor(
-    private readonly connection: Connection,
-    private readonly retentionNow = () => Infinity,
-  ) {}
-
-  find({ operation, at, request }: IdempotentWrite): WriteResult | IdempotencyRejection | undefined {
-    const expiry = idempotencyExpiry(at, this.retentionNow);
-    const { keyId, idempotencyKey } = request;
-    const record = this.connection.get<IdempotencyRecord>(SELECT, keyId, operation, idempotencyKey, expiry);
-    return record && replay(request, record);
-  }
-
-  save({ operation, at, request }: IdempotentWrite, { id, body }: WriteResult): void {
-    const { keyId, idempotencyKey, fingerprint } = request;
-    this.connection.run(INSERT, keyId, operation, idempotencyKey, fingerprint, id, body, at);
-  }
-
-  /**
-   * Deletes some of the oldest expired records, so that no single batch deletes a whole day of them. A record from the
-   * future, written while the clock was wrong, is deleted too: it would block the deletion of those after it.
-   */
-  purge(at: number, writes: number): void {
-    const [first, last] = [idempotencyExpiry(at, this.retentionNow) + 1, at + IDEMPOTENCY_LIFETIME_MS];
-    const oldest = this.connection.get<{ createdAt: bigint }>(SELECT_OLDEST);
-    if (oldest === undefined || (oldest.createdAt >= first && oldest.createdAt <= last)) return;
-    this.connection.run(DELETE_OLDEST, PURGED_PER_BATCH + PURGED_PER_WRITE * writes, first, last);
   }
 }

@@ -18,7 +18,8 @@ import {
   TABLES_WITH_IDS,
   type TableStore,
 } from "../tables.ts";
-import { type Connection, SQLITE_DIALECT, toUnavailable } from "./connection.ts";
+import { type Connection, toUnavailable } from "./connection.ts";
+import { SQLITE_DIALECT } from "./statements.ts";
 import { openDatabase } from "./database.ts";
 import { publishDatabase, removeDatabase } from "./durable-files.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";

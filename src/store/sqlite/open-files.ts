@@ -1,0 +1,96 @@
+import { mkdirSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { Unavailable } from "../../api/errors.ts";
+import { type ScheduledTimer, scheduler } from "../../runtime/event-loop.ts";
+import { FailureReporter } from "../../runtime/failure-reporter.ts";
+import { type Connection, createDatabaseFile } from "./connection.ts";
+import { publishDatabase, removeDatabase, removeLog } from "./durable-files.ts";
+
+const CHECK_EVERY_MS = 500;
+
+export interface RescueOptions {
+  /** The file that the data is copied to. */
+  readonly to: string;
+  /** Called after a rescue. It can call `watch` again with a connection to the rescued files. */
+  readonly onRescue: () => void;
+  /** Called after the first failure. Later attempts follow. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+/**
+ * Watches the files of an open database. If they are deleted or replaced, whatever SQLite commits to them is lost in
+ * the end.
+ */
+export class OpenFiles {
+  /** The identities of the database and its log when they were opened. */
+  #identities: readonly string[] = [];
+  #rescue = (): void => {};
+  #timer: ScheduledTimer | undefined;
+
+  constructor(private readonly path: string) {}
+
+  /**
+   * Begins to watch the files of a connection. Within a second after they are lost, the rescue copies what the
+   * connection has.
+   */
+  watch(connection: Connection, rescue: RescueOptions | undefined): void {
+    this.#identities = this.#current();
+    if (rescue === undefined) return;
+    const failures = new FailureReporter(rescue.onFailure);
+    this.#rescue = () => {
+      if (!this.#areLost()) return;
+      try {
+        copyDurably(connection, rescue.to);
+        // This log would damage a database that has replaced this one.
+        if (this.#current()[1] === this.#identities[1]) removeLog(this.path);
+        const once = this.#rescue;
+        rescue.onRescue();
+        if (this.#rescue === once) this.#rescue = () => {};
+      } catch (error) {
+        failures.failed(error);
+      }
+    };
+    this.#timer ??= scheduler.setInterval(this.rescueIfLost, CHECK_EVERY_MS);
+    this.#timer.unref();
+  }
+
+  readonly rescueIfLost = (): void => this.#rescue();
+
+  /** Throws if the files are lost. It is called before each commit and takes 7 µs. */
+  readonly check = (): void => {
+    if (this.#areLost()) throw new Unavailable(`${this.path} was deleted or replaced`);
+  };
+
+  stop(): void {
+    this.#timer?.close();
+    this.#rescue();
+  }
+
+  #areLost(): boolean {
+    const now = this.#current();
+    return this.#identities.some((identity, i) => identity !== now[i]);
+  }
+
+  #current(): readonly string[] {
+    try {
+      return [this.path, `${this.path}-wal`].map(identityOf);
+    } catch {
+      // The files are unreadable, for example without permission, so they count as unchanged.
+      return this.#identities;
+    }
+  }
+}
+
+function identityOf(path: string): string {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return `${stats?.dev}:${stats?.ino}`;
+}
+
+function copyDurably(connection: Connection, to: string): void {
+  mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
+  const partial = `${to}.partial`;
+  removeDatabase(partial);
+  createDatabaseFile(partial);
+  connection.value("VACUUM INTO ?", partial);
+  publishDatabase(partial, to);
+}
