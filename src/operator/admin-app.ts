@@ -1,5 +1,4 @@
-import { isIP } from "node:net";
-import { andThen, type Awaitable, withTimeout } from "../runtime/event-loop.ts";
+import { andThen, type Awaitable } from "../runtime/event-loop.ts";
 import { type Call, dispatch, type DispatchSteps, handlerOf } from "../api/dispatch.ts";
 import { PROTOCOL_ERRORS, protocolErrorResponse } from "../api/protocol-errors.ts";
 import { newRequestId, requestIdOf, withRequestId } from "../api/request-ids.ts";
@@ -42,6 +41,8 @@ import type { AdminHandlers, ServerServices, RequestContext } from "./handlers/s
 import { sessionHandlers } from "./handlers/session.ts";
 import { webhookHandlers } from "./handlers/webhook.ts";
 import { ADMIN_API, type AdminOperation, type AdminOperationId } from "./operations.ts";
+import { isFromOtherOrigin, isOwnHost, SAFE_METHODS } from "./own-origin.ts";
+import { readinessChecks, readinessOf } from "./readiness.ts";
 import { SIGNATURE_HEADER } from "./server-secret.ts";
 import type { Identity } from "./sign-in.ts";
 
@@ -95,86 +96,6 @@ function otherMethod({ method }: Request, allowed: string): Response {
   return emptyResponse(204, API_LINES + headerLine("Allow", allowed));
 }
 
-/**
- * Whether the client looked up a name of this server. A page elsewhere can point its own name to this address (DNS
- * rebinding) and would then have the same origin, but the Host header contains its name.
- */
-function isOwnHost({ headers }: Pick<Request, "headers">, hostnames: readonly string[]): boolean {
-  // HTTP/1.0 requests may lack a Host. Browsers do not send them.
-  const host = headers.get("host");
-  if (host === null) return true;
-  const name = host.replace(/:\d*$/, "").toLowerCase();
-  const address = name.replace(/^\[(.*)\]$/, "$1");
-  if (isIP(address) !== 0 || name === "localhost") return true;
-  return hostnames.includes(name);
-}
-
-/** The values that browsers send for a page of this origin, and for an address that a user typed. */
-const OWN_SITES = new Set(["same-origin", "none"]);
-const SAFE_METHODS = new Set(["GET", "HEAD"]);
-
-/**
- * Whether a request may come from a page of another origin. Cookies do not distinguish ports, so pages on other ports
- * of the same machine send the session cookie too. Browsers send `Origin` with every request that may change something.
- */
-function isFromOtherOrigin({ method, headers }: Pick<Request, "method" | "headers">): boolean {
-  const site = headers.get("sec-fetch-site");
-  if (site !== null && !OWN_SITES.has(site)) return true;
-  const origin = headers.get("origin");
-  if (origin !== null) return hostOf(origin) !== (headers.get("host")?.toLowerCase() ?? null);
-  const usesCookie = headers.get("cookie") !== null && headers.get("authorization") === null;
-  return usesCookie && site === null && !SAFE_METHODS.has(method);
-}
-
-/**
- * The host of an origin. It is compared without the scheme, which a proxy that terminates TLS changes. `null` is the
- * origin of a sandboxed page.
- */
-function hostOf(origin: string): string | undefined {
-  return /^https?:\/\/([^/]+)$/.exec(origin.toLowerCase())?.[1];
-}
-
-/** The checks by name. A check rejects or returns false while the server is not ready. */
-export type ReadinessChecks = Readonly<Record<string, () => Promise<boolean> | boolean>>;
-
-/** The free space that the disk must have. With less, SQLite cannot commit much. */
-const NEEDED_BYTES = 1024 * 1024;
-/** The timeout of a check, which is shorter than the default timeout of a Kubernetes probe, one second. */
-const CHECK_TIMEOUT_MS = 800;
-
-/**
- * Responds 200 if every check passes and 503 otherwise, in the format of Kubernetes' own /readyz: `?verbose` lists the
- * checks, and `?exclude=NAME` omits one.
- *
- * Requests share a check while it runs. Whoever can reach the listener can send any number of them without a token, and
- * the database has a bounded number of connections.
- */
-export function readinessOf(checks: ReadinessChecks): (request: Pick<Request, "query">) => Promise<Response> {
-  const running = new Map<string, Promise<boolean>>();
-  const run = (name: string, check: () => Promise<boolean> | boolean) => {
-    const result =
-      running.get(name) ??
-      withTimeout(CHECK_TIMEOUT_MS, Promise.try(check))
-        .catch(() => false)
-        .finally(() => running.delete(name));
-    running.set(name, result);
-    return result;
-  };
-  return async (request) => {
-    const query = new URLSearchParams(request.query);
-    const excluded = query.getAll("exclude");
-    const included = Object.entries(checks).filter(([name]) => !excluded.includes(name));
-    const results = await Promise.all(
-      included.map(async ([name, check]) => [name, await run(name, check)] as const),
-    );
-    const isReady = results.every(([, isPassed]) => isPassed);
-    const isVerbose = query.has("verbose") || !isReady;
-    const lines = results.map(([name, isPassed]) => (isPassed ? `[+]${name} ok\n` : `[-]${name} failed\n`));
-    const verdict = isReady ? "ok\n" : "not ready\n";
-    return textResponse(isReady ? 200 : 503, isVerbose ? lines.join("") + verdict : verdict);
-  };
-}
-
 interface AdminCall extends Call {
   readonly id: AdminOperationId;
   readonly operation: AdminOperation;
@@ -203,20 +124,6 @@ export function createAdminApp(services: ServerServices): RequestHandler {
         status === 408 ? errorResponse(PROTOCOL_ERRORS, REQUEST_TIMEOUT) : protocolErrorResponse(status);
       return withRequestId(response, newRequestId());
     },
-  };
-}
-
-function readinessChecks(services: ServerServices): ReadinessChecks {
-  return {
-    database: async () => {
-      await services.store.getPet(1n);
-      return true;
-    },
-    disk: () => (services.freeBytes?.() ?? Infinity) >= NEEDED_BYTES,
-    // The listeners open after the migrations, so the check always passes.
-    migrations: () => true,
-    "rate-limiter": () => services.limiterMonitor.isAvailable,
-    draining: () => !services.isDraining(),
   };
 }
 
@@ -266,7 +173,7 @@ class AdminApp {
     if (!isApi && !SAFE_METHODS.has(method)) return rejectMethod(method, READ_ONLY);
     // Probes reach the listener by whatever name their orchestrator uses, and get no data.
     if (path === "/livez") return textResponse(200, "ok\n");
-    if (path === "/readyz") return this.#ready(request);
+    if (path === "/readyz") return this.#respondWithReadiness(request);
     if (!isOwnHost(request, this.#services.admin.hostnames)) return reject(FORBIDDEN_HOST);
     if (isApi) return this.#respondWithApi(request, requestId);
     if (path === "/metrics") return this.#respondWithMetrics(request);
@@ -330,6 +237,11 @@ class AdminApp {
     if (!SAFE_METHODS.has(request.method)) return otherMethod(request, READ_ONLY);
     this.#openApi ??= adminOpenApiJson();
     return jsonResponse(200, API_LINES, this.#openApi);
+  }
+
+  async #respondWithReadiness(request: Request): Promise<Response> {
+    const { status, body } = await this.#ready(request);
+    return textResponse(status, body);
   }
 
   async #respondWithMetrics(request: Request): Promise<Response> {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, jest, test } from "bun:test";
 import { hostname } from "node:os";
-import { type ReadinessChecks, readinessOf } from "../../src/operator/admin-app.ts";
+import { type ReadinessChecks, readinessOf } from "../../src/operator/readiness.ts";
 import { settle } from "../fake-timers.ts";
 import { startAdminService, useAdminService } from "./admin-service.ts";
 
