@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
+import { version } from "../../package.json" with { type: "json" };
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
 import { sendRaw } from "../http/raw.ts";
 import { temporaryDirectory } from "../store/temporary-directory.ts";
@@ -64,7 +65,7 @@ describe("a session", () => {
       signedIn: true,
       operator: { id: 1, name: "bootstrap", role: "admin" },
       environment: "production",
-      version: "1.1.0",
+      version,
       secret: expect.stringMatching(/^[\w-]{43}$/),
     });
     const { port } = new URL(service.adminUrl);

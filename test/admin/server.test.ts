@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, jest, test } from "bun:test";
 import { hostname } from "node:os";
+import { version } from "../../package.json" with { type: "json" };
 import { type ReadinessChecks, readinessOf } from "../../src/operator/readiness.ts";
 import { settle } from "../fake-timers.ts";
 import { startAdminService, useAdminService } from "./admin-service.ts";
@@ -24,7 +25,7 @@ test("listServers: a server without Valkey is a fleet of one", async () => {
         name: `${hostname()}:${new URL(service.url).port}`,
         state: "up",
         adminUrl: service.adminUrl,
-        version: "1.1.0",
+        version,
         startedAt: "2026-11-15T12:00:00.000Z",
         seenAt: "2026-11-15T12:00:00.000Z",
         differing: [],

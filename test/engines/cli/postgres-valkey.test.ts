@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { version } from "../../../package.json" with { type: "json" };
 import { CertificateAuthority } from "../../../trials/harness/certificates.ts";
 import { postgresUrl, startPostgres } from "../../../trials/harness/postgres.ts";
 import { startValkey } from "../../../trials/harness/valkey.ts";
@@ -57,7 +58,7 @@ test("over TLS, with a private authority: no warning of plain text, and the keys
   expect(await cli.json("keys", "list", ...storage)).toMatchObject([
     { id: 1, usage: { minute: { used: 1 } } },
   ]);
-  expect(await cli.json("servers", "list", ...storage)).toMatchObject({ items: [{ version: "1.1.0" }] });
+  expect(await cli.json("servers", "list", ...storage)).toMatchObject({ items: [{ version }] });
   await server.stop();
   expect((await cli.run(["servers", "list", ...storage])).out).toMatch(/^No server is running on /m);
   expect(server.lines.filter((line) => line.includes(".plain-text"))).toEqual([]);
