@@ -1,5 +1,11 @@
 import { describe, expect, jest, test } from "bun:test";
-import { byLabel, EventLoopDelay, OUTCOMES, type OutcomeTotals } from "../../src/observe/request-metrics.ts";
+import {
+  byLabel,
+  EventLoopDelay,
+  OUTCOMES,
+  type OutcomeTotals,
+  RequestMetrics,
+} from "../../src/observe/request-metrics.ts";
 import { latencyHistogram, quantilesOf } from "../../src/observe/histogram.ts";
 import { LiveSeries } from "../../src/observe/live-series.ts";
 import * as fc from "fast-check";
@@ -220,4 +226,10 @@ test("it samples every 20 ms while it runs", () => {
   jest.advanceTimersByTime(100);
   jest.useRealTimers();
   expect(delay.seconds.counts.reduce((sum, count) => sum + count, 0)).toBe(5);
+});
+
+test("a request that HTTP/1.1 servers need not support is an error of its client", () => {
+  const metrics = new RequestMetrics(() => true);
+  for (const status of [400, 501, 505] as const) metrics.countProtocolError(status);
+  expect(metrics.totals()).toMatchObject({ clientError: 3, serverError: 0 });
 });
