@@ -238,7 +238,7 @@ describe("style", () => {
   });
 
   test("a doc comment precedes what it describes; the header of a file is a plain comment, /* … */", () => {
-    const alone = /^\/\*\*(?:(?!\*\/)[^])*\*\/\n(?:\n|import )/m;
+    const alone = /^ *\/\*\*(?:(?!\*\/)[^])*\*\/\n(?:\n|import | *\/\*\*)/m;
     expect(code.filter(({ text }) => alone.test(text)).map(({ path }) => path)).toEqual([]);
   });
 

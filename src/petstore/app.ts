@@ -75,7 +75,6 @@ function keyOf({ keyId: id, limits }: ApiKeyPrincipal): Counted {
   return { subject: { kind: "key", id }, limits };
 }
 
-/** A request to an endpoint. */
 /** What is known of a request before it is routed. */
 interface Admission {
   readonly principal: ApiKeyPrincipal;
@@ -84,11 +83,10 @@ interface Admission {
   readonly hasWaited: boolean;
 }
 
-interface PetstoreCall extends Call {
+/** A request to an endpoint. */
+interface PetstoreCall extends Call, Admission {
   readonly endpoint: Endpoint;
   readonly record: RequestRecord;
-  readonly principal: ApiKeyPrincipal;
-  readonly decision: Decision;
 }
 
 /**
