@@ -3,27 +3,13 @@
  * runs in a process of its own, so that the server neither waits for it nor keeps the memory that it takes.
  */
 
-import type { BunPlugin } from "bun";
 import type { Bundle } from "./bundle.ts";
-
-/** Replaces modules of Node that shared schemas import. Their functions are never called in a browser. */
-const withoutNode: BunPlugin = {
-  name: "without-node",
-  setup(build) {
-    build.onResolve({ filter: /^node:/ }, ({ path }) => ({ path, namespace: "absent" }));
-    build.onLoad({ filter: /.*/, namespace: "absent" }, () => ({
-      contents: "export const crc32 = undefined; export const hash = undefined;",
-      loader: "js",
-    }));
-  },
-};
 
 const { outputs } = await Bun.build({
   entrypoints: process.argv.slice(2),
   target: "browser",
   minify: true,
   jsx: { runtime: "automatic", importSource: "preact", development: false },
-  plugins: [withoutNode],
 });
 
 const [script, style] = await Promise.all(outputs.map((output) => output.text()));
