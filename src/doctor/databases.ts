@@ -8,6 +8,7 @@ import { postgresOf } from "../postgres-options.ts";
 import { inspectValkey, type ValkeyInformation } from "../rate-limit/valkey/maintenance.ts";
 import { type SchemaState, schemaState } from "../store/migrations.ts";
 import { inspectPostgres, type PostgresState } from "../store/postgres/inspect.ts";
+import { CONNECTIONS_PER_INSTANCE } from "../store/postgres/pool.ts";
 import { sqliteVersion } from "../store/sqlite/database.ts";
 import { inspectDatabase, inspectStore } from "../store/sqlite/snapshot.ts";
 import { QUOTA_MIGRATIONS } from "../store/sqlite/quota-store.ts";
@@ -197,9 +198,6 @@ export function checkQuotaStore({ directory, limitsUrls }: StorageConfig): Findi
 
 const postgres = check("PostgreSQL");
 
-/** The number of connections that an instance opens. */
-const CONNECTIONS = 7;
-
 export async function checkPostgres(storage: StorageConfig, now: () => number): Promise<StoreFindings> {
   const name = describeStorage(storage).data;
   try {
@@ -232,9 +230,9 @@ function postgresProblems(state: PostgresState): readonly (Finding | false)[] {
         "a power failure can lose writes that were acknowledged to clients",
         "set fsync = on and synchronous_commit = on",
       ),
-    freeConnections < CONNECTIONS &&
+    freeConnections < CONNECTIONS_PER_INSTANCE &&
       postgres.warning(
-        `${freeConnections} more connections are possible, and an instance needs ${CONNECTIONS}`,
+        `${freeConnections} more connections are possible, and an instance needs ${CONNECTIONS_PER_INSTANCE}`,
         "raise max_connections; docs/deployment.md has the arithmetic",
       ),
     state.schema.version === 0 &&

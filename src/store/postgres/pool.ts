@@ -44,6 +44,12 @@ const MAX_COMPARISON_MS = 400;
  */
 const MAX_COMPARISON_AGE_MS = 1_500;
 
+/** The number of connections of each pool. */
+const SIZES = { reads: 2, creates: 1, orders: 2, writes: 1, lookups: 1 } as const;
+
+/** The number of connections that an instance opens. */
+export const CONNECTIONS_PER_INSTANCE = Object.values(SIZES).reduce<number>((sum, size) => sum + size, 0);
+
 /**
  * The pools of connections: one each for reads, for creating pets, for orders, for all other writes, and for lookups of
  * keys. Reads do not wait behind a write that waits for a lock. Nothing waits behind orders or behind unknown keys.
@@ -102,12 +108,12 @@ export class Pools {
           if (!isFromServer(cause)) for (const pool of this.#all) pool.reportUnreachable(cause);
         },
       });
-    this.reads = pool({ maxConnections: 2 });
+    this.reads = pool({ maxConnections: SIZES.reads });
     // All creates wait for one lock, that of the next identifier, which can take long when many instances create pets.
-    this.creates = pool({ maxConnections: 1, lockMs: Math.ceil(timeoutMs * 0.375) });
-    this.orders = pool({ maxConnections: 2 });
-    this.writes = pool({ maxConnections: 1 });
-    this.lookups = pool({ maxConnections: 1 });
+    this.creates = pool({ maxConnections: SIZES.creates, lockMs: Math.ceil(timeoutMs * 0.375) });
+    this.orders = pool({ maxConnections: SIZES.orders });
+    this.writes = pool({ maxConnections: SIZES.writes });
+    this.lookups = pool({ maxConnections: SIZES.lookups });
     this.#all = [this.reads, this.creates, this.orders, this.writes, this.lookups];
     this.#comparing = repeat(COMPARE_EVERY_MS, async () => {
       if (this.#poolsDown === 0) await this.#compare();
