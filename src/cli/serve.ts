@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { resolve } from "node:path";
 import type { App } from "../app.ts";
 import { type Config, configOf, describeStorage, plainTextConnections } from "../config/config.ts";
-import { LISTEN_PROBLEMS } from "../config/network.ts";
+import { ADMIN_LISTEN_FLAGS, LISTEN_FLAGS, listenProblems } from "../config/network.ts";
 import {
   ACCEPT_PRIMARY_OPTION,
   type ADDRESS_OPTIONS,
@@ -201,16 +201,15 @@ function startDetails(config: Config, url: string): LogDetails<"server.started">
 
 /** The runtime's errors name neither the address nor a remedy. Every other error stays as it is. */
 function listenFailure(error: unknown, { host, port }: Config): unknown {
-  if (error instanceof AdminListenError) {
-    const reason = listenReason(error.cause).replace(/--(?:port|host)/, "--admin-address");
-    return new Failure(`${error.message}: ${reason}`);
-  }
+  if (error instanceof AdminListenError)
+    return new Failure(`${error.message}: ${listenReason(error.cause, ADMIN_LISTEN_FLAGS)}`);
   if (!isListenError(error)) return error;
-  return new Failure(`cannot listen on ${host} port ${port}: ${listenReason(error)}`);
+  return new Failure(`cannot listen on ${host} port ${port}: ${listenReason(error, LISTEN_FLAGS)}`);
 }
 
-function listenReason(error: unknown): string {
-  return LISTEN_PROBLEMS[systemErrorField(error, "code") ?? "ENOTFOUND"]?.join("; ") ?? errorMessage(error);
+function listenReason(error: unknown, flags: typeof LISTEN_FLAGS): string {
+  const code = systemErrorField(error, "code") ?? "ENOTFOUND";
+  return listenProblems(flags)[code]?.join("; ") ?? errorMessage(error);
 }
 
 /** For an unknown host name the runtime reports "Failed to listen" without a code. */

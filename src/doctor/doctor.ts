@@ -3,7 +3,7 @@ import { constants, existsSync, readdirSync, statSync } from "node:fs";
 import { createServer, isIP } from "node:net";
 import { dirname, join, resolve } from "node:path";
 import { type Config, originOf, plainTextConnections } from "../config/config.ts";
-import { LISTEN_PROBLEMS } from "../config/network.ts";
+import { ADMIN_LISTEN_FLAGS, LISTEN_FLAGS, listenProblems } from "../config/network.ts";
 import type { Variables } from "../config/parse-options.ts";
 import { readTlsFiles } from "../config/tls.ts";
 import { type DataDirectory, existingParent, notWritable, OTHER_USERS, statOf } from "../data-directory.ts";
@@ -159,21 +159,19 @@ async function checkPorts(
   statusOf: DoctorOptions["statusOf"],
 ): Promise<Finding[]> {
   const listeners = [
-    { host, port, path: HEALTH_PATH, flag: "--port" },
-    ...(admin && !admin.isDefault ? [{ ...admin, path: "/livez", flag: "--admin-address" }] : []),
+    { host, port, path: HEALTH_PATH, flags: LISTEN_FLAGS },
+    ...(admin && !admin.isDefault ? [{ ...admin, path: "/livez", flags: ADMIN_LISTEN_FLAGS }] : []),
   ];
-  const checks = listeners.map(async ({ flag, path, ...listener }): Promise<Finding> => {
+  const checks = listeners.map(async ({ flags, path, ...listener }): Promise<Finding> => {
     const name = `${listener.host} port ${listener.port}`;
     const code = await listenError(listener);
     if (code === undefined) return ports.ok(`the server can listen on ${name}`);
     const url = originOf({ ...listener, isTls: files !== undefined }) + path;
     const status = code === "EADDRINUSE" ? await statusOf(url).catch(() => undefined) : undefined;
     if (status === 200 || status === 503) return ports.ok(`a server listens on ${name} already`);
-    const [problem, remedy] = LISTEN_PROBLEMS[code] ?? [code, "see --host and --port"];
-    return ports.error(
-      `the server cannot listen on ${name}: ${problem}`,
-      remedy.replace(/--(?:port|host)/, flag === "--port" ? "$&" : flag),
-    );
+    const either = [...new Set([flags.host, flags.port])].join(" and ");
+    const [problem, remedy] = listenProblems(flags)[code] ?? [code, `see ${either}`];
+    return ports.error(`the server cannot listen on ${name}: ${problem}`, remedy);
   });
   return Promise.all(checks);
 }
