@@ -26,8 +26,8 @@ import {
 } from "./statements.ts";
 
 /** How the objects of a resource are stored in the rows of a table. */
-class RowMapping<T extends object, Column extends string = string> {
-  readonly columns: Readonly<Record<Column, ColumnType>>;
+class RowMapping<T extends object> {
+  readonly columns: Readonly<Record<ColumnOf<keyof T & string>, ColumnType>>;
   /** The columns of a SELECT that reads all fields. */
   readonly selected: string;
   /** The columns of an INSERT: all except the identifier, which the database assigns. */
@@ -43,7 +43,7 @@ class RowMapping<T extends object, Column extends string = string> {
       this.#fields.map(([name, { storedAs }]) => [columnOf(name), COLUMN_TYPES[storedAs]]),
     );
     // `Object.fromEntries` loses the names of the columns.
-    this.columns = columns as Record<Column, ColumnType>;
+    this.columns = columns as typeof this.columns;
     const { id: _, ...given } = columns;
     this.given = given;
     this.selected = this.select(Object.keys(fields));
@@ -143,4 +143,4 @@ function readValue(value: unknown, { storedAs }: ResourceField): unknown {
 export const PET_ROWS = new RowMapping<Pet>("pets", PET_FIELDS);
 export const ORDER_ROWS = new RowMapping<Order>("orders", ORDER_FIELDS);
 export const OPERATOR_ORDER_ROWS = new RowMapping<OperatorOrder>("orders", OPERATOR_ORDER_FIELDS);
-export const KEY_ROWS = new RowMapping<StoredKey, ColumnOf<keyof typeof KEY_FIELDS>>("api_keys", KEY_FIELDS);
+export const KEY_ROWS = new RowMapping<StoredKey>("api_keys", KEY_FIELDS);

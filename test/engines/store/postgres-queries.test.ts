@@ -74,7 +74,8 @@ function petPages(filters: PetFilters): IndexedPage {
 function orderPages(filters: OrderFilters): IndexedPage[] {
   const [column] = Object.keys(filters).map(columnOf);
   const first = column === undefined ? [] : [column];
-  const ofKey = first.map((name) => (ORDER_ROWS.columns[name] === "text" ? `(${name})` : name));
+  const types: Readonly<Record<string, string>> = ORDER_ROWS.columns;
+  const ofKey = first.map((name) => (types[name] === "text" ? `(${name})` : name));
   const query = { ...BACKWARDS, ...filters };
   return [
     [orderPageOfKey(2, { ...PAGE, ...filters }, POSTGRES_DIALECT), ["key_id", ...ofKey]],
