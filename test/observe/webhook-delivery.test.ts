@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
 import type { WebhookStore } from "../../src/domain/ports.ts";
@@ -432,6 +432,18 @@ test("a server that cannot read the position does not say what waits: another on
   while (sender.waiting?.count !== 1) await Bun.sleep(1);
   isAway = true;
   while (sender.waiting !== undefined) await Bun.sleep(1);
+});
+
+test("a server that has nothing to deliver reads the audit trail once in each interval", async () => {
+  const { start, opened, audit } = await setUp();
+  const reads = spyOn(audit, "listAudit");
+  const startedAt = performance.now();
+  start({ times: { pollMs: 100 } });
+  await opened();
+  await Bun.sleep(250);
+  const intervals = (performance.now() - startedAt) / 100;
+  expect(reads.mock.calls.length).toBeGreaterThan(0);
+  expect(reads.mock.calls.length).toBeLessThanOrEqual(intervals + 2);
 });
 
 test("a test event is signed like the others and moves nothing", async () => {
