@@ -255,7 +255,7 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
     axes: [
       {
         ...axis,
-        space: 60,
+        space: 56,
         size: 28,
         values: (_plot, splits) => axisTimes(splits, isByDay),
       },
