@@ -74,6 +74,7 @@ const AMONG_FIRST: readonly (readonly [query: string, url: string])[] = [
   ["connection refused", "api#limits"],
   ["update pet", "api#not-supported"],
   ["python", "#order-it"],
+  ["ban", "errors#key_banned"],
   ["ETag", "api#conditional-requests"],
   ["X-RateLimit-Remaining", "listPets#response-headers"],
   ["Location", "createPet#response-headers"],

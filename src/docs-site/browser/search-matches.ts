@@ -35,8 +35,10 @@ function wordsOf(text: string): string[] {
   return text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
 }
 
-/** The word without its ending, so that "delete" finds "deleting", "retries" finds "retry" and "key" finds "keys". */
+/** The word without its ending: "delete" finds "deleting", "retries" finds "retry", "ban" finds "bans" and "banned". */
 function stemOf(word: string): string {
+  const single = word.replace(/(?<=\p{L}{2})([bgmnprt])\1(?:ed|ing)$/u, "$1");
+  if (single !== word) return single;
   return word.replace(/(?<=\p{L}{4})(?:ies|ing|ed|es|[ey])$|(?<=\p{L}{2})s$/u, "");
 }
 
@@ -93,7 +95,7 @@ function termOf(text: string, weight: number): Term {
 }
 
 /** The points of a word in each part of an entry. */
-const POINTS = { title: 20, operation: 15, page: 8, text: 3 } as const;
+const POINTS = { title: 20, operation: 15, text: 3, page: 2 } as const;
 /** Repetition counts a little. */
 const MAX_COUNTED = 3;
 /** The factor for a word that is the whole title. */
@@ -132,10 +134,10 @@ function sectionOf(entry: SearchEntry): Section {
   const title = section === "" ? page : section;
   const parts = [
     partOf(title, POINTS.title),
-    // createPet is found by both of its words.
+    // createPet is found by both of its words, and so is key_banned.
     partOf(`${operation} ${operation.replace(/\p{Lu}/gu, " $&")}`, POINTS.operation),
     partOf(page, POINTS.page),
-    partOf(text, POINTS.text),
+    partOf(`${title.replaceAll("_", " ")} ${text}`, POINTS.text),
   ];
   const words = wordsOf(`${title} ${text}`).filter((word) => !STOP_WORDS.has(word));
   return { entry, parts, sequence: words.map(stemOf) };
@@ -220,7 +222,8 @@ export class SearchIndex {
     const points = parts.map(({ points, words, stems }) => {
       const exact = words.filter((word) => word === text).length;
       if (exact > 0) return points * (words.length === 1 ? WHOLE : 1) + Math.min(exact, MAX_COUNTED) / 10;
-      if (stems.includes(stem)) return points * SAME_STEM;
+      const forms = stems.filter((each) => each === stem).length;
+      if (forms > 0) return points * SAME_STEM + Math.min(forms, MAX_COUNTED) / 20;
       if (words.some((word) => word.startsWith(stem))) return points * BEGINNING * share;
       const isInMiddle = stem.length >= MIN_MIDDLE && words.some((word) => word.includes(stem));
       return isInMiddle ? points * MIDDLE * share : 0;
