@@ -7,7 +7,12 @@ const OPTIONS = { noHtmlBlocks: true, noHtmlSpans: true } as const;
 
 /** HTML of Markdown on the page at `path`. HTML in it stays text. */
 export function htmlOf(markdown: string, path: string): string {
-  return callouts(framedTables(withLinks(Bun.markdown.html(markdown, OPTIONS), path)));
+  return callouts(framedTables(longCode(withLinks(Bun.markdown.html(markdown, OPTIONS), path))));
+}
+
+/** Code in a sentence is not broken, unless it may be wider than the column. */
+function longCode(html: string): string {
+  return html.replace(/<code>(?=[^<]{37})/g, '<code class="long">');
 }
 
 /** HTML of a sentence, without a paragraph around it. */
