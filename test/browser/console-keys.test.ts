@@ -23,7 +23,7 @@ test("a key is created, its secret is shown once and selected, and leaving witho
   expect(secret).toMatch(/^pet_live_[0-9A-Za-z]{36}$/);
   await untilTrue(page, `getSelection().toString() === "${secret}"`);
   const curl = await page.getByLabel("curl command", { exact: true }).textContent();
-  expect(curl).toBe(`curl ${server.apiUrl}/pets -H "Authorization: Bearer ${secret}"`);
+  expect(curl).toBe(`curl ${server.apiUrl}/pets \\\n  -H "Authorization: Bearer ${secret}"`);
   expect((await server.client(secret, "GET", "/pets")).status).toBe(200);
   await page.keyboard.press("Escape");
   await page.getByText("You have not copied the secret").waitFor();
@@ -251,7 +251,7 @@ test("a list of more than 50 keys has pages, and Back leads to the page before",
     Array.from({ length: 70 }, (_, i) => server.newKey({ name: `client ${i}`, labels: ["many"] })),
   );
   const { page } = await open("/keys?label=many");
-  await page.getByText("70 keys").waitFor();
+  await page.getByText("50 of 70 keys").waitFor();
   expect(await page.getByRole("row").count()).toBe(51);
   const first = await page.getByRole("row").nth(1).getByRole("link").first().textContent();
   await page.getByRole("link", { name: "Next page" }).click();

@@ -20,7 +20,7 @@ test("a service that nobody has used shows three steps, and ticks each when it h
   await steps.getByRole("button", { name: "Copy curl command" }).click();
   await untilTrue(page, "document.querySelectorAll('.steps [data-done]').length === 2");
   expect(await page.evaluate<string>("copied")).toContain(
-    `curl ${server.apiUrl}/pets -H "Authorization: Bearer `,
+    `curl ${server.apiUrl}/pets \\\n  -H "Authorization: Bearer `,
   );
   const { secret } = await server.newKey({ name: "mobile app" });
   await server.client(secret, "GET", "/pets");

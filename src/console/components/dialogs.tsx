@@ -177,7 +177,7 @@ export function SecretDialog(props: IssuedSecret) {
   const [isCopied, setCopied] = useState(false);
   const [isAsking, setAsking] = useState(false);
   useLeaveGuard(isCopied ? undefined : `You have not copied the ${noun}, and nobody can see it again.`);
-  const curl = publicUrl && noun === "secret" && curlCommand({ url: `${publicUrl}/pets`, key: secret }, " ");
+  const curl = publicUrl && noun === "secret" && curlCommand({ url: `${publicUrl}/pets`, key: secret });
   function leave() {
     if (!isCopied && !isAsking) return setAsking(true);
     closeDialog();
@@ -202,7 +202,7 @@ export function SecretDialog(props: IssuedSecret) {
             onFocus={(event) => event.currentTarget.select()}
             onCopy={() => setCopied(true)}
           />
-          <CopyButton what={noun} text={secret} onCopied={() => setCopied(true)} />
+          <CopyButton what={noun} text={secret} isPrimary={!isCopied} onCopied={() => setCopied(true)} />
         </div>
         {curl && (
           <div class="field">
@@ -235,6 +235,7 @@ interface CopyProps {
   /** What is copied, for screen readers: "secret". */
   readonly what: string;
   readonly text: string;
+  readonly isPrimary?: boolean;
   readonly onCopied: () => void;
 }
 
@@ -253,7 +254,7 @@ export function CurlCommand({ text, onCopied }: Omit<CopyProps, "what">) {
 }
 
 /** Copies a text. Where the browser forbids it, the text is there to be selected. */
-function CopyButton({ what, text, onCopied }: CopyProps) {
+function CopyButton({ what, text, isPrimary, onCopied }: CopyProps) {
   const [state, setState] = useState<keyof typeof COPY_TEXTS>("ready");
   async function copy() {
     try {
@@ -266,7 +267,12 @@ function CopyButton({ what, text, onCopied }: CopyProps) {
     }
   }
   return (
-    <button type="button" aria-label={`Copy ${what}`} onClick={copy}>
+    <button
+      type="button"
+      class={isPrimary ? "primary" : undefined}
+      aria-label={`Copy ${what}`}
+      onClick={copy}
+    >
       <span aria-live="polite">{COPY_TEXTS[state]}</span>
     </button>
   );

@@ -109,7 +109,7 @@ function Heading({ heading, sort, isGreatestFirst, isNumber, position, defaultSo
 
 interface PagerProps {
   readonly nextCursor: string | null;
-  /** What is counted, such as "10,000 keys". */
+  /** What is counted, such as "50 of 10,000 keys". */
   readonly children: ComponentChildren;
 }
 
@@ -119,11 +119,24 @@ function Pager({ nextCursor, children }: PagerProps) {
   if (isFirst && nextCursor === null) return children && <p class="pager muted small">{children}</p>;
   return (
     <nav class="pager" aria-label="Pages of the list">
-      {!isFirst && <a href={urlWith({})}>First page</a>}
-      {nextCursor !== null && <a href={urlWith({ cursor: nextCursor })}>Next page</a>}
+      {!isFirst && (
+        <a class="button" href={urlWith({})}>
+          First page
+        </a>
+      )}
+      {nextCursor !== null && (
+        <a class="button" href={urlWith({ cursor: nextCursor })}>
+          Next page
+        </a>
+      )}
       <span class="muted small">{children}</span>
     </nav>
   );
+}
+
+function partOf(count: number, total: number, noun: string): string {
+  const all = countOf(total, noun);
+  return count < total ? `${count} of ${all}` : all;
 }
 
 interface Items<Row> {
@@ -246,7 +259,7 @@ export function ListPage<Row extends Identified>(props: ListPageProps<Row>) {
               {items.length === 0 &&
                 nextCursor === null &&
                 (query.has("cursor") ? <p class="muted">Nothing is left on this page.</p> : nothing)}
-              <Pager nextCursor={nextCursor}>{total ? countOf(total, noun) : null}</Pager>
+              <Pager nextCursor={nextCursor}>{total ? partOf(items.length, total, noun) : null}</Pager>
             </>
           )}
         </Loaded>

@@ -33,7 +33,7 @@ function Steps() {
         The usage of a key appears here within 5 seconds of a request.
       </Empty>
     );
-  const curl = curlCommand({ url: `${publicUrl}/pets`, key: "YOUR_SECRET" }, " ");
+  const curl = curlCommand({ url: `${publicUrl}/pets`, key: "YOUR_SECRET" });
   return (
     <section class="card" aria-label="First steps">
       <h2>{isUsed ? "It works" : "Send a first request"}</h2>
