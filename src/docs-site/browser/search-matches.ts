@@ -134,9 +134,10 @@ function sectionOf(entry: SearchEntry): Section {
   const title = section === "" ? page : section;
   const parts = [
     partOf(title, POINTS.title),
-    // createPet is found by both of its words, and so is key_banned.
+    // createPet is found by both of its words.
     partOf(`${operation} ${operation.replace(/\p{Lu}/gu, " $&")}`, POINTS.operation),
     partOf(page, POINTS.page),
+    // So is key_banned, but other sections may say more about one of them.
     partOf(`${title.replaceAll("_", " ")} ${text}`, POINTS.text),
   ];
   const words = wordsOf(`${title} ${text}`).filter((word) => !STOP_WORDS.has(word));
