@@ -55,6 +55,8 @@ test("a key is edited: name, plan, labels and access hold for clients", async ()
   const { id, secret } = await server.newKey({ name: "before" });
   const { page } = await open(`/keys/${id}`);
   await page.getByRole("link", { name: "Edit" }).click();
+  await page.getByRole("heading", { name: "Edit before" }).waitFor();
+  expect(await page.getByRole("button", { name: "Save changes" }).isDisabled()).toBe(true);
   await page.getByLabel("Name").fill("after");
   await page.getByRole("radio", { name: /^Enterprise/ }).check();
   await page.getByLabel("Requests per minute").fill("7");

@@ -74,6 +74,8 @@ interface Action extends Pick<ModalProps, "title" | "name"> {
   readonly text?: ComponentChildren;
   /** By default the title and the name. */
   readonly submitText?: string;
+  /** Whether there is something to do: a form that changes something waits for a change. */
+  readonly isReady?: boolean;
   /** Whether a reason can be given, which `run` gets. */
   readonly asksReason?: boolean;
   /** A secret that comes of it is shown, once. */
@@ -112,7 +114,7 @@ export function ActionDialog(action: Action) {
     await refresh();
     requestAnimationFrame(focusHeadingIfLost);
   }
-  const isReady = !isFinal || typed.trim() === words;
+  const isReady = isFinal ? typed.trim() === words : (action.isReady ?? true);
   return (
     <Modal title={title} name={name} onCancel={closeDialog}>
       <Form {...{ submitText, onSubmit, isReady }} onCancel={closeDialog} isDangerous={isFinal}>

@@ -75,7 +75,7 @@ export function PageSection({ title, control, children }: SectionProps) {
 }
 
 interface FormPageProps {
-  readonly title: string;
+  readonly title: ComponentChildren;
   /** What happens when the form is submitted. */
   readonly about: string;
   readonly children: ComponentChildren;

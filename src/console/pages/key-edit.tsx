@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { call, type Key } from "../admin-api.ts";
 import { openDialog, SecretDialog } from "../components/dialogs.tsx";
 import { Choices, type ChoicesProps, ExpiryField, Form, TextField, useDraft } from "../components/forms.tsx";
-import { FormPage, Loaded, type PageProps } from "../components/page.tsx";
+import { FormPage, Loaded, NameTitle, type PageProps } from "../components/page.tsx";
 import { changesOf } from "../changes.ts";
 import { formValuesOf, type KeyFormValues, newKeyOf } from "../key-form-values.ts";
 import { useCall } from "../polling.ts";
@@ -46,7 +46,7 @@ export function KeyEditPage({ id }: PageProps) {
   }
   return (
     <FormPage
-      title={`Edit key ${id}`}
+      title={<NameTitle name={`Edit ${key.data?.name ?? `key ${id}`}`} />}
       about="Every server applies changes within one second. The secrets stay, and what the key has used stays counted."
     >
       <Loaded of={key}>
@@ -110,7 +110,7 @@ function KeyForm({ latest, onSubmit, ...form }: KeyFormProps) {
     ),
   };
   return (
-    <Form {...form} isDirty={isDirty} onSubmit={save}>
+    <Form {...form} isDirty={isDirty} isReady={isDirty || latest === NEW_KEY} onSubmit={save}>
       {notice}
       {Object.values(inputs)}
     </Form>

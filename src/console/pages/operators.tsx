@@ -166,7 +166,7 @@ function RotateDialog({ id, name }: OperatorView) {
 
 function EditDialog({ id, name, role, expiresAt }: OperatorView) {
   const latest: OperatorFormValues = { role, expiresAt: localInputOf(expiresAt) };
-  const { base, values, inputOf } = useDraft(latest);
+  const { base, values, isDirty, inputOf } = useDraft(latest);
   async function save() {
     const body = changesOf(changeOf(base), changeOf(values));
     return Object.keys(body).length > 0 ? call("updateOperator", { id, body }) : undefined;
@@ -177,6 +177,7 @@ function EditDialog({ id, name, role, expiresAt }: OperatorView) {
       name={name}
       shortName={`operator ${id}`}
       submitText="Save changes"
+      isReady={isDirty}
       done="Saved"
       run={save}
       text="Token and sessions follow within one second, on every server."

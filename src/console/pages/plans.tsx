@@ -92,14 +92,24 @@ const limitsOf = ({ perMinute, perDay }: LimitDraft) => ({
 });
 
 function PlanDialog({ plan }: { readonly plan: PlanLimits }) {
-  const { base, values, inputOf } = useDraft({ perMinute: `${plan.perMinute}`, perDay: `${plan.perDay}` });
+  const { base, values, isDirty, inputOf } = useDraft({
+    perMinute: `${plan.perMinute}`,
+    perDay: `${plan.perDay}`,
+  });
   async function save() {
     const limits = changesOf(limitsOf(base), limitsOf(values));
     if (Object.keys(limits).length === 0) return undefined;
     return call("updatePlan", { body: { plan: plan.plan, ...limits } });
   }
   return (
-    <ActionDialog title="Limits:" name={nameOf(plan)} submitText="Save" run={save} done="Saved the limits:">
+    <ActionDialog
+      title="Limits:"
+      name={nameOf(plan)}
+      submitText="Save"
+      isReady={isDirty}
+      run={save}
+      done="Saved the limits:"
+    >
       <SetByNotice setBy={plan.setBy} />
       <TextField {...inputOf("perMinute")} label="Requests per minute" type="number" required autofocus />
       <TextField {...inputOf("perDay")} label="Requests per day" type="number" required />
@@ -148,7 +158,7 @@ const rulesOf = ({ strikes, graceMs, lengthMs, maxLengthMs }: RulesDraft) => ({
 });
 
 function RulesDialog({ rules }: { readonly rules: BanRulesView }) {
-  const { base, values, inputOf } = useDraft({
+  const { base, values, isDirty, inputOf } = useDraft({
     strikes: `${rules.strikes}`,
     graceMs: secondsOf(rules.graceMs),
     lengthMs: secondsOf(rules.lengthMs),
@@ -159,7 +169,7 @@ function RulesDialog({ rules }: { readonly rules: BanRulesView }) {
     return Object.keys(body).length === 0 ? undefined : call("updateBanRules", { body });
   }
   return (
-    <ActionDialog title="Ban rules" submitText="Save" run={save} done="Saved the ban rules">
+    <ActionDialog title="Ban rules" submitText="Save" isReady={isDirty} run={save} done="Saved the ban rules">
       <SetByNotice setBy={rules.setBy} />
       <TextField {...inputOf("strikes")} label="Strikes that ban a key" type="number" required autofocus />
       <TextField

@@ -66,7 +66,7 @@ export function RequestListPage() {
           keyId: { label: "Key", placeholder: "Identifier", maxLength: 20 },
           status: { options: [...new Set([...STATUSES, status])].filter(Boolean) },
           operation: { options: OPERATION_IDS },
-          last: { all: "–", options: LAST },
+          last: { all: "Any time", options: LAST },
           code: { placeholder: "rate_limited", maxLength: 60, isRare: true },
           address: { placeholder: "192.0.2.7", maxLength: 100, isRare: true },
           slowerThanMs: { label: "Slower than", all: "–", options: SLOWER_THAN, isRare: true },
@@ -131,7 +131,11 @@ const COLUMNS: readonly Column<RequestEntry>[] = [
   {
     heading: "Request",
     position: "lead",
-    cell: ({ method, path, requestId }) => <NameLink url={withOpen(requestId)} name={`${method} ${path}`} />,
+    cell: ({ method, path, requestId }) => (
+      <span class="mono">
+        <NameLink url={withOpen(requestId)} name={`${method} ${path}`} />
+      </span>
+    ),
   },
   {
     heading: "Status",
@@ -244,7 +248,7 @@ function RequestFacts(request: RequestEntry & { readonly serverName: string | un
     <>
       <Facts
         facts={{
-          Request: <bdi class="wrap">{`${method} ${path}`}</bdi>,
+          Request: <bdi class="wrap mono">{`${method} ${path}`}</bdi>,
           Status: status < 400 ? `${status}` : <Badge meaning={meaningOf(status, code)} text={`${status}`} />,
           ...(code !== null && { Code: <a href={`/requests?code=${code}`}>{<code>{code}</code>}</a> }),
           ...(message !== null && { Message: <bdi>{message}</bdi> }),
