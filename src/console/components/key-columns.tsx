@@ -1,7 +1,7 @@
 import type { Key } from "../admin-api.ts";
 import { grouped, longDuration, plural, shortDuration } from "../../text/formatting.ts";
 import { CLOSE_TO_LIMIT_PERCENT, EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
-import { capitalized, compact } from "../format.ts";
+import { capitalized, compact, percent } from "../format.ts";
 import { useCall } from "../polling.ts";
 import { now } from "../state.ts";
 import type { Column } from "./tables.tsx";
@@ -29,10 +29,12 @@ interface UsageBarProps {
   readonly window: NonNullable<Key["usage"]>["minute"] | undefined;
   /** Whether a line below says when the window ends. */
   readonly isWide?: boolean;
+  /** Whether it is only the warning of the day, where the day has no column of its own. */
+  readonly isWarning?: boolean;
 }
 
 /** How much of a window is used: a bar and the two numbers. */
-export function UsageBar({ window, isWide = false }: UsageBarProps) {
+export function UsageBar({ window, isWide = false, isWarning = false }: UsageBarProps) {
   const nowMs = now.use();
   if (window === undefined) return <span class="muted">unknown</span>;
   const { limit, resetsAt } = window;
@@ -41,6 +43,10 @@ export function UsageBar({ window, isWide = false }: UsageBarProps) {
   const used = isClosed ? 0 : window.used;
   const isFull = used >= limit;
   const isClose = !isFull && used * 100 >= limit * CLOSE_TO_LIMIT_PERCENT;
+  if (isWarning)
+    return isFull || isClose ? (
+      <span class="below small tone-limited">▲ {percent(used, limit)} of 24 h</span>
+    ) : null;
   const text = (count: number) => (isWide || count < 1_000_000 ? grouped(count) : compact(count));
   const hint = isClosed
     ? "The window opens with the next request."
@@ -83,7 +89,12 @@ export const SHARED_COLUMNS = {
   plan: { heading: "Plan", sort: "plan", cell: ({ plan }) => capitalized(plan) },
   minute: {
     heading: "This minute",
-    cell: ({ usage }) => <UsageBar window={usage?.minute} />,
+    cell: ({ usage }) => (
+      <>
+        <UsageBar window={usage?.minute} />
+        {usage && <UsageBar window={usage.day} isWarning />}
+      </>
+    ),
   },
   day: {
     heading: "24 hours",
