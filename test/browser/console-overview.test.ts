@@ -34,6 +34,18 @@ test("a service that nobody has used shows three steps, and ticks each when it h
   expect(await steps.count()).toBe(0);
 });
 
+test("a service that was used, but not today, shows its plots first", async () => {
+  const { page } = await open("/settings");
+  await page.route("**/api/overview?*", async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...(await response.json()), topKeys: [] } });
+  });
+  await page.getByRole("link", { name: "Overview" }).click();
+  await page.locator(".empty", { hasText: "No key was used" }).waitFor();
+  const top = (of: string) => `document.querySelector("${of}").getBoundingClientRect().top`;
+  await untilTrue(page, `${top(".empty")} > ${top(".plots")}`);
+});
+
 test("a part of a plot is shown by dragging or by keys, the URL has it, and a mark has its words", async () => {
   const { page } = await open("/?range=15m");
   const plot = page.locator(".plot", { hasText: "Requests by outcome" });
