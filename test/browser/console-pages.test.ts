@@ -236,8 +236,13 @@ test("the overview names the database and the rate limiter and says which of the
   await page.getByText("PostgreSQL ok").waitFor();
   await page.getByText("Valkey unavailable").waitFor();
   const names = page.locator(".plot", { hasText: "Latency" }).locator(".series-name");
+  await page.locator(".plot", { hasText: "Latency" }).locator(".u-over").waitFor();
+  // A narrow plot has no room for names.
+  expect(await names.count()).toBe(0);
+  await page.setViewportSize({ width: 700, height: 800 });
   await names.nth(1).waitFor();
   expect((await names.allTextContents()).toSorted()).toEqual(["p50", "p99"]);
+  await page.setViewportSize({ width: 1280, height: 800 });
   await page.getByText("Requests by outcome as a table").click();
   await page.getByRole("table", { name: "Requests by outcome" }).waitFor();
 });
@@ -294,6 +299,11 @@ test("staging is told from production by the bar and the title, and a row has tw
   await untilTrue(page, "document.title === 'STAGING: Keys · Petstore staging'");
   expect(await bar()).not.toBe(production);
   await page.setViewportSize({ width: 390, height: 844 });
+  // The name of the page is beside the part of the navigation that fades.
+  await untilTrue(
+    page,
+    "document.querySelector('.navigation [aria-current]').getBoundingClientRect().left > 32",
+  );
   const row = page.getByRole("row").filter({ hasText: "narrow" });
   expect((await row.boundingBox())?.height).toBeLessThan(80);
   expect(await row.getByText("read only").count()).toBe(0);

@@ -271,7 +271,7 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
       },
     ],
     series: [{}, ...drawn.map((each) => seriesOptions(each, kind, colour))],
-    padding: [8, series.length > 1 ? nameWidth(series) : null, 0, null],
+    padding: [8, (plot) => (hasNames(plot, current()) ? nameWidth(series) : 16), 0, null],
     hooks: {
       setCursor: [({ cursor }) => current().onHover(cursor.idx ?? undefined)],
       setSelect: [
@@ -355,8 +355,11 @@ function drawMarks({ ctx, bbox, valToPos }: uPlot, { marks = NO_MARKS }: PlotPro
     const x = valToPos(time, "x", true);
     if (x < bbox.left || x > bbox.left + bbox.width) continue;
     ctx.fillStyle = colour(colourOf(tone))();
-    ctx.fillRect(x, bbox.top, devicePixelRatio, bbox.height);
     ctx.fillText(symbol, x, bbox.top);
+    ctx.globalAlpha = 0.5;
+    for (let y = 0; y < bbox.height; y += 6 * devicePixelRatio)
+      ctx.fillRect(x, bbox.top + y, devicePixelRatio, 3 * devicePixelRatio);
+    ctx.globalAlpha = 1;
   }
   ctx.restore();
 }
@@ -370,11 +373,17 @@ const COUNT_STEPS = Array.from({ length: 10 }, (_, power) =>
 const NAME_HEIGHT_PX = 14;
 const nameWidth = (series: readonly Series[]) => 8 + 7 * Math.max(...series.map(({ label }) => label.length));
 
+/** A narrow plot has its width for the data: the legend has the names, too. */
+const MIN_WIDTH_WITH_NAMES_PX = 480;
+const hasNames = ({ width }: uPlot, props: PlotProps) =>
+  props.series.length > 1 && width >= MIN_WIDTH_WITH_NAMES_PX && lastWithData(props) >= 0;
+
 /** Shows the name of each series next to its last point. Names that would overlap move up. */
-function showNames(plot: uPlot, { times, series, kind }: PlotProps): void {
+function showNames(plot: uPlot, props: PlotProps): void {
   for (const name of plot.over.querySelectorAll(".series-name")) name.remove();
-  if (series.length < 2) return;
-  const last = lastWithData({ times, series });
+  if (!hasNames(plot, props)) return;
+  const { times, series, kind } = props;
+  const last = lastWithData(props);
   const step = kind === "bars" ? (times[1] ?? 0) - (times[0] ?? 0) : 0;
   const left = plot.valToPos((times[last] ?? 0) + step / 2, "x") + 6;
   let below = 0;
