@@ -45,7 +45,9 @@ function Steps() {
             </>
           )}
           {may("createKey") ? (
-            <a href="/keys/new">{latest ? "Create another key" : "Create a key"}</a>
+            <a class={latest ? undefined : "button primary"} href="/keys/new">
+              {latest ? "Create another key" : "Create a key"}
+            </a>
           ) : (
             latest === undefined && "An operator with the role admin creates it."
           )}
