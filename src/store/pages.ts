@@ -3,7 +3,14 @@ import { columnOf } from "../domain/fields.ts";
 import type { OrderPageQuery, OrderQuery, PetQuery } from "../domain/ports.ts";
 import { ORDER_FILTERS, type OrderFilters, PET_FILTERS, type PetFilters } from "../domain/resources.ts";
 import { OPERATOR_ORDER_ROWS, ORDER_ROWS, PET_ROWS } from "./rows.ts";
-import { type ColumnType, type Dialect, jsonArray, type SqlValue, type Statement } from "./statements.ts";
+import {
+  type ColumnType,
+  type Dialect,
+  jsonArray,
+  type RangeIndex,
+  type SqlValue,
+  type Statement,
+} from "./statements.ts";
 
 interface PageOptions {
   /** The columns that all rows of the page have the same values in. */
@@ -46,9 +53,34 @@ export function selectPage(select: string, options: PageOptions, dialect: Dialec
   conditions.push(
     ...filters.slice(indexed).map((column, i) => isWithoutIndex(column, parameter(indexed + i))),
   );
+  const { rangeIndex } = dialect;
+  if (rangeIndex && indexed > 0 && rangeIndex.column === filters[0])
+    return `${select} WHERE id IN (${selectIdsInRanges(rangeIndex, conditions, { id, limit })}) ORDER BY id`;
   const order = last === undefined ? ["id"] : [last, "id"];
   return `${select} WHERE ${conditions.join(" AND ")}
     ORDER BY ${order.map((column) => column + direction).join(", ")} LIMIT +${limit}`;
+}
+
+/**
+ * Selects the identifiers of a page, in ascending order, with an index that begins with ranges of identifiers: from the
+ * range of the cursor on, one range after the other, until the page is full. Ranges without a row are skipped. Of a
+ * million pets, a page of a category without a pet takes 1 ms, and other pages 20 µs.
+ *
+ * CROSS JOIN makes the ranges the outer loop, and as a coroutine they are computed as they are needed. An ORDER BY
+ * would make SQLite read all rows of the category, since it does not know the order of the ranges.
+ */
+function selectIdsInRanges(
+  { name, table, bits }: RangeIndex,
+  conditions: readonly string[],
+  { id, limit }: { readonly id: string; readonly limit: string },
+): string {
+  return `WITH RECURSIVE range (number) AS NOT MATERIALIZED (
+      SELECT ${id} >> ${bits}
+      UNION ALL
+      SELECT (SELECT id >> ${bits} FROM ${table} WHERE id >= (number + 1) << ${bits} ORDER BY id LIMIT 1)
+      FROM range WHERE number < (SELECT max(id) FROM ${table}) >> ${bits})
+    SELECT id FROM range CROSS JOIN ${table} INDEXED BY ${name}
+    WHERE id >> ${bits} = number AND ${conditions.join(" AND ")} LIMIT +${limit}`;
 }
 
 /**

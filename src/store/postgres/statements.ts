@@ -47,6 +47,7 @@ export function parameterColumns(columns: Readonly<Record<string, ColumnType>>):
 
 export const POSTGRES_DIALECT: Dialect = {
   comparesRows: true,
+  rangeIndex: undefined,
   timeline: TIMELINE,
   isOneOf: (column, parameter, type = "integer") =>
     `${column} = ANY (ARRAY(SELECT json_array_elements_text(${parameter}::text::json))::${TYPES[type]}[])`,

@@ -347,10 +347,11 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
     version: 20,
     name: "pets by category",
     oldestRelease: "1.1.0",
-    // The status selects among the pets of a category without reading them: with both filters and no match among
-    // 100,000 pets of the category, a page, which delays other requests, takes 12 ms instead of 52. The status makes a
-    // create 3 µs more expensive, and the index without it 7 µs, of 70.
-    sql: "CREATE INDEX pets_by_category ON pets (category_id, id, status)",
+    // New pets of 90 categories would change as many pages of an index that begins with the category: a create would
+    // take 61 µs of CPU time instead of 48. With ranges of 2,048 identifiers first it takes 50. The status selects
+    // among the pets of a category without reading them: with both filters and no match among 100,000 pets of the
+    // category, a page, which delays other requests, takes 12 ms instead of 52.
+    sql: "CREATE INDEX pets_by_category ON pets (id >> 11, category_id, id, status)",
   },
 ];
 

@@ -40,6 +40,7 @@ export function insertInto(table: string, columns: readonly string[]): string {
 
 export const SQLITE_DIALECT: Dialect = {
   comparesRows: false,
+  rangeIndex: { name: "pets_by_category", table: "pets", column: "category_id", bits: 11 },
   timeline: "0",
   isOneOf: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
   given(columns, parameter = "?") {
