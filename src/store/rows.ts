@@ -33,6 +33,8 @@ class RowMapping<T extends object> {
   /** The columns of an INSERT: all except the identifier, which the database assigns. */
   readonly given: Readonly<Record<string, ColumnType>>;
   readonly #fields: readonly [name: string, field: ResourceField][];
+  /** The fields of `given`. */
+  readonly #givenFields: readonly [name: string, field: ResourceField][];
 
   constructor(
     readonly table: string,
@@ -46,6 +48,7 @@ class RowMapping<T extends object> {
     this.columns = columns as typeof this.columns;
     const { id: _, ...given } = columns;
     this.given = given;
+    this.#givenFields = this.#fields.filter(([name]) => name !== "id");
     this.selected = this.select(Object.keys(fields));
   }
 
@@ -83,14 +86,13 @@ class RowMapping<T extends object> {
 
   /** The values of all columns except the identifier. */
   valuesOf(object: Omit<T, "id">): (SqlValue | null)[] {
-    return this.#fields.flatMap(([name, { storedAs }]) => {
-      if (name === "id") return [];
+    return this.#givenFields.map(([name, { storedAs }]) => {
       const value: unknown = Reflect.get(object, name) ?? null;
-      if (storedAs === "json" && value !== null) return [JSON.stringify(value)];
+      if (storedAs === "json" && value !== null) return JSON.stringify(value);
       // The schemas of the fields allow only such values. The time of a working object is a number.
-      return [
-        storedAs === "time" && typeof value === "string" ? Date.parse(value) : (value as SqlValue | null),
-      ];
+      return storedAs === "time" && typeof value === "string"
+        ? Date.parse(value)
+        : (value as SqlValue | null);
     });
   }
 
