@@ -3,6 +3,7 @@
  * tables.
  */
 
+import { flushDisk } from "../trials/harness/machine.ts";
 import { residentMb } from "../trials/harness/processes.ts";
 import { median } from "../trials/harness/statistics.ts";
 import { formatCount } from "../trials/harness/table.ts";
@@ -155,6 +156,8 @@ export async function measureGrowth(
     announce(`creating ${name}`);
     members.push({ id: "ours", dataset: await prepareDataset(pets), core: run.cores?.server, name } as const);
   }
+  announce("flushing the disk");
+  await flushDisk();
   const names = members.map(({ name }) => name);
   const { cells, servers } = await measureGroup({
     members,

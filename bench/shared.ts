@@ -5,7 +5,7 @@
 
 import { SQL } from "bun";
 import { Fleet, startStores } from "../trials/harness/fleet.ts";
-import { pinThisProcessTo } from "../trials/harness/machine.ts";
+import { flushDisk, pinThisProcessTo } from "../trials/harness/machine.ts";
 import { createKey, startPetstore } from "../trials/harness/petstore.ts";
 import { cpuSecondsOfTrees } from "../trials/harness/processes.ts";
 import { runWrk, type WrkFigures } from "../trials/harness/wrk.ts";
@@ -25,6 +25,7 @@ export async function measureShared(
   announce("starting PostgreSQL, Valkey and servers");
   if (run.cores) pinThisProcessTo(`${run.cores.server},${run.cores.load}`);
   const { setups, stop } = await startSetups(pets);
+  await flushDisk();
   for (const setup of setups.filter(({ servers }) => SHARED.warmedUp.includes(servers)))
     await loadSetup(setup, sharedWorkload("mix"), SHARED.firstWarmUpSeconds);
   const cells = await measureRounds({

@@ -67,6 +67,11 @@ export function pinThisProcessTo(core: string): void {
   Bun.spawnSync(["taskset", "-acp", core, String(process.pid)]);
 }
 
+/** Waits until the disk has everything that was written, so that a measurement does not wait for it. */
+export async function flushDisk(): Promise<void> {
+  await Bun.spawn(["sync"]).exited;
+}
+
 /** The output of a command on both streams; empty if the command does not exist. */
 export function outputOf(command: string[]): string {
   const [program = ""] = command;
