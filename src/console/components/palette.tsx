@@ -54,7 +54,12 @@ function useKeys(text: string): readonly Place[] {
     const timer = setTimeout(async () => {
       const { items } = await call("listKeys", { query: { search: text, limit: MAX_KEYS } });
       if (isCurrent)
-        setPlaces(items.map(({ id, name }) => ({ text: name, kind: "Key", url: `/keys/${id}` })));
+        setPlaces(
+          items.map(({ id, name, owner }) => {
+            const kind = owner === null ? "Key" : `Key of ${owner}`;
+            return { text: name, kind, url: `/keys/${id}` };
+          }),
+        );
     }, TYPING_MS);
     return () => {
       isCurrent = false;

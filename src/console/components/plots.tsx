@@ -347,15 +347,21 @@ function shadeNoData({ ctx, bbox, valToPos }: uPlot, { times, series }: PlotProp
   ctx.restore();
 }
 
+/** Symbols of marks that follow each other closely move to the right. Those without room are left out. */
 function drawMarks({ ctx, bbox, valToPos }: uPlot, { marks = NO_MARKS }: PlotProps, colour: Colour): void {
   ctx.save();
   ctx.font = `${10 * devicePixelRatio}px system-ui, sans-serif`;
   ctx.textAlign = "center";
+  let free = 0;
   for (const { time, tone, symbol } of marks) {
     const x = valToPos(time, "x", true);
     if (x < bbox.left || x > bbox.left + bbox.width) continue;
     ctx.fillStyle = colour(colourOf(tone))();
-    ctx.fillText(symbol, x, bbox.top);
+    const at = Math.max(x, free);
+    if (at < x + 20 * devicePixelRatio) {
+      ctx.fillText(symbol, at, bbox.top);
+      free = at + 9 * devicePixelRatio;
+    }
     ctx.globalAlpha = 0.5;
     for (let y = 0; y < bbox.height; y += 6 * devicePixelRatio)
       ctx.fillRect(x, bbox.top + y, devicePixelRatio, 3 * devicePixelRatio);

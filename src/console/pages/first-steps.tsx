@@ -7,16 +7,24 @@ import { Empty } from "../components/page.tsx";
 import { useCall } from "../polling.ts";
 import { server } from "../state.ts";
 
+interface FirstStepsProps {
+  /** Whether a key was used in the last 24 hours. */
+  readonly isUsed: boolean;
+  readonly hasRequests: boolean;
+  /** The plots. They are shown as soon as they have something to show. */
+  readonly children: ComponentChildren;
+}
+
 /** What to do with a service that nobody has used. It stays until the page is left, so that each step is seen done. */
-export function FirstSteps({ isUsed }: { readonly isUsed: boolean }) {
+export function FirstSteps({ isUsed, hasRequests, children }: FirstStepsProps) {
   const [isShown, setShown] = useState(!isUsed);
   useEffect(() => {
     if (!isUsed) setShown(true);
   }, [isUsed]);
-  return isShown ? <Steps /> : null;
+  return <>{isShown ? <Steps {...{ hasRequests, children }} /> : children}</>;
 }
 
-function Steps() {
+function Steps({ hasRequests, children }: Omit<FirstStepsProps, "isUsed">) {
   const { data } = useCall("listKeys", { query: { sort: "lastUsedAt", order: "desc", limit: 1 } });
   const publicUrl = server.use()?.publicUrl;
   const [wasNew, setNew] = useState(false);
@@ -29,19 +37,26 @@ function Steps() {
   if (data === undefined || publicUrl === undefined) return null;
   if (isUsed && !wasNew)
     return (
-      <Empty title="No key was used in the last 24 hours">
-        The usage of a key appears here within 5 seconds of a request.
-      </Empty>
+      <>
+        {children}
+        <Empty title="No key was used in the last 24 hours">
+          The usage of a key appears here within 5 seconds of a request.
+        </Empty>
+      </>
     );
   const curl = curlCommand({ url: `${publicUrl}/pets`, key: "YOUR_SECRET" });
-  return (
+  const steps = (
     <section class="card" aria-label="First steps">
       <h2>{isUsed ? "It works" : "Send a first request"}</h2>
       <ol class="steps">
         <Step isDone={latest !== undefined} title="Create a key">
           {latest && (
             <>
-              The key <bdi>{latest.name}</bdi> exists. Its secret was shown once.{" "}
+              The key{" "}
+              <strong>
+                <bdi>{latest.name}</bdi>
+              </strong>{" "}
+              exists. Its secret was shown once.{" "}
             </>
           )}
           {may("createKey") ? (
@@ -60,6 +75,12 @@ function Steps() {
         </Step>
       </ol>
     </section>
+  );
+  return (
+    <>
+      {steps}
+      {(isUsed || hasRequests) && children}
+    </>
   );
 }
 

@@ -187,6 +187,8 @@ function useMarks({ times, topKeys }: Overview, { value }: ShownRange, servers: 
       return { time: Date.parse(startedAt) / 1_000, label: "starts", tone: "muted", symbol: "▽", text };
     });
     const [first = 0, last = 0] = [times[0], times.at(-1)];
-    return [...banned, ...started].filter(({ time }) => time > first && time <= last);
+    return [...banned, ...started]
+      .filter(({ time }) => time > first && time <= last)
+      .toSorted((a, b) => a.time - b.time);
   }, [bans, starts, names, times]);
 }

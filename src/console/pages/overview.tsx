@@ -60,9 +60,10 @@ function Content({ data, shown, usual, servers }: ContentProps) {
           initial={usual}
         />
       </div>
-      <FirstSteps isUsed={data.topKeys.length > 0} />
       <MissingServers servers={data.missing} />
-      <Cards data={part} shown={shown} servers={servers} />
+      <FirstSteps isUsed={data.topKeys.length > 0} hasRequests={data.totals.requests > 0}>
+        <Cards data={part} shown={shown} servers={servers} />
+      </FirstSteps>
       {isShared && (
         <PageSection title="Servers">
           <DataTable caption="Servers" columns={SERVER_COLUMNS} rows={servers} />

@@ -69,7 +69,7 @@ export function RequestListPage() {
           last: { all: "Any time", options: LAST },
           code: { placeholder: "rate_limited", maxLength: 60, isRare: true },
           address: { placeholder: "192.0.2.7", maxLength: 100, isRare: true },
-          slowerThanMs: { label: "Slower than", all: "–", options: SLOWER_THAN, isRare: true },
+          slowerThanMs: { label: "Slower than", all: "Any", options: SLOWER_THAN, isRare: true },
           since: { label: "From", type: "time", isRare: true },
           until: { label: "To", type: "time", isRare: true },
         }}
