@@ -93,7 +93,10 @@ test("an order is completed: its pet is sold, and a pet with orders says why it 
   await page.getByText("becomes sold").waitFor();
   await page.getByLabel("Confirm").fill(`order ${orderId}`);
   await page.getByRole("button", { name: `Complete order ${orderId}` }).click();
-  await page.locator(".badge", { hasText: "completed" }).first().waitFor();
+  await page
+    .locator(".badge", { hasText: /^✓\s*completed$/ })
+    .first()
+    .waitFor();
   const pet = await server.client(secret, "GET", `/pets/${petId}`);
   expect(pet.json).toMatchObject({ status: "sold" });
 

@@ -1,6 +1,7 @@
 /* Single values: times, states, names and numbers. */
 
 import { type ComponentChildren, Fragment } from "preact";
+import type { OrderStatus, PetStatus } from "../../domain/resources.ts";
 import { localTime, relative, utcTime } from "../format.ts";
 import { announce, now } from "../state.ts";
 
@@ -61,15 +62,34 @@ const SYMBOLS = {
 
 export type Meaning = keyof typeof SYMBOLS;
 
-export function Badge({ meaning, text }: { readonly meaning: Meaning; readonly text: string }) {
+interface BadgeProps {
+  readonly meaning: Meaning;
+  readonly text: string;
+  readonly symbol?: string;
+}
+
+export function Badge({ meaning, text, symbol = SYMBOLS[meaning] }: BadgeProps) {
   return (
     <span class={`badge ${meaning === "ok" ? "" : `tone-${meaning}`}`}>
       <span class={`symbol tone-${meaning}`} aria-hidden="true">
-        {SYMBOLS[meaning]}
+        {symbol}
       </span>
       {text}
     </span>
   );
+}
+
+/** A status that is not the first one has no colour, but a shape of its own. */
+const STATUS_SYMBOLS: Readonly<Partial<Record<PetStatus | OrderStatus, string>>> = {
+  pending: "◐",
+  sold: "✓",
+  completed: "✓",
+  cancelled: "✕",
+};
+
+export function StatusBadge({ status }: { readonly status: PetStatus | OrderStatus }) {
+  const symbol = STATUS_SYMBOLS[status];
+  return <Badge meaning={symbol ? "muted" : "ok"} text={status} {...(symbol && { symbol })} />;
 }
 
 /** A name that leads to its own page and makes the whole row of a table a link. */

@@ -2,9 +2,9 @@ import { BASE_PATH, DOCS_PATH } from "../../domain/constants.ts";
 import { type OrderUpdate, ORDER_STATUSES, STATUS_AFTER } from "../../domain/resources.ts";
 import { type AdminOrder, call, may } from "../admin-api.ts";
 import { ActionButton } from "../components/dialogs.tsx";
-import { Details, Empty, PageHead, type PageProps } from "../components/page.tsx";
+import { Details, Empty, PageHead, type PageProps, PageSection } from "../components/page.tsx";
 import { type Column, ListPage, useList } from "../components/tables.tsx";
-import { Badge, Copyable, Facts, LocalTimeAndAgo, TimeAgo } from "../components/values.tsx";
+import { Copyable, Facts, LocalTimeAndAgo, StatusBadge, TimeAgo } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
 import { useCall } from "../polling.ts";
 import { server } from "../state.ts";
@@ -29,7 +29,7 @@ const COLUMNS: readonly Column<AdminOrder>[] = [
     position: "at-end",
     cell: ({ status, closedAt }) => (
       <>
-        <OrderBadge status={status} />
+        <StatusBadge status={status} />
         {closedAt && (
           <span class="muted small wide-only">
             {" "}
@@ -41,10 +41,6 @@ const COLUMNS: readonly Column<AdminOrder>[] = [
   },
   { heading: "Placed", cell: ({ createdAt }) => <TimeAgo at={createdAt} /> },
 ];
-
-function OrderBadge({ status }: Pick<AdminOrder, "status">) {
-  return <Badge meaning={status === "placed" ? "ok" : "muted"} text={status} />;
-}
 
 function PetOfOrder({ petId, petName }: Pick<AdminOrder, "petId" | "petName">) {
   return <OtherLink url={`/pets/${petId}`} name={petName ?? `pet ${petId}`} />;
@@ -102,7 +98,7 @@ export function OrderDetailsPage({ id }: PageProps) {
     <Details of={order} kind="order" id={id}>
       {(data) => (
         <div class="sections">
-          <PageHead title={`Order ${id}`} badge={<OrderBadge status={data.status} />}>
+          <PageHead title={`Order ${id}`} badge={<StatusBadge status={data.status} />}>
             {data.status === "placed" && may("updateOrder") && (
               <>
                 <CloseButton {...data} status="completed" />
@@ -115,22 +111,28 @@ export function OrderDetailsPage({ id }: PageProps) {
               ? "Its pet is pending until this order is completed or cancelled."
               : `Its pet became ${STATUS_AFTER[data.status]}.`}
           </p>
-          <Facts
-            facts={{
-              Identifier: <Copyable text={id} />,
-              Pet: <PetOfOrder {...data} />,
-              Key: <KeyOfOrder {...data} />,
-              Placed: <LocalTimeAndAgo at={data.createdAt} />,
-              ...(data.status !== "placed" && {
-                [capitalized(data.status)]: data.closedAt ? (
-                  <LocalTimeAndAgo at={data.closedAt} />
-                ) : (
-                  "not recorded (by an earlier release)"
-                ),
-              }),
-            }}
-          />
-          <AuditSection target={`order:${id}`} />
+          <div class="with-aside">
+            <aside>
+              <PageSection title="About">
+                <Facts
+                  facts={{
+                    Identifier: <Copyable text={id} />,
+                    Pet: <PetOfOrder {...data} />,
+                    Key: <KeyOfOrder {...data} />,
+                    Placed: <LocalTimeAndAgo at={data.createdAt} />,
+                    ...(data.status !== "placed" && {
+                      [capitalized(data.status)]: data.closedAt ? (
+                        <LocalTimeAndAgo at={data.closedAt} />
+                      ) : (
+                        "not recorded (by an earlier release)"
+                      ),
+                    }),
+                  }}
+                />
+              </PageSection>
+            </aside>
+            <AuditSection target={`order:${id}`} />
+          </div>
         </div>
       )}
     </Details>

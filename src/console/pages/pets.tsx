@@ -15,7 +15,7 @@ import {
   PageSection,
 } from "../components/page.tsx";
 import { type Column, Latest, ListPage, useList } from "../components/tables.tsx";
-import { Badge, Copyable, Facts, NameLink, NO_VALUE } from "../components/values.tsx";
+import { Copyable, Facts, NameLink, NO_VALUE, StatusBadge } from "../components/values.tsx";
 import { changesOf } from "../changes.ts";
 import { refresh, useCall } from "../polling.ts";
 import { navigate } from "../router.ts";
@@ -31,13 +31,12 @@ const COLUMNS: readonly Column<Pet>[] = [
   },
   { heading: "Id", isNumber: true, cell: ({ id }) => <Copyable text={String(id)} /> },
   { heading: "Category", isNumber: true, cell: ({ categoryId }) => String(categoryId) },
-  { heading: "Status", position: "at-end", cell: PetBadge },
+  {
+    heading: "Status",
+    position: "at-end",
+    cell: ({ status }) => (status ? <StatusBadge status={status} /> : NO_VALUE),
+  },
 ];
-
-function PetBadge({ status }: Pick<Pet, "status">) {
-  if (status === undefined) return NO_VALUE;
-  return <Badge meaning={status === "available" ? "ok" : "muted"} text={status} />;
-}
 
 const FILTERS = {
   search: { type: "search", placeholder: "Name or id" },
@@ -83,12 +82,16 @@ const DELETION = "Clients get 404 for it at once, and its identifier is never us
 export function PetDetailsPage({ id }: PageProps) {
   const pet = useCall("getPet", { id });
   const orders = useCall("listOrders", { query: { petId: id, limit: 10 } });
+  const mayCorrect = may("updatePet");
   const hasOrders = (orders.data?.items.length ?? 0) > 0;
   return (
     <Details of={pet} kind="pet" id={id}>
       {(data) => (
         <div class="sections">
-          <PageHead title={<NameTitle name={data.name} />} badge={data.status && <PetBadge {...data} />} />
+          <PageHead
+            title={<NameTitle name={data.name} />}
+            badge={data.status && <StatusBadge status={data.status} />}
+          />
           <p class="sentence">
             {data.status === undefined || data.status === "available"
               ? "Clients can order it."
@@ -96,7 +99,6 @@ export function PetDetailsPage({ id }: PageProps) {
           </p>
           <div class="with-aside">
             <div class="sections">
-              <Facts facts={{ Identifier: <Copyable text={id} />, ...factsOf(data) }} />
               <Latest
                 of={orders}
                 title="Orders"
@@ -105,13 +107,12 @@ export function PetDetailsPage({ id }: PageProps) {
                 allUrl={`/orders?petId=${id}`}
               />
             </div>
-            {may("updatePet") && (
-              <aside>
-                <PageSection title="Correct">
-                  <PetForm pet={data} />
-                </PageSection>
-              </aside>
-            )}
+            <aside>
+              <PageSection title={mayCorrect ? "Correct" : "About"}>
+                <Facts facts={{ Identifier: <Copyable text={id} />, ...(!mayCorrect && factsOf(data)) }} />
+                {mayCorrect && <PetForm pet={data} />}
+              </PageSection>
+            </aside>
             <div class="sections">
               <AuditSection target={`pet:${id}`} />
               {may("deletePet") && (
