@@ -69,14 +69,20 @@ export function pathText(path: InputProblem["path"]): string {
   return first + rest.map((key) => (typeof key === "number" ? `[${key}]` : `.${key}`)).join("");
 }
 
-/** The rejections that every API has. */
-export const INVALID_JSON = new Rejection("invalid_json", "The request body is not valid JSON.");
-export const INVALID_ENCODING = new Rejection(
+/** The rejections that every API has. They are marked as pure, so that the console's script leaves them out. */
+export const INVALID_JSON = /* @__PURE__ */ new Rejection(
+  "invalid_json",
+  "The request body is not valid JSON.",
+);
+export const INVALID_ENCODING = /* @__PURE__ */ new Rejection(
   "invalid_json",
   "The request body must be UTF-8 without a byte order mark.",
 );
-export const BODY_REQUIRED = new Rejection("invalid_body", "A request body is required. Send a JSON object.");
-export const UNSUPPORTED_MEDIA_TYPE = new Rejection(
+export const BODY_REQUIRED = /* @__PURE__ */ new Rejection(
+  "invalid_body",
+  "A request body is required. Send a JSON object.",
+);
+export const UNSUPPORTED_MEDIA_TYPE = /* @__PURE__ */ new Rejection(
   "unsupported_media_type",
   "Content-Type must be application/json.",
 );
@@ -91,7 +97,7 @@ export function unsupportedEncoding(
   const message = `The ${field}${name} is not supported. Send JSON in UTF-8 without an encoding.`;
   return new Rejection("unsupported_media_type", message);
 }
-export const INTERNAL_ERROR = new Rejection(
+export const INTERNAL_ERROR = /* @__PURE__ */ new Rejection(
   "internal_error",
   "An internal error occurred. It has been logged.",
 );

@@ -70,19 +70,20 @@ export const ApiErrorSchema = object(
   { problems: array(InputProblemSchema, { json: "Each value that is not valid" }) },
 );
 
-export const NOT_SIGNED_IN = new Rejection(
+/* The rejections are marked as pure, so that the console's script leaves them out. */
+export const NOT_SIGNED_IN = /* @__PURE__ */ new Rejection(
   "not_signed_in",
   "Sign in first: open the URL that petstore admin-url prints, or send the token of an operator in the Authorization header: Bearer <token>.",
 );
-export const INVALID_TOKEN = new Rejection(
+export const INVALID_TOKEN = /* @__PURE__ */ new Rejection(
   "invalid_token",
   "The token is wrong or was replaced, or its operator is revoked. petstore admin-url prints a URL to sign in with.",
 );
-export const INVALID_CODE = new Rejection(
+export const INVALID_CODE = /* @__PURE__ */ new Rejection(
   "invalid_code",
   "The code was used, or is older than five minutes. petstore admin-url prints a new one.",
 );
-export const OWN_OPERATOR = new Rejection(
+export const OWN_OPERATOR = /* @__PURE__ */ new Rejection(
   "own_operator",
   "You cannot revoke yourself. Another operator with the role admin can.",
 );
@@ -103,15 +104,15 @@ export function tooManyAttempts(retryAfterSeconds: number, what = "wrong tokens 
   return new Rejection("too_many_attempts", message, retryAfterSeconds);
 }
 
-export const FORBIDDEN_HOST = new Rejection(
+export const FORBIDDEN_HOST = /* @__PURE__ */ new Rejection(
   "forbidden_host",
   "The Host header must have an IP address, localhost or a name that the server was given with --admin-hostname.",
 );
-export const FORBIDDEN_ORIGIN = new Rejection(
+export const FORBIDDEN_ORIGIN = /* @__PURE__ */ new Rejection(
   "forbidden_origin",
   "The request comes from a page of another origin, as the Origin or Sec-Fetch-Site header says.",
 );
-export const ADMIN_PATH_NOT_FOUND = new Rejection(
+export const ADMIN_PATH_NOT_FOUND = /* @__PURE__ */ new Rejection(
   "not_found",
   "No such path. The paths of the admin API are listed at /api/openapi.json.",
 );
