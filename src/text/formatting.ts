@@ -34,14 +34,15 @@ export function longDuration(ms: number): string {
 }
 
 const SHORT_UNITS = [
-  ["d", 86_400_000],
-  ["h", 3_600_000],
-  ["min", 60_000],
+  ["d", 86_400_000, 2],
+  ["h", 3_600_000, 2],
+  ["min", 60_000, 1],
 ] as const;
 
-/** Writes `60 s`, `12 min`, `23 h`, `3 d` for pages: the largest unit of which there are at least two, rounded down. */
+/** Writes `59 s`, `1 min`, `23 h`, `3 d` for pages, rounded down: hours and days if there are at least two. */
 export function shortDuration(ms: number): string {
-  const [unit, length] = SHORT_UNITS.find(([, length]) => ms >= 2 * length) ?? (["s", 1_000] as const);
+  const [unit, length] =
+    SHORT_UNITS.find(([, length, least]) => ms >= least * length) ?? (["s", 1_000] as const);
   return `${Math.floor(Math.max(0, ms) / length)} ${unit}`;
 }
 

@@ -37,10 +37,10 @@ test("one thing has no plural", () => {
   expect([plural(1, "day"), plural(0, "day"), plural(2, "day")]).toEqual(["1 day", "0 days", "2 days"]);
 });
 
-test("on pages, durations are in the largest unit of which there are two", () => {
-  const seconds = [-1, 0, 1.9, 60, 119, 120, 3_599, 7_199, 7_200, 86_399, 3 * 86_400];
+test("on pages, durations are minutes from 60 s, and hours or days if there are two", () => {
+  const seconds = [-1, 0, 1.9, 59.9, 60, 119, 120, 3_599, 7_199, 7_200, 86_399, 3 * 86_400];
   const texts = seconds.map((each) => shortDuration(each * 1_000));
-  expect(texts.join(", ")).toBe("0 s, 0 s, 1 s, 60 s, 119 s, 2 min, 59 min, 119 min, 2 h, 23 h, 3 d");
+  expect(texts.join(", ")).toBe("0 s, 0 s, 1 s, 59 s, 1 min, 1 min, 2 min, 59 min, 119 min, 2 h, 23 h, 3 d");
 });
 
 test.each([
