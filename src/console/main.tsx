@@ -86,9 +86,12 @@ function PageOfPath() {
   const match = matchPage(path);
   if (match === undefined) {
     return (
-      <Empty title="There is no such page">
-        <code class="wrap">{path}</code> does not exist. <a href="/">Go to the overview</a>.
-      </Empty>
+      <section>
+        <h1 tabIndex={-1}>Not found</h1>
+        <Empty title="There is no such page">
+          <code class="wrap">{path}</code> does not exist. <a href="/">Go to the overview</a>.
+        </Empty>
+      </section>
     );
   }
   const Page = PAGES[match.name];

@@ -15,6 +15,7 @@ test("a service that nobody has used shows three steps, and ticks each when it h
   // The first start of a server creates a key.
   await steps.getByText("The key first key exists.").waitFor();
   expect(await doneOf()).toEqual([1, 0, 0]);
+  expect(await page.getByRole("navigation", { name: "Time range" }).count()).toBe(0);
   await screenshots("first-steps");
   await page.evaluate("navigator.clipboard.writeText = async (text) => void (window.copied = text)");
   await steps.getByRole("button", { name: "Copy curl command" }).click();

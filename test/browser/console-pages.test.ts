@@ -224,6 +224,7 @@ test("settings show the effective value and where it comes from, and a path with
   await page.getByRole("radio", { name: "Dark" }).check();
   expect(await page.evaluate("document.documentElement.dataset.theme")).toBe("dark");
   await page.goto(`${server.adminUrl}/keys/x`);
+  await page.getByRole("heading", { level: 1, name: "Not found" }).waitFor();
   await page.getByText("There is no such page").waitFor();
 });
 

@@ -80,7 +80,7 @@ test("requests are shown as they arrive, are found by what they have and by thei
   await page.getByText("key_banned").first().waitFor();
   expect(new URL(page.url()).searchParams.get("keyId")).toBe(`${eager.id}`);
   await page.goto(`${server.adminUrl}/keys/${eager.id}`);
-  await page.getByRole("link", { name: "What it sent" }).click();
+  await page.getByRole("link", { name: "Its requests" }).click();
   await untilAt(page, `/requests?keyId=${eager.id}&status=429`);
   await page.goto(server.adminUrl);
   await page.locator(".plot-area").first().click();

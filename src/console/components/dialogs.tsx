@@ -244,13 +244,13 @@ interface CopyProps {
 const COPY_TEXTS = { ready: "Copy", copied: "Copied ✓", failed: "Press Ctrl-C" } as const;
 
 /** A command to copy. */
-export function CurlCommand({ text, onCopied }: Omit<CopyProps, "what">) {
+export function CurlCommand(props: Omit<CopyProps, "what">) {
   return (
     <div class="copy">
       <pre tabIndex={0} aria-label="curl command">
-        {text}
+        {props.text}
       </pre>
-      <CopyButton what="curl command" text={text} onCopied={onCopied} />
+      <CopyButton what="curl command" {...props} />
     </div>
   );
 }

@@ -337,13 +337,13 @@ function shadeNoData({ ctx, bbox, valToPos }: uPlot, { times, series }: PlotProp
   const width = first === -1 ? bbox.width : valToPos(times[first] ?? 0, "x", true) - left;
   const shown = width / devicePixelRatio;
   ctx.save();
-  ctx.fillStyle = colour("color-mix(in srgb, var(--surface) 60%, var(--background))")();
+  ctx.fillStyle = colour("var(--surface)")();
   ctx.fillRect(left, top, width, height);
   ctx.fillStyle = colour("var(--text-muted)")();
   ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
   ctx.textAlign = "center";
-  const words = first === -1 ? "no data" : "no data before the server started";
-  if (first === -1 || shown > 240) ctx.fillText(words, left + width / 2, top + height / 2);
+  const words = first === -1 || shown < 240 ? "no data" : "no data before the server started";
+  if (shown > 60) ctx.fillText(words, left + width / 2, top + height / 2);
   ctx.restore();
 }
 

@@ -68,7 +68,11 @@ function Steps({ hasRequests, children }: Omit<FirstStepsProps, "isUsed">) {
           )}
         </Step>
         <Step isDone={isCopied || isUsed} title="Send a request with its secret">
-          <CurlCommand text={curl} onCopied={() => setCopied(true)} />
+          <CurlCommand
+            text={curl}
+            isPrimary={latest !== undefined && !isCopied && !isUsed}
+            onCopied={() => setCopied(true)}
+          />
         </Step>
         <Step isDone={isUsed} title="See it here">
           {isUsed ? <a href="/requests">See your first request</a> : "It appears within 5 seconds."}

@@ -1,5 +1,6 @@
 import { useMemo } from "preact/hooks";
 import { formatTime, grouped } from "../../text/formatting.ts";
+import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/api-keys.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import {
   COUNTS,
@@ -83,14 +84,20 @@ export function KeyDetailsPage({ id }: PageProps) {
 
 /** Says first what people look for: whether the key works, and until when it does not. */
 function StateSentence({ id, state, bannedUntil, revokedAt, expiresAt, lastUsedAt, usage }: Key) {
-  const sent = <a href={`/requests?keyId=${id}`}>Its requests</a>;
-  const full = [usage?.minute, usage?.day].find((window) => window && window.used >= window.limit);
+  const sent = (
+    <>
+      Last used: <TimeAgo at={lastUsedAt} none="never" />.{" "}
+      <a href={`/requests?keyId=${id}${state === "banned" ? "&status=429" : ""}`}>Its requests</a>
+    </>
+  );
+  const usedTo = (percent: number) =>
+    [usage?.minute, usage?.day].find((window) => window && window.used * 100 >= window.limit * percent);
+  const [full, close] = [usedTo(100), usedTo(CLOSE_TO_LIMIT_PERCENT)];
   if (state === "banned") {
     return (
       <p class="sentence problem">
         Banned until <LocalTimeAndAgo at={bannedUntil ?? ""} />
-        <TimesBanned id={id} />: requests get 429.{" "}
-        <a href={`/requests?keyId=${id}&status=429`}>What it sent</a>
+        <TimesBanned id={id} />: requests get 429. {sent}
       </p>
     );
   }
@@ -98,13 +105,15 @@ function StateSentence({ id, state, bannedUntil, revokedAt, expiresAt, lastUsedA
     return <p class="sentence notice">Requests get 401 until it is enabled again. {sent}</p>;
   if (state === "active") {
     return (
-      <p class={full ? "sentence notice" : "sentence"}>
+      <p class={close ? "sentence notice" : "sentence"}>
         {full ? (
           <>At its limit: requests get 429, and again 200 {<TimeAgo at={full.resetsAt} />}. </>
+        ) : close ? (
+          <>Close to its limit, which resets {<TimeAgo at={close.resetsAt} />}. </>
         ) : (
           "It works. "
         )}
-        Last used: <TimeAgo at={lastUsedAt} none="never" />. {sent}
+        {sent}
       </p>
     );
   }
@@ -161,7 +170,7 @@ function Windows({ usage, strikes }: Key) {
 }
 
 function About(key: Key) {
-  const { plan, limits, access, owner, labels, notes, createdAt, expiresAt, revokedAt, lastUsedAt } = key;
+  const { plan, limits, access, owner, labels, notes, createdAt, expiresAt, revokedAt } = key;
   return (
     <PageSection title="About">
       <Facts
@@ -171,7 +180,6 @@ function About(key: Key) {
           Access: access === "read" ? "Read only" : "Read and write",
           Owner: owner === null ? NO_VALUE : <bdi>{owner}</bdi>,
           Labels: labels.length === 0 ? NO_VALUE : <LabelLinks labels={labels} />,
-          "Last used": <TimeAgo at={lastUsedAt} none="never" />,
           Created: <LocalTime at={createdAt} />,
           Expires: <LocalTime at={expiresAt} none="never" />,
           ...(revokedAt !== null && { Revoked: <LocalTime at={revokedAt} /> }),
@@ -237,7 +245,7 @@ function UsageHistory({ history, createdAt, earlier, keyId }: UsageHistoryProps)
   ];
   const plotted = useMemo(() => usageSeries(history, createdAt), [history, createdAt]);
   if (requestsOf(counts) === 0) {
-    return <p class="muted">No requests in this period. A request is counted here within 5 seconds.</p>;
+    return <p class="empty">No requests in this period. A request is counted here within 5 seconds.</p>;
   }
   return (
     <div class="sections">

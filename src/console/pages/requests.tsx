@@ -107,8 +107,7 @@ function NoRequests({ servers }: Pick<RequestPage, "servers">) {
   if (!hasFilters(query)) {
     return (
       <Empty title="No requests since the server started">
-        Each request of a client appears here within two seconds.{" "}
-        <a href="/settings?search=request-log">The settings</a> say how much memory there is for them.
+        Each request of a client appears here within two seconds. <a href="/">Send a first request</a>.
       </Empty>
     );
   }
