@@ -57,7 +57,7 @@ async function observe(): Promise<{ waiting: Observation[]; persistent: Observat
   const waiting: Observation[] = [];
   const persistent: Observation[] = [];
   let resumeAt = 0;
-  for (let second = 0; second <= LENGTH_S; second += EVERY_S) {
+  for (let second = 0; second < LENGTH_S; second += EVERY_S) {
     now = started + second * 1000;
     persistent.push(await sendPersistent());
     if (second < resumeAt) continue;
@@ -71,12 +71,17 @@ async function observe(): Promise<{ waiting: Observation[]; persistent: Observat
 }
 
 /** At 390 px, the text of a figure of this width can be read. */
-const WIDTH = 480;
+const WIDTH = 400;
 const LEFT = 36;
 const RIGHT = WIDTH - 12;
 const CHART_HEIGHT = 160;
 const x = (second: number) => LEFT + (second / LENGTH_S) * (RIGHT - LEFT);
-const COLOUR = { "200": "#2e9e6b", rate_limited: "#e09f1f", key_banned: "#cc3d3d" } as const;
+const MINUTES = Array.from({ length: LENGTH_S / 60 + 1 }, (_, minute) => ({
+  minute,
+  at: x(minute * 60).toFixed(1),
+}));
+/** Each can be seen on white and on the dark page. */
+const COLOUR = { "200": "#2e9e6b", rate_limited: "#b87a0c", key_banned: "#cc3d3d" } as const;
 
 function chart(title: string, observations: readonly Observation[], top: number): string {
   const bottom = top + CHART_HEIGHT - 36;
@@ -84,13 +89,15 @@ function chart(title: string, observations: readonly Observation[], top: number)
   const y = (remaining: number) => bottom - (remaining / perMinute) * (CHART_HEIGHT - 84);
   const dots = observations.map(({ second, outcome, remaining }) => {
     const height = outcome === "200" ? y(remaining) : bottom + (outcome === "rate_limited" ? 8 : 16);
-    return `<circle cx="${x(second).toFixed(1)}" cy="${height.toFixed(1)}" r="1.4" fill="${COLOUR[outcome]}"/>`;
+    const radius = outcome === "rate_limited" ? 2.4 : 1.4;
+    return `<circle cx="${x(second).toFixed(1)}" cy="${height.toFixed(1)}" r="${radius}" fill="${COLOUR[outcome]}"/>`;
   });
   const counts = Object.entries(Object.groupBy(observations, ({ outcome }) => outcome))
-    .map(([outcome, some]) => `${some?.length} × ${outcome}`)
+    .map(([outcome, some]) => `${outcome} (${some?.length})`)
     .join(", ");
   return `<text x="${LEFT}" y="${top}" font-weight="600" font-size="15">${title}</text>
 <text x="${LEFT}" y="${top + 20}">${counts}</text>
+${MINUTES.map((minute) => `<line x1="${minute.at}" x2="${minute.at}" y1="${y(perMinute)}" y2="${bottom + 20}" stroke="currentColor" stroke-opacity="0.15"/>`).join("")}
 <line x1="${LEFT}" x2="${RIGHT}" y1="${bottom}" y2="${bottom}" stroke="currentColor" stroke-opacity="0.5"/>
 <text x="${LEFT - 6}" y="${y(perMinute) + 4}" text-anchor="end">${perMinute}</text>
 <text x="${LEFT - 6}" y="${bottom + 4}" text-anchor="end">0</text>
@@ -107,10 +114,9 @@ const LEGEND = {
 export async function rateLimitFigure(): Promise<string> {
   const { waiting, persistent } = await observe();
   const axis = 28 + 2 * CHART_HEIGHT;
-  const ticks = Array.from({ length: LENGTH_S / 60 + 1 }, (_, minute) => {
-    const at = x(minute * 60).toFixed(1);
-    return `<line x1="${at}" x2="${at}" y1="54" y2="${axis - 14}" stroke="currentColor" stroke-opacity="0.15"/><text x="${at}" y="${axis}" text-anchor="middle">${minute}</text>`;
-  });
+  const ticks = MINUTES.map(
+    ({ minute, at }) => `<text x="${at}" y="${axis}" text-anchor="middle">${minute}</text>`,
+  );
   const legend = Object.entries(LEGEND).map(([outcome, words], i) => {
     const at = axis + 44 + i * 20;
     return `<circle cx="${LEFT + 4}" cy="${at - 4}" r="4" fill="${COLOUR[outcome as Observation["outcome"]]}"/><text x="${LEFT + 14}" y="${at}">${words}</text>`;

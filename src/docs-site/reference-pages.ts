@@ -85,11 +85,11 @@ function responseTable(operation: PetstoreOperation, path: string): string {
   const codes: readonly ErrorCode[] = [...operationErrors(operation), ...COMMON_ERRORS];
   const errors = codes.toSorted((a, b) => ERRORS[a].status - ERRORS[b].status);
   const rows = [
-    [String(success.status), success.description],
-    ...(success.headers.includes("ETag") ? [["304", NOT_MODIFIED]] : []),
-    ...errors.map((code) => [String(ERRORS[code].status), `\`${code}\` ${ERRORS[code].meaning}`]),
+    [String(success.status), "", success.description],
+    ...(success.headers.includes("ETag") ? [["304", "", NOT_MODIFIED]] : []),
+    ...errors.map((code) => [String(ERRORS[code].status), `\`${code}\``, ERRORS[code].meaning]),
   ];
-  return htmlOf(markdownTable(["Status", "Meaning"], rows), path);
+  return htmlOf(markdownTable(["Status", "Code", "Meaning"], rows), path);
 }
 
 /** The headers of the operation before those of every response. */

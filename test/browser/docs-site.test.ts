@@ -163,7 +163,7 @@ test("72 columns of code fit at 1280 px, and the figure and a wide table at 390 
   const figure = page.locator("figure svg");
   expect((await figure.boundingBox())?.width).toBeLessThanOrEqual(390);
   // Text of 13 units.
-  expect(await figure.evaluate((svg) => (13 * svg.clientWidth) / 480)).toBeGreaterThan(9);
+  expect(await figure.evaluate((svg) => (13 * svg.clientWidth) / 400)).toBeGreaterThan(11);
   // A row of a wide table: its name on one line, what is said of it below.
   const [name, meaning] = await page.locator(".stacks tr:nth-child(2) td").all();
   const [first, second] = [await name?.boundingBox(), await meaning?.boundingBox()];
@@ -172,10 +172,16 @@ test("72 columns of code fit at 1280 px, and the figure and a wide table at 390 
   await page.setViewportSize({ width: 1280, height: 800 });
 });
 
-test("names in links keep their underscores", async () => {
+test("names in links keep their underscores, and error codes have a column of their own", async () => {
   await open("/docs/reference/createPet");
   const offset = "getComputedStyle(document.querySelector('td a')).textUnderlineOffset";
   expect(await page.evaluate(offset)).toBe("5px");
+  const texts = "[...document.querySelector('tr:has(a)').cells].map((cell) => cell.textContent)";
+  expect(await page.evaluate(texts)).toEqual([
+    "400",
+    "invalid_json",
+    "The request body is not JSON in UTF-8.",
+  ]);
 });
 
 test("without JavaScript everything but search and try-it works, also on a phone", async () => {
