@@ -34,19 +34,23 @@ test("the secret is in a file or a variable, as whsec_ and base64; the settings 
   expect(JSON.stringify(shown)).not.toContain(WEBHOOK_SECRET.slice(6, 20));
 });
 
-test.each([
-  "whsec_",
-  "whsec_c2hvcnQ=",
-  `whsec_${Buffer.alloc(65).toString("base64")}`,
-  WEBHOOK_SECRET.slice(6),
-  "whsec_****",
-])("the secret %j is rejected with how to make one, and not repeated", (text) => {
-  const path = fileOf(text);
-  const flags = { ...URL_FLAG, "webhook-secret-file": [path] };
-  expect(usageError(flags)).toBe(
-    `--webhook-secret-file is not valid; it must be whsec_ and 24 to 64 bytes in base64; make one with: ${HOW}`,
-  );
+const secretOf = (bytes: number) => `whsec_${Buffer.alloc(bytes).toString("base64")}`;
+
+test.each([24, 64])("a secret of %i bytes is accepted", (bytes) => {
+  const { webhook } = parseConfig(URL_FLAG, { PETSTORE_WEBHOOK_SECRET: secretOf(bytes) });
+  expect(webhook?.target.secret).toHaveLength(bytes);
 });
+
+test.each(["whsec_", secretOf(23), secretOf(65), WEBHOOK_SECRET.slice(6), "whsec_****"])(
+  "the secret %j is rejected with how to make one, and not repeated",
+  (text) => {
+    const path = fileOf(text);
+    const flags = { ...URL_FLAG, "webhook-secret-file": [path] };
+    expect(usageError(flags)).toBe(
+      `--webhook-secret-file is not valid; it must be whsec_ and 24 to 64 bytes in base64; make one with: ${HOW}`,
+    );
+  },
+);
 
 test.each(["http://10.0.0.7:9000/hook", "http://localhost:9000", "https://hooks.example.com/a/b?c=d"])(
   "the URL %s is accepted: the operator names it, also if it is private",
