@@ -74,7 +74,7 @@ async function observe(): Promise<{ waiting: Observation[]; persistent: Observat
 const WIDTH = 400;
 const LEFT = 36;
 const RIGHT = WIDTH - 12;
-const CHART_HEIGHT = 160;
+const CHART_HEIGHT = 176;
 const x = (second: number) => LEFT + (second / LENGTH_S) * (RIGHT - LEFT);
 const MINUTES = Array.from({ length: LENGTH_S / 60 + 1 }, (_, minute) => ({
   minute,
@@ -83,14 +83,25 @@ const MINUTES = Array.from({ length: LENGTH_S / 60 + 1 }, (_, minute) => ({
 /** Each can be seen on white and on the dark page. */
 const COLOUR = { "200": "#2e9e6b", rate_limited: "#b87a0c", key_banned: "#cc3d3d" } as const;
 
+/** A mark of an outcome: each has a shape of its own, as in the console. */
+function markOf(outcome: Observation["outcome"], x: number, y: number, size: number): string {
+  const fill = `fill="${COLOUR[outcome]}"`;
+  const [left, right, top, bottom] = [x - size, x + size, y - size, y + size].map((each) => each.toFixed(1));
+  if (outcome === "200") return `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${size}" ${fill}/>`;
+  const corners =
+    outcome === "rate_limited"
+      ? `${left},${bottom} ${x.toFixed(1)},${top} ${right},${bottom}`
+      : `${left},${top} ${right},${top} ${right},${bottom} ${left},${bottom}`;
+  return `<polygon points="${corners}" ${fill}/>`;
+}
+
 function chart(title: string, observations: readonly Observation[], top: number): string {
-  const bottom = top + CHART_HEIGHT - 36;
+  const bottom = top + CHART_HEIGHT - 52;
   const { perMinute } = DEFAULT_PLANS.free;
-  const y = (remaining: number) => bottom - (remaining / perMinute) * (CHART_HEIGHT - 84);
+  const y = (remaining: number) => bottom - (remaining / perMinute) * (CHART_HEIGHT - 100);
   const dots = observations.map(({ second, outcome, remaining }) => {
     const height = outcome === "200" ? y(remaining) : bottom + (outcome === "rate_limited" ? 8 : 16);
-    const radius = outcome === "rate_limited" ? 2.4 : 1.4;
-    return `<circle cx="${x(second).toFixed(1)}" cy="${height.toFixed(1)}" r="${radius}" fill="${COLOUR[outcome]}"/>`;
+    return markOf(outcome, x(second), height, outcome === "rate_limited" ? 3 : 1.4);
   });
   const counts = Object.entries(Object.groupBy(observations, ({ outcome }) => outcome))
     .map(([outcome, some]) => `${outcome} (${some?.length})`)
@@ -104,6 +115,7 @@ ${MINUTES.map((minute) => `<line x1="${minute.at}" x2="${minute.at}" y1="${y(per
 ${dots.join("")}`;
 }
 
+const OUTCOMES = ["200", "rate_limited", "key_banned"] as const;
 const LEGEND = {
   "200": "200: the height is X-RateLimit-Remaining",
   rate_limited: "429 rate_limited",
@@ -113,13 +125,13 @@ const LEGEND = {
 /** The figure as SVG text. */
 export async function rateLimitFigure(): Promise<string> {
   const { waiting, persistent } = await observe();
-  const axis = 28 + 2 * CHART_HEIGHT;
+  const axis = 12 + 2 * CHART_HEIGHT;
   const ticks = MINUTES.map(
     ({ minute, at }) => `<text x="${at}" y="${axis}" text-anchor="middle">${minute}</text>`,
   );
-  const legend = Object.entries(LEGEND).map(([outcome, words], i) => {
+  const legend = OUTCOMES.map((outcome, i) => {
     const at = axis + 44 + i * 20;
-    return `<circle cx="${LEFT + 4}" cy="${at - 4}" r="4" fill="${COLOUR[outcome as Observation["outcome"]]}"/><text x="${LEFT + 14}" y="${at}">${words}</text>`;
+    return `${markOf(outcome, LEFT + 4, at - 4, 4)}<text x="${LEFT + 14}" y="${at}">${LEGEND[outcome]}</text>`;
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${axis + 100}" font-family="system-ui, sans-serif" font-size="13" fill="currentColor">
 <rect width="100%" height="100%" fill="#fff"/>

@@ -74,6 +74,8 @@ interface Action extends Pick<ModalProps, "title" | "name"> {
   readonly text?: ComponentChildren;
   /** By default the title and the name. */
   readonly submitText?: string;
+  /** The button that does nothing: "Cancel" by default. */
+  readonly cancelText?: string | undefined;
   /** Whether there is something to do: a form that changes something waits for a change. */
   readonly isReady?: boolean;
   /** Whether a reason can be given, which `run` gets. */
@@ -117,7 +119,12 @@ export function ActionDialog(action: Action) {
   const isReady = isFinal ? typed.trim() === words : (action.isReady ?? true);
   return (
     <Modal title={title} name={name} onCancel={closeDialog}>
-      <Form {...{ submitText, onSubmit, isReady }} onCancel={closeDialog} isDangerous={isFinal}>
+      <Form
+        {...{ submitText, onSubmit, isReady }}
+        onCancel={closeDialog}
+        cancelText={action.cancelText}
+        isDangerous={isFinal}
+      >
         {action.text && <p>{action.text}</p>}
         {action.children}
         {asksReason && (

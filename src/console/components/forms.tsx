@@ -249,6 +249,7 @@ interface FormProps {
   readonly problem?: string | undefined;
   /** A dialog has a button for it, before the other one. */
   readonly onCancel?: () => void;
+  readonly cancelText?: string | undefined;
   /** A page has a link to it, after the button. */
   readonly cancelUrl?: string;
   readonly children?: ComponentChildren;
@@ -272,7 +273,7 @@ export function Form({ submitText, onSubmit, isReady = true, isDangerous = false
       <div class="actions">
         {props.onCancel && (
           <button type="button" onClick={props.onCancel}>
-            Cancel
+            {props.cancelText ?? "Cancel"}
           </button>
         )}
         <button

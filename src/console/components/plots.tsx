@@ -233,6 +233,7 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
     ticks: { stroke: hairline, width: 1, size: 4 },
   };
   const drawn = kind === "lines" ? series : series.toReversed();
+  const filter = (_plot: uPlot, splits: number[]) => measured(splits, current());
   return {
     ...sizeOf(element),
     legend: { show: false },
@@ -263,7 +264,9 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
         ...axis,
         ...(isCount && { incrs: COUNT_STEPS }),
         ...(isLog && { splits: powersOfTen }),
-        filter: (_plot, splits) => measured(splits, current()),
+        filter,
+        grid: { ...axis.grid, filter },
+        ticks: { ...axis.ticks, filter },
         // A digit takes 7.5 px in the widest of the fonts.
         size: (_plot, texts) => 12 + 7.5 * Math.max(...(texts ?? [""]).map(({ length }) => length)),
         values: (_plot, splits) =>
@@ -342,8 +345,7 @@ function shadeNoData({ ctx, bbox, valToPos }: uPlot, { times, series }: PlotProp
   ctx.fillStyle = colour("var(--text-muted)")();
   ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
   ctx.textAlign = "center";
-  const words = first === -1 || shown < 240 ? "no data" : "no data before the server started";
-  if (shown > 60) ctx.fillText(words, left + width / 2, top + height / 2);
+  if (shown > 60) ctx.fillText("no data", left + width / 2, top + height / 2);
   ctx.restore();
 }
 

@@ -7,7 +7,7 @@ import { Choices, ExpiryField, TextField, useDraft } from "../components/forms.t
 import { StateBadge } from "../components/key-columns.tsx";
 import { Loaded, PageHead } from "../components/page.tsx";
 import { type Column, DataTable, Menu } from "../components/tables.tsx";
-import { Badge, Copyable, TimeAgo } from "../components/values.tsx";
+import { Copyable, TimeAgo } from "../components/values.tsx";
 import { capitalized, localInputOf, timeOfInput } from "../format.ts";
 import { changesOf } from "../changes.ts";
 import { useCall } from "../polling.ts";
@@ -68,7 +68,7 @@ const COLUMNS: readonly Column<OperatorView>[] = [
         </a>
         <span class="sub key-hints">
           {hint.includes("…") ? <Copyable text={hint} /> : <span class="mono">{hint}</span>}
-          {id === current.operator?.id && <Badge meaning="muted" text="you" />}
+          {id === current.operator?.id && <span class="label">you</span>}
         </span>
         {overlapEndsAt !== null && (
           <span class="sub">

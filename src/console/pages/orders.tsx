@@ -4,7 +4,7 @@ import { type AdminOrder, call, may } from "../admin-api.ts";
 import { ActionButton } from "../components/dialogs.tsx";
 import { Details, Empty, PageHead, type PageProps, PageSection } from "../components/page.tsx";
 import { type Column, ListPage, useList } from "../components/tables.tsx";
-import { Copyable, Facts, LocalTimeAndAgo, StatusBadge, TimeAgo } from "../components/values.tsx";
+import { Copyable, Facts, LocalTimeAndAgo, NO_VALUE, StatusBadge, TimeAgo } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
 import { useCall } from "../polling.ts";
 import { server } from "../state.ts";
@@ -47,7 +47,7 @@ function PetOfOrder({ petId, petName }: Pick<AdminOrder, "petId" | "petName">) {
 }
 
 function KeyOfOrder({ keyId, keyName }: Pick<AdminOrder, "keyId" | "keyName">) {
-  if (keyId === null) return <span class="muted">none (of an earlier release)</span>;
+  if (keyId === null) return <span class="muted">unknown (of an earlier release)</span>;
   return <OtherLink url={`/keys/${keyId}`} name={keyName ?? `key ${keyId}`} />;
 }
 
@@ -107,9 +107,10 @@ export function OrderDetailsPage({ id }: PageProps) {
             )}
           </PageHead>
           <p class="sentence">
+            <PetOfOrder {...data} />, ordered by <KeyOfOrder {...data} />.{" "}
             {data.status === "placed"
-              ? "Its pet is pending until this order is completed or cancelled."
-              : `Its pet became ${STATUS_AFTER[data.status]}.`}
+              ? "The pet is pending until this order is completed or cancelled."
+              : `The pet became ${STATUS_AFTER[data.status]}.`}
           </p>
           <div class="with-aside">
             <aside>
@@ -117,8 +118,8 @@ export function OrderDetailsPage({ id }: PageProps) {
                 <Facts
                   facts={{
                     Identifier: <Copyable text={id} />,
-                    Pet: <PetOfOrder {...data} />,
-                    Key: <KeyOfOrder {...data} />,
+                    Pet: <Copyable text={String(data.petId)} />,
+                    Key: data.keyId === null ? NO_VALUE : <Copyable text={`${data.keyId}`} />,
                     Placed: <LocalTimeAndAgo at={data.createdAt} />,
                     ...(data.status !== "placed" && {
                       [capitalized(data.status)]: data.closedAt ? (
@@ -149,7 +150,8 @@ function CloseButton({ id, petId, petName, status }: CloseButtonProps) {
       label={isCompleted ? "Complete" : "Cancel order"}
       title={isCompleted ? "Complete" : "Cancel"}
       name={`order ${id}`}
-      isFinal
+      isFinal={!isCompleted}
+      cancelText={isCompleted ? undefined : "Keep order"}
       run={() => call("updateOrder", { id, body: { status } })}
       done={capitalized(status)}
       text={
