@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { DEFAULT_PLANS } from "../../src/domain/api-keys.ts";
 import { encodingOf } from "../../src/content-encoding.ts";
+import { shortDuration } from "../../src/text/formatting.ts";
 import { startService, useService } from "../service.ts";
 
 const STAGING = "https://staging.example.com/v1";
@@ -124,7 +125,7 @@ describe("public pages", () => {
     const seconds = page.headers.get("retry-after");
     const html = await page.text();
     expect(html).toContain(`<meta http-equiv="refresh" content="${seconds}">`);
-    expect(html).toContain(`loads again by itself in ${seconds} s.`);
+    expect(html).toContain(`loads again by itself in ${shortDuration(Number(seconds) * 1_000)}.`);
     await own.stop();
   });
 });
