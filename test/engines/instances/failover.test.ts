@@ -170,11 +170,10 @@ test("after a failover that lost changes of keys, lost keys get 401, and a key t
   await until(async () => (await adminStatus()) === 200);
   const isEntry = (line: string) => line.includes('"database.changes-lost"');
   await until(() => server.lines.some(isEntry));
-  expect(JSON.parse(server.lines.find(isEntry) ?? "")).toMatchObject({
-    level: "error",
-    revision: 3,
-    revisionBefore: 6,
-  });
+  const entry = JSON.parse(server.lines.find(isEntry) ?? "");
+  expect(entry).toMatchObject({ level: "error", revision: 3 });
+  // The server reads a key as it is now, so it may know the plan before the number of that change.
+  expect([5, 6]).toContain(entry.revisionBefore);
   await cli.json("keys", "revoke", "2", "--yes", ...storage);
   const revokedAt = performance.now();
   let polls = 0;
