@@ -112,6 +112,7 @@ ${MINUTES.map((minute) => `<line x1="${minute.at}" x2="${minute.at}" y1="${y(per
 <line x1="${LEFT}" x2="${RIGHT}" y1="${bottom}" y2="${bottom}" stroke="currentColor" stroke-opacity="0.5"/>
 <text x="${LEFT - 6}" y="${y(perMinute) + 4}" text-anchor="end">${perMinute}</text>
 <text x="${LEFT - 6}" y="${bottom + 4}" text-anchor="end">0</text>
+<text x="${LEFT}" y="${y(perMinute) - 6}" font-size="11">requests left</text>
 ${dots.join("")}`;
 }
 

@@ -86,7 +86,13 @@ export function KeyDetailsPage({ id }: PageProps) {
 function StateSentence({ id, state, bannedUntil, revokedAt, expiresAt, lastUsedAt, usage }: Key) {
   const sent = (
     <>
-      Last used: <TimeAgo at={lastUsedAt} none="never" />.{" "}
+      {lastUsedAt ? (
+        <>
+          Last used <TimeAgo at={lastUsedAt} />.{" "}
+        </>
+      ) : (
+        "It was never used. "
+      )}
       <a href={`/requests?keyId=${id}${state === "banned" ? "&status=429" : ""}`}>Its requests</a>
     </>
   );

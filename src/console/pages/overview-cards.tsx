@@ -88,7 +88,7 @@ export function Cards({ data, shown, servers }: CardsProps) {
         lead={
           <Stats
             figures={{
-              [shown.part ? "at the end" : "now"]: [
+              [shown.part ? "at the end" : step < 60 ? "now" : "last minute"]: [
                 perSecond(now && now / step),
                 count(totals.requests, before?.requests),
               ],
