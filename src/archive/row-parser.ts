@@ -1,4 +1,5 @@
-import { parseFields, parseIdentifier } from "../api/json.ts";
+import { parseIdentifier } from "../api/json.ts";
+import { parseFields } from "../api/json-fields.ts";
 import { Invalid } from "../api/schema.ts";
 import { withoutId } from "../domain/fields.ts";
 import type { ImportedRow, RowType } from "./import-kinds.ts";

@@ -46,9 +46,20 @@ export function shortDuration(ms: number): string {
   return `${Math.floor(Math.max(0, ms) / length)} ${unit}`;
 }
 
-const MONTHS = "January February March April May June July August September October November December".split(
-  " ",
-);
+const MONTHS = [
+  "January",
+  "February",
+  "March",
+  "April",
+  "May",
+  "June",
+  "July",
+  "August",
+  "September",
+  "October",
+  "November",
+  "December",
+];
 
 /** Writes `5 December 2030`, in UTC. */
 export function longDate(date: Date): string {

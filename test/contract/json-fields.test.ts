@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { worstBodies } from "../../trials/attacks/worst-bodies.ts";
-import { NESTED, parseFields } from "../../src/api/json.ts";
+import { NESTED, parseFields } from "../../src/api/json-fields.ts";
 import { NewPet } from "../../src/domain/resources.ts";
 import { Invalid } from "../../src/api/schema.ts";
 import { isEverFasterThan } from "../timing.ts";
