@@ -18,10 +18,14 @@ export function byOperation({ items }: UsageResponse): readonly (RequestCounts &
   );
 }
 
-/** An interval without requests is zero, and one before the key existed has no data. */
+/**
+ * An interval without requests is zero, and one before the key existed has no data. The limit of a day is among them
+ * if a day comes near: bars below a limit that is far away would be low.
+ */
 export function usageSeries(
   { by, since, until, items }: UsageResponse,
   createdAt: string,
+  perDay: number,
 ): Pick<PlotProps, "times" | "series"> {
   const length = INTERVAL_LENGTH_MS[by];
   const first = Math.floor(Date.parse(since) / length) * length;
@@ -32,6 +36,7 @@ export function usageSeries(
   const created = Date.parse(createdAt) - length;
   const valuesOf = (value: (counts: RequestCounts) => number) =>
     starts.map((start) => (start <= created ? null : value(sumOfRequests(rows.get(start) ?? []))));
+  const isNear = by === "day" && Math.max(...valuesOf(requestsOf).map(Number)) > perDay / 3;
   return {
     times: starts.map((start) => start / 1_000),
     series: [
@@ -44,6 +49,17 @@ export function usageSeries(
       { label: "error", tone: "muted", symbol: "◆", values: valuesOf(({ errors }) => errors) },
       { label: "limited", tone: "limited", symbol: "▲", values: valuesOf(({ limited }) => limited) },
       { label: "banned", tone: "error", symbol: "■", values: valuesOf(({ banned }) => banned) },
+      ...(isNear
+        ? [
+            {
+              label: "daily limit",
+              tone: "muted",
+              symbol: "– –",
+              isDashed: true,
+              values: starts.map(() => perDay),
+            } as const,
+          ]
+        : []),
     ],
   };
 }

@@ -49,7 +49,7 @@ test("a service that was used, but not today, shows its plots first", async () =
 
 test("a part of a plot is shown by dragging or by keys, the URL has it, and a mark has its words", async () => {
   const { page } = await open("/?range=15m");
-  const plot = page.locator(".plot", { hasText: "Requests by outcome" });
+  const plot = page.locator(".plot", { hasText: "Requests per second" });
   await plot.getByText("starts 1").waitFor();
   // It fills its card: the words around it have less than two thirds.
   const part =
@@ -82,7 +82,7 @@ test("a part of a plot is shown by dragging or by keys, the URL has it, and a ma
   await page.goBack();
   await page.goBack();
   await untilAt(page, "/?range=15m");
-  await plot.getByText("Requests by outcome as a table").click();
+  await plot.getByText("Requests per second as a table").click();
   await plot.getByRole("cell", { name: "the server started" }).waitFor();
   await slider.focus();
   await page.keyboard.press("Enter");

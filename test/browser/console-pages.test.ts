@@ -246,8 +246,8 @@ test("the overview names the database and the rate limiter and says which of the
   await names.nth(1).waitFor();
   expect((await names.allTextContents()).toSorted()).toEqual(["p50", "p99"]);
   await page.setViewportSize({ width: 1280, height: 800 });
-  await page.getByText("Requests by outcome as a table").click();
-  await page.getByRole("table", { name: "Requests by outcome" }).waitFor();
+  await page.getByText("Requests per second as a table").click();
+  await page.getByRole("table", { name: "Requests per second" }).waitFor();
 });
 
 test("the overview shows all servers together, and a row for each of them", async () => {

@@ -24,7 +24,7 @@ const HISTORY: UsageResponse = {
 };
 
 test("a day without requests is zero, and a day before the key existed has no data", () => {
-  const { times, series } = usageSeries(HISTORY, "2026-11-13T09:00:00.000Z");
+  const { times, series } = usageSeries(HISTORY, "2026-11-13T09:00:00.000Z", 1_000);
   expect(times).toEqual([12, 13, 14, 15].map((day) => Date.UTC(2026, 10, day) / 1_000));
   expect(series.map(({ label, values }) => [label].concat(values.map(String)))).toEqual([
     ["success", "null", "9", "0", "5"],
@@ -32,6 +32,16 @@ test("a day without requests is zero, and a day before the key existed has no da
     ["limited", "null", "4", "0", "0"],
     ["banned", "null", "2", "0", "0"],
   ]);
+});
+
+test("the daily limit is among the series if a day has more than a third of it, and never by hour", () => {
+  const limitOf = (history: UsageResponse, perDay: number) =>
+    usageSeries(history, "2026-11-13T09:00:00.000Z", perDay).series.find(
+      ({ label }) => label === "daily limit",
+    )?.values;
+  expect(limitOf(HISTORY, 47)).toEqual([47, 47, 47, 47]);
+  expect(limitOf(HISTORY, 48)).toBeUndefined();
+  expect(limitOf({ ...HISTORY, by: "hour" }, 10)).toBeUndefined();
 });
 
 test("counts are added up for the period and for each operation", () => {

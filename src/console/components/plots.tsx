@@ -12,6 +12,7 @@ export interface Series {
   readonly tone: "series" | "limited" | "error" | "text" | "muted";
   /** The symbol next to the label: a series is never identified by its colour alone. */
   readonly symbol: string;
+  /** A dashed line, which is not added up with the others. */
   readonly isDashed?: boolean;
   /** Null where there is no data: a gap, never zero. */
   readonly values: readonly (number | null)[];
@@ -50,27 +51,38 @@ export interface PlotProps {
   /** The plot is drawn again when this is another array. */
   readonly marks?: readonly Mark[];
   /** What is next to the title while there is nothing to show. */
-  readonly emptyText: string;
+  readonly emptyText?: string;
 }
 
 const NO_MARKS: readonly Mark[] = [];
 
 /** A plot of series over time, with the same data as a table below. */
 export function Plot(props: PlotProps) {
-  const { title, times, series, value, isByDay = false, emptyText, lead, marks = NO_MARKS } = props;
+  const { title, times, series, value, kind, isByDay = false, emptyText, lead, marks = NO_MARKS } = props;
   const [hovered, setHovered] = useState<number>();
   const last = lastWithData(props);
   const shown = hovered !== undefined && hovered < times.length ? hovered : undefined;
-  const time = shown === undefined ? undefined : times[shown];
+  // The last bar is of an interval that has not ended.
+  const time = times[shown ?? (kind === "bars" ? last : -1)];
   const symbols = Map.groupBy(marks, ({ label }) => label);
   return (
     <figure class="plot card">
       <div class="plot-head">
         <h2>{title}</h2>
         <span class="muted small" title={time === undefined ? undefined : utcTime(time * 1_000)}>
-          {time === undefined && (last === -1 ? emptyText : null)}
-          {shown !== undefined && marksAt(props, shown).map(({ text }) => `${text} · `)}
+          {shown !== undefined
+            ? marksAt(props, shown).map(({ text }) => `${text} · `)
+            : Array.from(symbols, ([label, [mark, ...others]]) => (
+                <span key={label} class="mark">
+                  <span class={`tone-${mark?.tone}`} aria-hidden="true">
+                    {mark?.symbol}
+                  </span>{" "}
+                  {label} {grouped(others.length + 1)}
+                </span>
+              ))}
+          {last === -1 && shown === undefined && emptyText}
           {time !== undefined && (isByDay ? utcDay : localTime)(time * 1_000)}
+          {kind === "bars" && last !== -1 && time === times[last] && ", so far"}
         </span>
       </div>
       {lead}
@@ -83,16 +95,8 @@ export function Plot(props: PlotProps) {
             {label} <span class="number">{text(values[shown ?? last], value)}</span>
           </li>
         ))}
-        {Array.from(symbols, ([label, [mark, ...others]]) => (
-          <li key={label}>
-            <span class={`symbol tone-${mark?.tone}`} aria-hidden="true">
-              {mark?.symbol}
-            </span>
-            {label} {grouped(others.length + 1)}
-          </li>
-        ))}
       </ul>
-      <Canvas key={title} {...props} onHover={setHovered} />
+      <Canvas key={title + series.length} {...props} onHover={setHovered} />
       <PlotData {...props} />
     </figure>
   );
@@ -201,17 +205,24 @@ function zoomTo({ times, zoomUrl }: PlotProps, from: number, until: number): voi
   if (zoomUrl && first < last) navigate(zoomUrl(times[first] ?? 0, times[last] ?? 0));
 }
 
+const isLine = (kind: PlotProps["kind"], { isDashed = false }: Series) => kind === "lines" || isDashed;
+
 /** uPlot draws in order. The largest sums come first, so that the others are drawn over them. */
 function dataOf({ times, series, kind }: PlotProps): uPlot.AlignedData {
-  if (kind === "lines") return [[...times], ...series.map(({ values }) => [...values])];
-  const sums: (number | null)[][] = [];
-  let below: readonly (number | null)[] = times.map(() => 0);
-  for (const { values } of series) {
-    const sum = values.map((value, i) => (value === null ? null : value + (below[i] ?? 0)));
-    sums.unshift(sum);
-    below = sum;
-  }
-  return [[...times], ...sums];
+  const isBars = kind === "bars";
+  const sums = times.map(() => 0);
+  // A part of a bar is high enough to be seen.
+  const least = isBars ? greatestOf(series) / 40 : 0;
+  const drawn = series.map((each) =>
+    each.values.map((value, i) => {
+      if (value === null || isLine(kind, each)) return value;
+      if (isBars && value === 0) return null;
+      const sum = (sums[i] ?? 0) + Math.max(value, least);
+      sums[i] = sum;
+      return sum;
+    }),
+  );
+  return [[...times], ...drawn.toReversed()];
 }
 
 const sizeOf = ({ clientWidth: width, clientHeight: height }: HTMLElement) => ({ width, height });
@@ -232,7 +243,6 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
     grid: { stroke: hairline, width: 1 },
     ticks: { stroke: hairline, width: 1, size: 4 },
   };
-  const drawn = kind === "lines" ? series : series.toReversed();
   const filter = (_plot: uPlot, splits: number[]) => measured(splits, current());
   return {
     ...sizeOf(element),
@@ -251,11 +261,12 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
       },
       y: isLog
         ? { distr: 3, range: (_plot, min, max) => decades(min, max) }
-        : { range: (_plot, _min, max) => [0, max > 0 ? max * 1.1 : 1] },
+        : { range: (_plot, _min, max) => [0, max * 1.1 || 1] },
     },
     axes: [
       {
         ...axis,
+        grid: { show: false },
         space: 56,
         size: 28,
         values: (_plot, splits) => axisTimes(splits, isByDay),
@@ -273,7 +284,7 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
           splits.map((split) => (typeof split === "number" ? current().axisValue(split) : "")),
       },
     ],
-    series: [{}, ...drawn.map((each) => seriesOptions(each, kind, colour))],
+    series: [{}, ...series.toReversed().map((each) => seriesOptions(each, kind, colour))],
     padding: [8, (plot) => (hasNames(plot, current()) ? nameWidth(series) : 16), 0, null],
     hooks: {
       setCursor: [({ cursor }) => current().onHover(cursor.idx ?? undefined)],
@@ -287,6 +298,7 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
       drawAxes: [(plot) => shadeNoData(plot, current(), colour)],
       draw: [
         (plot) => {
+          if (kind === "bars") lightenLast(plot, current(), colour);
           drawMarks(plot, current(), colour);
           showNames(plot, current());
         },
@@ -295,27 +307,33 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
   };
 }
 
-function seriesOptions({ label, tone, isDashed }: Series, kind: PlotProps["kind"], colour: Colour) {
+function seriesOptions(series: Series, kind: PlotProps["kind"], colour: Colour) {
+  const { label, tone, isDashed } = series;
   const variable = colourOf(tone);
   const line: uPlot.Series = {
     label,
     stroke: colour(variable),
     width: 1.5,
-    points: { show: true, size: 4, filter: isolatedPoints },
+    points: { show: true, size: 4, fill: colour(variable), filter: isolatedPoints },
     spanGaps: false,
   };
   if (isDashed) line.dash = [4, 3];
-  if (kind === "lines") return line;
+  if (isLine(kind, series)) return line;
   // The fill is opaque, because it covers a larger sum that includes it.
   const fill = colour(`color-mix(in srgb, ${variable} 75%, var(--background))`);
-  if (kind === "stacked") return { ...line, fill, width: 0 };
+  if (kind === "stacked") return { ...line, fill, width: 1 };
   const paths = uPlot.paths.bars?.({ size: [0.7, 32] });
-  return { ...line, fill, width: 0, points: { show: false }, ...(paths && { paths }) };
+  // A line of the card's colour separates thin parts of a bar.
+  const stroke = colour("var(--background)");
+  return { ...line, stroke, fill, width: 1, points: { show: false }, ...(paths && { paths }) };
 }
+
+const greatestOf = (series: readonly Series[]) =>
+  Math.max(-1, ...series.flatMap(({ values }) => values.map((each) => each ?? -1)));
 
 /** The splits of an axis that measure something: zeros have a zero, and what has no data has no scale. */
 function measured(splits: number[], { series }: PlotProps): (number | null)[] {
-  const greatest = series.reduce((max, { values }) => Math.max(max, ...values.map((each) => each ?? -1)), -1);
+  const greatest = greatestOf(series);
   return greatest > 0 ? splits : splits.map((split) => (split === greatest ? split : null));
 }
 
@@ -346,6 +364,16 @@ function shadeNoData({ ctx, bbox, valToPos }: uPlot, { times, series }: PlotProp
   ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
   ctx.textAlign = "center";
   if (shown > 60) ctx.fillText("no data", left + width / 2, top + height / 2);
+  ctx.restore();
+}
+
+/** Lightens the last bar: its interval has not ended. */
+function lightenLast({ ctx, bbox, valToPos }: uPlot, { times }: PlotProps, colour: Colour): void {
+  const [end = 0, before = 0] = [times.at(-1), times.at(-2)];
+  const left = valToPos((end + before) / 2, "x", true);
+  ctx.save();
+  ctx.fillStyle = colour("color-mix(in srgb, var(--background) 40%, transparent)")();
+  ctx.fillRect(left, bbox.top, bbox.left + bbox.width - left, bbox.height);
   ctx.restore();
 }
 
@@ -395,11 +423,11 @@ function showNames(plot: uPlot, props: PlotProps): void {
   const step = kind === "bars" ? (times[1] ?? 0) - (times[0] ?? 0) : 0;
   const left = plot.valToPos((times[last] ?? 0) + step / 2, "x") + 6;
   let below = 0;
-  const names = series.flatMap(({ label, tone, values }) => {
-    const value = values[last] ?? 0;
-    const at = kind === "lines" ? value : below + value / 2;
-    below += value;
-    return value > 0 ? [{ label, tone, top: plot.valToPos(at, "y") }] : [];
+  const names = series.flatMap((each) => {
+    const value = each.values[last] ?? 0;
+    const at = isLine(kind, each) ? value : below + value / 2;
+    if (!isLine(kind, each)) below += value;
+    return value > 0 ? [{ ...each, top: plot.valToPos(at, "y") }] : [];
   });
   let highest = Infinity;
   for (const { label, tone, top } of names.toSorted((a, b) => b.top - a.top)) {

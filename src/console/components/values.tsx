@@ -2,7 +2,7 @@
 
 import { type ComponentChildren, Fragment } from "preact";
 import type { OrderStatus, PetStatus } from "../../domain/resources.ts";
-import { localTime, relative, utcTime } from "../format.ts";
+import { change, localTime, relative, utcTime } from "../format.ts";
 import { announce, now } from "../state.ts";
 
 interface TimeProps {
@@ -134,6 +134,18 @@ export function Copyable({ text, children = <code>{text}</code> }: CopyableProps
 /** A value, and what is to say about it. */
 export type Figure = readonly [value: ComponentChildren, note?: ComponentChildren];
 
+/** How a figure has changed since the period before, with what it was on hover. */
+export function changeText(
+  value: number | null,
+  earlier: number | null | undefined,
+  text: (value: number) => string,
+  period: string,
+) {
+  return value === null || earlier === null || earlier === undefined ? null : (
+    <span title={`${text(earlier)} in the ${period} before`}>{change(value, earlier)}</span>
+  );
+}
+
 /** Large numbers. */
 export function Stats({ figures }: { readonly figures: Readonly<Record<string, Figure>> }) {
   return (
@@ -142,7 +154,7 @@ export function Stats({ figures }: { readonly figures: Readonly<Record<string, F
         <div key={name} class="stat">
           <dt>{name}</dt>
           <dd>{value}</dd>
-          {note !== undefined && <dd class="note muted">{note}</dd>}
+          {note && <dd class="note muted">{note}</dd>}
         </div>
       ))}
     </dl>

@@ -19,6 +19,7 @@ import { Plot } from "../components/plots.tsx";
 import { DataTable } from "../components/tables.tsx";
 import {
   Badge,
+  changeText,
   Copyable,
   Facts,
   type Figure,
@@ -206,7 +207,7 @@ const PERIODS = [
 const PERIOD_OPTIONS = PERIODS.map(({ value, text }) => [value, text] as const);
 
 /** How much a key was used, since when, and why requests were rejected. */
-function UsageSection({ id, createdAt }: Key) {
+function UsageSection({ id, createdAt, limits }: Key) {
   const { query } = current;
   const { value, by, days } = PERIODS.find((period) => period.value === query.get("usage")) ?? MONTH;
   const load = (until: number) => {
@@ -225,6 +226,7 @@ function UsageSection({ id, createdAt }: Key) {
           <UsageHistory
             history={history}
             createdAt={createdAt}
+            perDay={limits.perDay}
             earlier={earlier.data?.items ?? []}
             keyId={id}
           />
@@ -237,26 +239,28 @@ function UsageSection({ id, createdAt }: Key) {
 interface UsageHistoryProps {
   readonly history: UsageResponse;
   readonly createdAt: string;
+  readonly perDay: number;
   /** The counts of the period before; empty also if that is too long ago. */
   readonly earlier: readonly RequestCounts[];
   readonly keyId: number;
 }
 
-function UsageHistory({ history, createdAt, earlier, keyId }: UsageHistoryProps) {
+function UsageHistory({ history, createdAt, perDay, earlier, keyId }: UsageHistoryProps) {
   const [counts, last] = [sumOfRequests(history.items), sumOfRequests(earlier)];
-  const before = (text: string) => (earlier.length > 0 ? `${text} in the period before` : undefined);
+  const hasEarlier = earlier.length > 0;
   const figureOf = (name: keyof RequestCounts): Figure => [
     grouped(counts[name]),
-    before(grouped(last[name])),
+    hasEarlier && changeText(counts[name], last[name], grouped, "period"),
   ];
-  const plotted = useMemo(() => usageSeries(history, createdAt), [history, createdAt]);
+  const plotted = useMemo(() => usageSeries(history, createdAt, perDay), [history, createdAt, perDay]);
   if (requestsOf(counts) === 0) {
     return <p class="empty">No requests in this period. A request is counted here within 5 seconds.</p>;
   }
+  const isByDay = history.by === "day";
   return (
     <div class="sections">
       <Plot
-        title={history.by === "day" ? "Requests per day (UTC)" : "Requests per hour"}
+        title={isByDay ? "Requests per day (UTC)" : "Requests per hour"}
         kind="bars"
         lead={
           <Stats
@@ -266,7 +270,7 @@ function UsageHistory({ history, createdAt, earlier, keyId }: UsageHistoryProps)
               banned: figureOf("banned"),
               "errors, of the admitted": [
                 percent(counts.errors, counts.admitted),
-                before(percent(last.errors, last.admitted)),
+                hasEarlier && `${percent(last.errors, last.admitted)} before`,
               ],
             }}
           />
@@ -275,10 +279,9 @@ function UsageHistory({ history, createdAt, earlier, keyId }: UsageHistoryProps)
         {...plotted}
         axisValue={compact}
         value={grouped}
-        isByDay={history.by === "day"}
+        isByDay={isByDay}
         group="usage"
         pointUrl={(time) => requestsUrl(time * 1_000, time * 1_000 + INTERVAL_LENGTH_MS[history.by], keyId)}
-        emptyText="No requests in this period."
       />
       <DataTable
         caption="Requests by operation"

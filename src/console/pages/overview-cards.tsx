@@ -2,8 +2,8 @@ import { useMemo } from "preact/hooks";
 import { formatTime, grouped } from "../../text/formatting.ts";
 import { call, type Fleet, type Overview } from "../admin-api.ts";
 import { type Mark, Plot, type Series } from "../components/plots.tsx";
-import { Stats } from "../components/values.tsx";
-import { change, compact, figure, latency, percent } from "../format.ts";
+import { changeText, Stats } from "../components/values.tsx";
+import { compact, figure, latency, percent } from "../format.ts";
 import { partValue, type ShownRange } from "../live-range.ts";
 import { usePolled } from "../polling.ts";
 import { urlWith } from "../router.ts";
@@ -26,7 +26,7 @@ function outcomeSeries(requests: Overview["requests"], step: number): Series[] {
 
 function latencySeries(p50: Overview["p50"], p99: Overview["p99"]): Series[] {
   return [
-    { label: "p50", tone: "muted", symbol: "╌", isDashed: true, values: p50 },
+    { label: "p50", tone: "muted", symbol: "– –", isDashed: true, values: p50 },
     { label: "p99", tone: "text", symbol: "—", values: p99 },
   ];
 }
@@ -58,17 +58,8 @@ export function Cards({ data, shown, servers }: CardsProps) {
   const now = lastSum(requests);
   const rejections = totals.limited + totals.banned;
   const length = shown.part ? "that time" : shown.text;
-  /** How a figure has changed since the period before, with what it was on hover. */
-  const changeOf = (
-    value: number | null,
-    earlier: number | null | undefined,
-    text: (value: number) => string,
-  ) =>
-    value === null || earlier === null || earlier === undefined ? null : (
-      <span title={`${text(earlier)} in the ${length} before`}>{change(value, earlier)}</span>
-    );
   const count = (value: number, earlier: number | undefined) => {
-    const changed = changeOf(value, earlier, grouped);
+    const changed = changeText(value, earlier, grouped, length);
     return (
       <>
         {grouped(value)} in {length}
@@ -76,15 +67,15 @@ export function Cards({ data, shown, servers }: CardsProps) {
       </>
     );
   };
-  const slower = changeOf(totals.p99, before?.p99, latency);
+  const slower = changeText(totals.p99, before?.p99, latency, length);
   const { serverError: failed } = totals;
   const moreFailed =
-    failed + (before?.serverError ?? 0) > 0 && changeOf(failed, before?.serverError, grouped);
+    failed + (before?.serverError ?? 0) > 0 && changeText(failed, before?.serverError, grouped, length);
   return (
     <div class="plots">
       <Plot
         {...shared}
-        title="Requests by outcome"
+        title="Requests per second"
         lead={
           <Stats
             figures={{
@@ -106,7 +97,7 @@ export function Cards({ data, shown, servers }: CardsProps) {
         series={outcomes}
         marks={marks}
         axisValue={(value) => `${compact(value)}/s`}
-        value={(value) => `${figure(value)}/s`}
+        value={figure}
       />
       <Plot
         {...shared}
@@ -132,7 +123,7 @@ export function Cards({ data, shown, servers }: CardsProps) {
       />
       <Plot
         {...shared}
-        title="Limited and banned"
+        title="Rejected per second"
         lead={
           <Stats
             figures={{
@@ -146,7 +137,7 @@ export function Cards({ data, shown, servers }: CardsProps) {
         kind="stacked"
         series={rejected}
         axisValue={(value) => `${compact(value)}/s`}
-        value={(value) => `${figure(value)}/s`}
+        value={figure}
       />
     </div>
   );
