@@ -4,10 +4,12 @@ import { join } from "node:path";
 import { startApp } from "../src/app.ts";
 import { DEFAULT_PLANS, generateSecret, toNewSecret } from "../src/domain/api-keys.ts";
 import { silentLog } from "../src/observe/log.ts";
+import { shortDuration } from "../src/text/formatting.ts";
 import { parseConfig } from "../test/config/parsing.ts";
+import { withFigureColours } from "../trials/harness/figure-colours.ts";
 
 /**
- * Draws docs/rate-limits.svg: `bun docs/rate-limit-figure.ts`. The dots are responses of a real server over HTTP to two
+ * Draws docs/rate-limits.svg: `bun docs/rate-limit-figure.ts`. It shows the responses of a real server over HTTP to two
  * clients on Free keys. Only the server's clock is simulated, so that eight minutes take a second.
  */
 interface Observation {
@@ -70,79 +72,115 @@ async function observe(): Promise<{ waiting: Observation[]; persistent: Observat
   return { waiting, persistent };
 }
 
-/** At 390 px, the text of a figure of this width can be read. */
-const WIDTH = 400;
-const LEFT = 36;
-const RIGHT = WIDTH - 12;
-const CHART_HEIGHT = 176;
-const x = (second: number) => LEFT + (second / LENGTH_S) * (RIGHT - LEFT);
-const MINUTES = Array.from({ length: LENGTH_S / 60 + 1 }, (_, minute) => ({
-  minute,
-  at: x(minute * 60).toFixed(1),
-}));
-/** Each can be seen on white and on the dark page. */
-const COLOUR = { "200": "#2e9e6b", rate_limited: "#b87a0c", key_banned: "#cc3d3d" } as const;
+/** Positions across are shares of the width, so that a page can stretch the figure while its text keeps its size. */
+const WIDTH = 480;
+const PLOT = { top: 92, height: 96 };
+const CHART_HEIGHT = 252;
+const across = (second: number) => `${Number(((second / LENGTH_S) * 100).toFixed(2))}%`;
+const MINUTES = Array.from({ length: LENGTH_S / 60 + 1 }, (_, minute) => minute);
 
-/** A mark of an outcome: each has a shape of its own, as in the console. */
-function markOf(outcome: Observation["outcome"], x: number, y: number, size: number): string {
-  const fill = `fill="${COLOUR[outcome]}"`;
-  const [left, right, top, bottom] = [x - size, x + size, y - size, y + size].map((each) => each.toFixed(1));
-  if (outcome === "200") return `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${size}" ${fill}/>`;
-  const corners =
-    outcome === "rate_limited"
-      ? `${left},${bottom} ${x.toFixed(1)},${top} ${right},${bottom}`
-      : `${left},${top} ${right},${top} ${right},${bottom} ${left},${bottom}`;
-  return `<polygon points="${corners}" ${fill}/>`;
-}
+/** Each outcome has a shape of its own, as in the console. */
+const OUTCOMES = {
+  "200": { colour: "var(--series)", symbol: "●", words: "served" },
+  rate_limited: { colour: "var(--limited)", symbol: "▲", words: "rate limited" },
+  key_banned: { colour: "var(--error)", symbol: "■", words: "banned" },
+} as const;
 
 function chart(title: string, observations: readonly Observation[], top: number): string {
-  const bottom = top + CHART_HEIGHT - 52;
+  const runs = runsOf(observations);
+  const servedRuns = runs.filter(([first]) => first?.outcome === "200");
+  const bans = runs.filter(([first]) => first?.outcome === "key_banned");
+  const rateLimits = observations.filter(({ outcome }) => outcome === "rate_limited");
   const { perMinute } = DEFAULT_PLANS.free;
-  const y = (remaining: number) => bottom - (remaining / perMinute) * (CHART_HEIGHT - 100);
-  const dots = observations.map(({ second, outcome, remaining }) => {
-    const height = outcome === "200" ? y(remaining) : bottom + (outcome === "rate_limited" ? 8 : 16);
-    return markOf(outcome, x(second), height, outcome === "rate_limited" ? 3 : 1.4);
-  });
-  const counts = Object.entries(Object.groupBy(observations, ({ outcome }) => outcome))
-    .map(([outcome, some]) => `${outcome} (${some?.length})`)
-    .join(", ");
-  return `<text x="${LEFT}" y="${top}" font-weight="600" font-size="15">${title}</text>
-<text x="${LEFT}" y="${top + 20}">${counts}</text>
-${MINUTES.map((minute) => `<line x1="${minute.at}" x2="${minute.at}" y1="${y(perMinute)}" y2="${bottom + 20}" stroke="currentColor" stroke-opacity="0.15"/>`).join("")}
-<line x1="${LEFT}" x2="${RIGHT}" y1="${bottom}" y2="${bottom}" stroke="currentColor" stroke-opacity="0.5"/>
-<text x="${LEFT - 6}" y="${y(perMinute) + 4}" text-anchor="end">${perMinute}</text>
-<text x="${LEFT - 6}" y="${bottom + 4}" text-anchor="end">0</text>
-<text x="${LEFT}" y="${y(perMinute) - 6}" font-size="11">requests left</text>
-${dots.join("")}`;
+  return `<text x="4%" y="${top + 32}" font-size="15" font-weight="600">${title}</text>
+<text x="4%" y="${top + 54}">${legend(observations)}</text>
+<g fill="var(--text-muted)" font-size="12">
+<text x="10%" y="${top + PLOT.top - 10}">requests left</text>
+<text x="10%" y="${top + PLOT.top + 4}" dx="-8" text-anchor="end">${perMinute}</text>
+<text x="10%" y="${top + PLOT.top + PLOT.height + 4}" dx="-8" text-anchor="end">0</text>
+</g>
+<svg x="10%" y="${top + PLOT.top}" width="86%" height="${PLOT.height}" overflow="visible">
+${axes()}
+${bans.map(ban).join("\n")}
+<line x2="100%" y1="${PLOT.height}" y2="${PLOT.height}" stroke="var(--control-line)"/>
+<svg width="100%" height="100%" viewBox="0 0 ${LENGTH_S} ${perMinute}" preserveAspectRatio="none" overflow="visible">
+${servedRuns.map((run) => served(run, perMinute)).join("\n")}
+</svg>
+${rateLimits.map(rateLimited).join("\n")}
+</svg>`;
 }
 
-const OUTCOMES = ["200", "rate_limited", "key_banned"] as const;
-const LEGEND = {
-  "200": "200: the height is X-RateLimit-Remaining",
-  rate_limited: "429 rate_limited",
-  key_banned: "429 key_banned",
-} as const;
+/** Splits observations wherever the outcome changes. */
+function runsOf(observations: readonly Observation[]): Observation[][] {
+  const runs: Observation[][] = [];
+  for (const each of observations) {
+    const run = runs.at(-1);
+    if (run?.[0]?.outcome === each.outcome) run.push(each);
+    else runs.push([each]);
+  }
+  return runs;
+}
+
+function legend(observations: readonly Observation[]): string {
+  const entries = Object.entries(OUTCOMES).map(([name, { colour, symbol, words }]) => {
+    const count = observations.filter(({ outcome }) => outcome === name).length;
+    return count === 0 ? [] : `<tspan fill="${colour}">${symbol}</tspan> ${count} ${words}`;
+  });
+  return entries.flat().join("&#8195;");
+}
+
+/** The lines of the minutes, of which every second one is named, and of the plan's limit. */
+function axes(): string {
+  const { height } = PLOT;
+  const minutes = MINUTES.map((minute) => {
+    const at = across(minute * 60);
+    return `<line x1="${at}" x2="${at}" y1="0" y2="${height + 24}" stroke="var(--hairline)"/>`;
+  });
+  const names = MINUTES.filter((minute) => minute % 2 === 0).map((minute) => {
+    const anchor = minute * 60 === LENGTH_S ? "end" : "middle";
+    const text = minute === 0 ? "0" : `${minute} min`;
+    return `<text x="${across(minute * 60)}" y="${height + 42}" text-anchor="${anchor}">${text}</text>`;
+  });
+  return `${minutes.join("\n")}
+<line x2="100%" stroke="var(--hairline)"/>
+<g fill="var(--text-muted)" font-size="12">
+${names.join("\n")}
+</g>`;
+}
+
+/** The number of requests left: a line, and the area below it. */
+function served(run: readonly Observation[], perMinute: number): string {
+  const points = run.map(({ second, remaining }) => `${second},${perMinute - remaining}`).join(" ");
+  const { colour } = OUTCOMES["200"];
+  return `<polygon points="${run[0]?.second},${perMinute} ${points}" fill="${colour}" fill-opacity="0.15"/>
+<polyline points="${points}" fill="none" stroke="${colour}" stroke-width="2.5" vector-effect="non-scaling-stroke"/>`;
+}
+
+function rateLimited({ second }: Observation): string {
+  return `<svg x="${across(second)}" y="${PLOT.height + 8}" overflow="visible"><path d="M-4.5 4L0-4L4.5 4z" fill="${OUTCOMES.rate_limited.colour}"/></svg>`;
+}
+
+/** The time of a ban, with its length. The label of a later one has less room. */
+function ban(run: readonly Observation[], index: number): string {
+  const { second: start = 0, retryAfter = 0 } = run[0] ?? {};
+  const end = (run.at(-1)?.second ?? 0) + EVERY_S;
+  const box = `x="${across(start)}" width="${across(end - start)}"`;
+  const label = `${index === 0 ? "banned for " : ""}${shortDuration(1_000 * retryAfter)}`;
+  const { colour } = OUTCOMES.key_banned;
+  return `<rect ${box} height="${PLOT.height}" fill="var(--error-tint)"/>
+<rect ${box} y="${PLOT.height + 14}" height="6" fill="${colour}"/>
+<text x="${across((start + end) / 2)}" y="${PLOT.height / 2 + 4}" text-anchor="middle" font-size="12" fill="${colour}">${label}</text>`;
+}
 
 /** The figure as SVG text. */
 export async function rateLimitFigure(): Promise<string> {
   const { waiting, persistent } = await observe();
-  const axis = 12 + 2 * CHART_HEIGHT;
-  const ticks = MINUTES.map(
-    ({ minute, at }) => `<text x="${at}" y="${axis}" text-anchor="middle">${minute}</text>`,
-  );
-  const legend = OUTCOMES.map((outcome, i) => {
-    const at = axis + 44 + i * 20;
-    return `${markOf(outcome, LEFT + 4, at - 4, 4)}<text x="${LEFT + 14}" y="${at}">${LEGEND[outcome]}</text>`;
-  });
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${axis + 100}" font-family="system-ui, sans-serif" font-size="13" fill="currentColor">
-<rect width="100%" height="100%" fill="#fff"/>
-${ticks.join("\n")}
-<text x="${RIGHT}" y="${axis + 18}" text-anchor="end">minutes</text>
-${chart("A client that waits for Retry-After", waiting, 28)}
-${chart("A client that keeps sending", persistent, 28 + CHART_HEIGHT)}
-${legend.join("\n")}
+  return withFigureColours(`<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${2 * CHART_HEIGHT}" font-family="system-ui, sans-serif" font-size="13" fill="var(--text)">
+<rect width="100%" height="100%" rx="8" fill="var(--background)"/>
+${chart("A client that waits for Retry-After", waiting, 0)}
+${chart("A client that keeps sending", persistent, CHART_HEIGHT)}
 </svg>
-`;
+`);
 }
 
 if (import.meta.main) writeFileSync(new URL("rate-limits.svg", import.meta.url), await rateLimitFigure());

@@ -40,7 +40,7 @@ const BLOCK = new RegExp(
     "((?:^```\\S* example=\\w+\\n(?:.*\\n)*?```$\\s*)+",
     "^```\\S*\\n(?:.*\\n)*?```$",
     String.raw`^#+ .*$`,
-    String.raw`^!\[.*\.svg\)$`,
+    String.raw`^!\[.*\.svg\)$(?:\n\n_.*(?:\n.+)*_$)?`,
     String.raw`^\|.*(?:\n\|.*)*)`,
   ].join("|"),
   "m",
@@ -107,8 +107,8 @@ export class PageContent {
     }
     const [, marks, heading = ""] = /^(#+) (.*)$/.exec(markdown) ?? [];
     if (marks !== undefined) return this.#heading(marks.length, heading);
-    const [, alt = "", file] = /^!\[(.*)\]\((.*)\)$/.exec(markdown) ?? [];
-    if (file !== undefined) return this.#wide(figure(file, alt));
+    const [, alt = "", file, caption = ""] = /^!\[(.*)\]\((.*)\)(?:\n\n_(.*)_)?$/s.exec(markdown) ?? [];
+    if (file !== undefined) return this.#wide(figure(file, alt, inlineHtml(caption, this.path)));
     const html = htmlOf(markdown, this.path);
     const columns = html.match(/<th[ >]/g) ?? [];
     return columns.length > MAX_NARROW_COLUMNS ? this.#wide(html) : this.prose(html);
@@ -171,7 +171,11 @@ function isWide(code: string, syntax: string): boolean {
   return !WRAPPED.has(syntax) && code.split("\n").some((line) => line.length > MAX_COLUMNS);
 }
 
-function figure(file: string, alt: string): string {
-  const svg = (FIGURES[file] ?? "").replace("<svg ", `<svg role="img" aria-label="${Bun.escapeHTML(alt)}" `);
-  return `<figure tabindex="0">${svg}</figure>`;
+/** A figure with its caption. The page has the colours for which a figure that is shown alone has a style. */
+function figure(file: string, alt: string, caption: string): string {
+  const svg = (FIGURES[file] ?? "")
+    .replace(/<style>.*?<\/style>\s*/s, "")
+    .replace("<svg ", `<svg role="img" aria-label="${Bun.escapeHTML(alt)}" `);
+  const text = caption === "" ? "" : `<figcaption class="note">${caption}</figcaption>`;
+  return `<figure>${svg}${text}</figure>`;
 }

@@ -23,6 +23,14 @@ describe("a page", () => {
     expect(textOf(html)).toContain("curl # no heading");
   });
 
+  test("a paragraph in italics after a figure is its caption", () => {
+    const html = pageOf("![Alt](f.svg)\n\n_A caption of\n`two_lines`._\n\n_Text_");
+    expect(html).toContain(
+      '<figcaption class="note">A caption of\n<code>two_lines</code>.</figcaption></figure>',
+    );
+    expect(html).toContain("<p><em>Text</em></p>");
+  });
+
   test("consecutive examples become one block, and marks of generated blocks are left out", () => {
     const fence = (language: string) => `${FENCE}x example=${language}\n${language}\n${FENCE}\n`;
     const html = pageOf(`<!-- mark -->\n\n${fence("curl")}\n${fence("python")}\n<!-- /mark -->\n\nText`);
