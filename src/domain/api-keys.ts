@@ -189,9 +189,6 @@ export function limitsOf(plan: PlanName, ownLimits: Limits | undefined, plans: P
 /** How long before its expiry a key is shown and announced as one that expires soon. */
 export const EXPIRES_SOON_MS = 7 * DAY_MS;
 
-/** A key that has used this much of a window is shown as one that is close to its limit. */
-export const CLOSE_TO_LIMIT_PERCENT = 80;
-
 export const KEY_STATES = ["active", "banned", "disabled", "expired", "revoked"] as const;
 export type KeyState = (typeof KEY_STATES)[number];
 

@@ -23,8 +23,8 @@ import {
 } from "../domain/audit.ts";
 import { type CountedOperation, DEPRECATED_USE_DAYS, USAGE_INTERVALS } from "../domain/usage-history.ts";
 import { OPERATION_IDS } from "../domain/operation-ids.ts";
-import { MAX_LOGGED_LENGTH, MAX_LOGGED_METHOD_LENGTH } from "../domain/constants.ts";
-import { CLOSE_TO_LIMIT_PERCENT, EXPIRES_SOON_MS } from "../domain/api-keys.ts";
+import { CLOSE_TO_LIMIT_PERCENT, MAX_LOGGED_LENGTH, MAX_LOGGED_METHOD_LENGTH } from "../domain/constants.ts";
+import { EXPIRES_SOON_MS } from "../domain/api-keys.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
 import { KeyId } from "../domain/resources.ts";
 import { count, KeyStateSchema, KeyUsage, nextCursor, Plan, time } from "./key-resources.ts";

@@ -180,7 +180,8 @@ describe("what goes wrong", () => {
     expect(await send()).toBe("429 Too Many Requests");
     await page.getByText(/^Send again in \d+ h$/).waitFor();
     await page.getByText("Until then, this key gets 429.").waitFor();
-    await page.getByText(/^0 of 1 requests left; the window closes in \d+ h$/).waitFor();
+    await page.locator(".try-gauge.tone-limited", { hasText: "1 of 1 requests used" }).waitFor();
+    await page.getByText(/^The window closes in \d+ h$/).waitFor();
     const requests: string[] = [];
     page.on("request", (request) => requests.push(request.url()));
     await sendButton.click({ force: true });
@@ -196,7 +197,32 @@ describe("what goes wrong", () => {
     expect(await send()).toBe("429 Too Many Requests");
     await page.getByText(/^This API key is temporarily banned/).waitFor();
     await page.getByText(/You can send again in [1-5] min\./).waitFor();
-    await page.getByText(/^0 of 1 requests left; the ban ends in [1-5] min$/).waitFor();
+    await page.getByText(/^The ban ends in [1-5] min$/).waitFor();
+  });
+
+  test("the gauge begins to fill with the first request, and warns when 80 % are used", async () => {
+    await open("/docs/reference/listPets");
+    for (const [used, width, warns] of [
+      [0, 0, false],
+      [1, 4, false],
+      [239, 94, false],
+      [240, 94.4, true],
+    ] as const) {
+      const headers = {
+        "X-RateLimit-Limit": "300",
+        "X-RateLimit-Remaining": `${300 - used}`,
+        "X-RateLimit-Reset": `${Math.ceil(Date.now() / 1_000) + 60}`,
+      };
+      await page.unrouteAll();
+      await page.route("**/v1/**", (route) => route.fulfill({ headers, body: "[]" }));
+      await send();
+      const gauge = page.locator(".try-gauge", { hasText: `${used} of 300 requests used` });
+      const shown = await gauge.evaluate((element) => {
+        const fill = element.querySelector(".bar span")?.getBoundingClientRect().width ?? 0;
+        return [Math.round(fill * 10) / 10, element.classList.contains("tone-limited")];
+      });
+      expect(shown).toEqual([width, warns]);
+    }
   });
 
   test("no response, a cancelled request and a response that is no JSON are shown as what they are", async () => {

@@ -1,6 +1,7 @@
 import { formatTime } from "../../text/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
-import { CLOSE_TO_LIMIT_PERCENT, KEY_STATES } from "../../domain/api-keys.ts";
+import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/constants.ts";
+import { KEY_STATES } from "../../domain/api-keys.ts";
 import { PLANS } from "../../domain/key-fields.ts";
 import { call, type Key, may, type ResponseOf } from "../admin-api.ts";
 import { KeyActionButtons } from "../components/key-actions.tsx";

@@ -1,3 +1,4 @@
+import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/constants.ts";
 import { grouped, shortDuration } from "../../text/formatting.ts";
 import { useEffect, useState } from "preact/hooks";
 import { highlight } from "../highlight.ts";
@@ -82,22 +83,24 @@ function Explanation({ response }: ReceivedProps) {
   );
 }
 
-/** How much of the window is left. Once it has closed, all of the next one is. */
+/** How much of the window is used. Once it has closed, nothing of the next one is. */
 function RateLimitGauge({ response }: ReceivedProps) {
   const window = windowOf(response);
   const seconds = useSecondsUntil(window?.closesAt);
   if (window === undefined) return null;
-  const { limit } = window;
-  const left = seconds === 0 ? limit : window.remaining;
-  const end = isBan(response) ? "the ban ends" : "the window closes";
+  const { limit, remaining } = window;
+  const used = seconds === 0 ? 0 : limit - remaining;
+  const end = isBan(response) ? "The ban ends" : "The window closes";
   return (
-    <div class={`try-gauge ${left === 0 ? "tone-limited" : ""}`}>
+    <div class={`try-gauge ${used * 100 < limit * CLOSE_TO_LIMIT_PERCENT ? "" : "tone-limited"}`}>
       <span class="bar" aria-hidden="true">
-        <span style={{ width: `${Math.min(100, (left / limit) * 100)}%` }} />
+        <span style={{ width: `${(used / limit) * 100}%` }} />
       </span>
       <span>
-        {grouped(left)} of {grouped(limit)} requests left;{" "}
-        {seconds > 0 ? `${end} in ${shortDuration(1_000 * seconds)}` : "the next request opens a new window"}
+        {grouped(used)} of {grouped(limit)} requests used
+      </span>
+      <span class="note">
+        {seconds > 0 ? `${end} in ${shortDuration(1_000 * seconds)}` : "The next request opens a new window"}
       </span>
     </div>
   );

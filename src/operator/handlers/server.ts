@@ -1,5 +1,6 @@
 import { formatTime } from "../../text/formatting.ts";
-import { CLOSE_TO_LIMIT_PERCENT, EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
+import { EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
+import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/constants.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { differingSettings, isLate, nameOfServer, type ServerState } from "../../domain/servers.ts";
 import {
