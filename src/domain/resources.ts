@@ -193,11 +193,12 @@ export function preconditionFailed(id: bigint): Rejection<"precondition_failed">
   );
 }
 
-export const IDEMPOTENCY_CONFLICT = new Rejection(
+/* Marked as pure, so that the console's script leaves them out. */
+export const IDEMPOTENCY_CONFLICT = /* @__PURE__ */ new Rejection(
   "idempotency_conflict",
   "A request with this Idempotency-Key is still in progress. Retry in a moment.",
 );
-export const IDEMPOTENCY_KEY_REUSED = new Rejection(
+export const IDEMPOTENCY_KEY_REUSED = /* @__PURE__ */ new Rejection(
   "idempotency_key_reused",
   "This Idempotency-Key was already used with a different request body. Use a new key.",
 );
