@@ -186,6 +186,7 @@ test("a key close to its limit is amber, labels are cut after three, hints are c
   for (const width of [390, 768]) {
     await page.setViewportSize({ width, height: 800 });
     await day.waitFor();
+    if (width === 390) expect((await row.innerText()).match(/▲/g)).toEqual(["▲"]);
   }
   await page.setViewportSize({ width: 1280, height: 800 });
   expect(await row.locator(".labels").innerText()).toMatch(/^a\s*b\s*c\s*\+2$/);
@@ -198,6 +199,15 @@ test("a key close to its limit is amber, labels are cut after three, hints are c
   // The server knows who uses how much a few seconds later.
   await page.goto(`${server.adminUrl}/`);
   await page.getByRole("link", { name: "close close to the limit" }).waitFor();
+  // On a phone there is one line of pills, however many there are.
+  await page.setViewportSize({ width: 390, height: 844 });
+  const pills = `((row) => {
+    for (let i = 0; i < 5; i++) row.append(row.lastElementChild.cloneNode(true));
+    const { width } = document.querySelector(".attention .segments").getBoundingClientRect();
+    return [row.offsetHeight < 50, row.scrollWidth > 390, width, document.documentElement.scrollWidth];
+  })(document.querySelector(".pills"))`;
+  expect(await page.evaluate<unknown[]>(pills)).toEqual([true, true, 358, 390]);
+  await page.setViewportSize({ width: 1280, height: 800 });
   await page.goto(`${server.adminUrl}/keys`);
   await page.getByRole("link", { name: "24 hours" }).click();
   await page.locator("th[aria-sort=descending]", { hasText: "24 hours" }).waitFor();

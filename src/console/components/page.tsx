@@ -130,9 +130,6 @@ export function Skeleton() {
   return (
     <div class="skeleton">
       <span class="visually-hidden">Loading …</span>
-      {Array.from({ length: 5 }, (_, i) => (
-        <span key={i} />
-      ))}
     </div>
   );
 }

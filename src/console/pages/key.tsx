@@ -295,7 +295,7 @@ function UsageHistory({ history, createdAt, perDay, earlier, keyId }: UsageHisto
           ...COUNTS.map((name) => ({
             heading: capitalized(name),
             isNumber: true,
-            cell: (row: RequestCounts) => grouped(row[name]),
+            cell: (row: RequestCounts) => (row[name] ? grouped(row[name]) : NO_VALUE),
           })),
         ]}
       />

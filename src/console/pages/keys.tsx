@@ -50,7 +50,7 @@ function loadKeys({ unused, deprecated, expires, ...query }: Readonly<Record<str
 const FILTERS = {
   search: {
     type: "search",
-    placeholder: "Name, owner, label, id, or a whole secret",
+    placeholder: "Name, owner, label or secret",
     onSecret: openKeyOfSecret,
   },
   plan: { options: PLANS.map((plan) => [plan, capitalized(plan)] as const) },

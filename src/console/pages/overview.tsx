@@ -52,8 +52,10 @@ function Content({ data, shown, usual, servers }: ContentProps) {
     <div class="sections">
       <div class="attention">
         <Health servers={servers} />
-        <Attention {...data} />
-        {data.deprecatedKeys > 0 && <DeprecatedUse keys={data.deprecatedKeys} />}
+        <div class="pills">
+          <Attention {...data} />
+          {data.deprecatedKeys > 0 && <DeprecatedUse keys={data.deprecatedKeys} />}
+        </div>
         <UrlSegments
           aria-label="Time range"
           name="range"
