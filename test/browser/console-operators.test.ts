@@ -49,9 +49,9 @@ test.each(LEVELS)("%s sees what the role allows, and nothing else", async (role)
     const found = Object.keys(controls).filter((name) => shown.has(name));
     expect([path, found]).toEqual([path, expected.map(([name]) => name)]);
   }
-  // A form has the values of a pet already.
+  // Everybody sees the values of a pet.
   await showPage(page, `/pets/${petId}`);
-  expect(await page.locator("dt", { hasText: "Category" }).count()).toBe(role === "viewer" ? 1 : 0);
+  await page.locator("dt", { hasText: "Category" }).waitFor();
   await showPage(page, "/keys/new");
   const isForm = (await page.getByRole("button", { name: "Create key" }).count()) > 0;
   expect(isForm).toBe(role === "admin");

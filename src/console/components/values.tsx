@@ -103,6 +103,15 @@ export function NameLink({ url, name }: { readonly url: string; readonly name: s
   );
 }
 
+/** A name in a row that leads to the page of another thing than the row does. */
+export function OtherLink({ url, name }: { readonly url: string; readonly name: string }) {
+  return (
+    <a class="above one-line" href={url} title={name}>
+      <bdi>{name}</bdi>
+    </a>
+  );
+}
+
 interface CopyableProps {
   readonly text: string;
   /** What shows the text; by default code. */

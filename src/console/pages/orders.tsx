@@ -4,7 +4,15 @@ import { type AdminOrder, call, may } from "../admin-api.ts";
 import { ActionButton } from "../components/dialogs.tsx";
 import { Details, Empty, PageHead, type PageProps, PageSection } from "../components/page.tsx";
 import { type Column, ListPage, useList } from "../components/tables.tsx";
-import { Copyable, Facts, LocalTimeAndAgo, NO_VALUE, StatusBadge, TimeAgo } from "../components/values.tsx";
+import {
+  Copyable,
+  Facts,
+  LocalTime,
+  NO_VALUE,
+  OtherLink,
+  StatusBadge,
+  TimeAgo,
+} from "../components/values.tsx";
 import { capitalized } from "../format.ts";
 import { useCall } from "../polling.ts";
 import { server } from "../state.ts";
@@ -51,14 +59,6 @@ function KeyOfOrder({ keyId, keyName }: Pick<AdminOrder, "keyId" | "keyName">) {
   return <OtherLink url={`/keys/${keyId}`} name={keyName ?? `key ${keyId}`} />;
 }
 
-function OtherLink({ url, name }: { readonly url: string; readonly name: string }) {
-  return (
-    <a class="above one-line" href={url} title={name}>
-      <bdi>{name}</bdi>
-    </a>
-  );
-}
-
 const FILTERS = {
   status: { options: ORDER_STATUSES },
   keyId: { label: "Key", placeholder: "Identifier", maxLength: 20 },
@@ -90,6 +90,9 @@ export function OrderListPage() {
   );
 }
 
+/** An earlier release did not record when an order was closed. */
+const UNKNOWN = "at an unknown time";
+
 export const ORDER_COLUMNS_OF_PET = COLUMNS.filter(({ heading }) => heading !== "Pet");
 
 export function OrderDetailsPage({ id }: PageProps) {
@@ -107,27 +110,30 @@ export function OrderDetailsPage({ id }: PageProps) {
             )}
           </PageHead>
           <p class="sentence">
-            <PetOfOrder {...data} />, ordered by <KeyOfOrder {...data} />.{" "}
+            {capitalized(data.status)}{" "}
+            <TimeAgo at={data.status === "placed" ? data.createdAt : data.closedAt} none={UNKNOWN} />: the pet{" "}
             {data.status === "placed"
-              ? "The pet is pending until this order is completed or cancelled."
-              : `The pet became ${STATUS_AFTER[data.status]}.`}
+              ? "is pending until this order is completed or cancelled."
+              : `became ${STATUS_AFTER[data.status]}.`}
           </p>
           <div class="with-aside">
+            <Facts
+              facts={{
+                Pet: <PetOfOrder {...data} />,
+                Key: <KeyOfOrder {...data} />,
+                Placed: <LocalTime at={data.createdAt} />,
+                ...(data.status !== "placed" && {
+                  [capitalized(data.status)]: <LocalTime at={data.closedAt} none={UNKNOWN} />,
+                }),
+              }}
+            />
             <aside>
-              <PageSection title="About">
+              <PageSection title="Identifiers">
                 <Facts
                   facts={{
-                    Identifier: <Copyable text={id} />,
-                    Pet: <Copyable text={String(data.petId)} />,
+                    Order: <Copyable text={id} />,
+                    Pet: <Copyable text={`${data.petId}`} />,
                     Key: data.keyId === null ? NO_VALUE : <Copyable text={`${data.keyId}`} />,
-                    Placed: <LocalTimeAndAgo at={data.createdAt} />,
-                    ...(data.status !== "placed" && {
-                      [capitalized(data.status)]: data.closedAt ? (
-                        <LocalTimeAndAgo at={data.closedAt} />
-                      ) : (
-                        "not recorded (by an earlier release)"
-                      ),
-                    }),
                   }}
                 />
               </PageSection>

@@ -82,7 +82,6 @@ const DELETION = "Clients get 404 for it at once, and its identifier is never us
 export function PetDetailsPage({ id }: PageProps) {
   const pet = useCall("getPet", { id });
   const orders = useCall("listOrders", { query: { petId: id, limit: 10 } });
-  const mayCorrect = may("updatePet");
   const hasOrders = (orders.data?.items.length ?? 0) > 0;
   return (
     <Details of={pet} kind="pet" id={id}>
@@ -92,13 +91,10 @@ export function PetDetailsPage({ id }: PageProps) {
             title={<NameTitle name={data.name} />}
             badge={data.status && <StatusBadge status={data.status} />}
           />
-          <p class="sentence">
-            {data.status === undefined || data.status === "available"
-              ? "Clients can order it."
-              : "Clients cannot order it."}
-          </p>
+          <p class="sentence">Clients can{(data.status ?? "available") !== "available" && "not"} order it.</p>
           <div class="with-aside">
             <div class="sections">
+              <Facts facts={{ Identifier: <Copyable text={id} />, ...factsOf(data) }} />
               <Latest
                 of={orders}
                 title="Orders"
@@ -107,12 +103,13 @@ export function PetDetailsPage({ id }: PageProps) {
                 allUrl={`/orders?petId=${id}`}
               />
             </div>
-            <aside>
-              <PageSection title={mayCorrect ? "Correct" : "About"}>
-                <Facts facts={{ Identifier: <Copyable text={id} />, ...(!mayCorrect && factsOf(data)) }} />
-                {mayCorrect && <PetForm pet={data} />}
-              </PageSection>
-            </aside>
+            {may("updatePet") && (
+              <aside>
+                <PageSection title="Correct">
+                  <PetForm pet={data} />
+                </PageSection>
+              </aside>
+            )}
             <div class="sections">
               <AuditSection target={`pet:${id}`} />
               {may("deletePet") && (
@@ -148,9 +145,9 @@ function valuesOf(pet: Partial<Pet> = { status: "available" }) {
   return mapValues(NEW_PET_FIELDS, (_field, name) => String(pet[name] ?? ""));
 }
 
-/** The values of a pet. The badge of the page shows the status. */
+/** The values of a pet. The head of the page shows the name and the status. */
 function factsOf(pet: Pet) {
-  const { status: _, ...values } = valuesOf(pet);
+  const { name: _, status: _status, ...values } = valuesOf(pet);
   const entries = Object.entries(values).filter(([, text]) => text !== "");
   return Object.fromEntries(entries.map(([name, text]) => [labelOf(name), <bdi>{text}</bdi>]));
 }

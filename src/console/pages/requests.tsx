@@ -15,6 +15,7 @@ import {
   MissingServers,
   NameLink,
   NO_VALUE,
+  OtherLink,
 } from "../components/values.tsx";
 import { clockTime, latency } from "../format.ts";
 import { useCall } from "../polling.ts";
@@ -52,7 +53,8 @@ export function RequestListPage() {
   // The only request with the id that was searched for is open by itself.
   const found = query.has("requestId") && items.length === 1 ? items[0]?.requestId : undefined;
   const openId = query.get("open") ?? found;
-  const nothing = <NoRequests servers={servers} />;
+  // If the requests of all servers are missing, the note says why.
+  const nothing = servers.some(({ problem }) => problem === null) && <NoRequests servers={servers} />;
   return (
     <div class={openId === undefined ? undefined : "with-aside"}>
       <ListPage
@@ -149,17 +151,7 @@ const COLUMNS: readonly Column<RequestEntry>[] = [
       ),
   },
   { heading: "Duration", isNumber: true, cell: ({ durationMs }) => latency(durationMs) },
-  {
-    heading: "Key",
-    cell: ({ keyId, keyName }) =>
-      keyId === null ? (
-        NO_VALUE
-      ) : (
-        <a class="above one-line" href={`/keys/${keyId}`} title={`key ${keyId}`}>
-          <bdi>{keyName ?? `key ${keyId}`}</bdi>
-        </a>
-      ),
-  },
+  { heading: "Key", cell: KeyOfRequest },
   { heading: "Address", position: "wide-only", cell: ({ address }) => address },
   {
     heading: "User agent",
@@ -171,6 +163,11 @@ const COLUMNS: readonly Column<RequestEntry>[] = [
     ),
   },
 ];
+
+function KeyOfRequest({ keyId, keyName }: Pick<RequestEntry, "keyId" | "keyName">) {
+  if (keyId === null) return NO_VALUE;
+  return <OtherLink url={`/keys/${keyId}`} name={keyName ?? `key ${keyId}`} />;
+}
 
 function serverColumn(servers: RequestPage["servers"]): Column<RequestEntry> {
   const names = new Map(servers.map(({ id, name }) => [id, name]));
@@ -241,7 +238,7 @@ function OpenRequest({ requestId, shown, servers, takesFocus }: OpenRequestProps
 
 function RequestFacts(request: RequestEntry & { readonly serverName: string | undefined }) {
   const { at, requestId, method, path, status, code, message = null, operation, durationMs } = request;
-  const { keyId, keyName, address, userAgent, serverName } = request;
+  const { keyId, address, userAgent, serverName } = request;
   const ms = Date.parse(at);
   return (
     <>
@@ -254,14 +251,7 @@ function RequestFacts(request: RequestEntry & { readonly serverName: string | un
           Duration: latency(durationMs),
           When: <LocalTimeAndAgo at={at} />,
           UTC: at,
-          Key:
-            keyId === null ? (
-              NO_VALUE
-            ) : (
-              <a href={`/keys/${keyId}`}>
-                <bdi>{keyName ?? `key ${keyId}`}</bdi>
-              </a>
-            ),
+          Key: <KeyOfRequest {...request} />,
           Operation: operation === null ? NO_VALUE : <code>{operation}</code>,
           Address: <Copyable text={address} />,
           "User agent": userAgent === null ? NO_VALUE : <bdi>{userAgent}</bdi>,
