@@ -91,7 +91,9 @@ describe("listRequests", () => {
     await off.call({ path: "/pets" });
     expect(await off.ok("/api/requests")).toMatchObject({
       items: [],
-      servers: [{ problem: "its request log is off: --request-log is 0", since: null }],
+      servers: [
+        { problem: "its request log is off; restart it without --request-log 0 to turn it on", since: null },
+      ],
     });
     await off.stop();
   });
@@ -146,7 +148,7 @@ describe("several servers", () => {
     expect(result.items.map(({ id }) => id)).toEqual([3n, 2n]);
     expect(result.nextCursor).not.toBeNull();
     expect(result.servers.map(({ id, problem }) => [id, problem])).toEqual([
-      ["self", "its request log is off: --request-log is 0"],
+      ["self", "its request log is off; restart it without --request-log 0 to turn it on"],
       ["other", null],
     ]);
   });

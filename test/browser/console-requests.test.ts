@@ -90,3 +90,16 @@ test("requests are shown as they arrive, are found by what they have and by thei
     5_000,
   );
 });
+
+test("without a request log the page says so, and does not say that requests appear", async () => {
+  const { page } = await open("/plans");
+  const problem = "its request log is off; restart it without --request-log 0 to turn it on";
+  await page.route("**/api/requests?*", async (route) => {
+    const { servers } = await (await route.fetch()).json();
+    const off = { ...Object(servers)[0], problem, since: null };
+    await route.fulfill({ json: { items: [], nextCursor: null, servers: [off] } });
+  });
+  await page.getByRole("link", { name: "Requests" }).click();
+  await page.getByText(problem).waitFor();
+  expect(await page.locator(".empty").count()).toBe(0);
+});
