@@ -20,7 +20,7 @@ export function byOperation({ items }: UsageResponse): readonly (RequestCounts &
 
 /**
  * An interval without requests is zero, and one before the key existed has no data. The limit of a day is among them
- * if a day comes near: bars below a limit that is far away would be low.
+ * if the admitted requests of a day come near: bars below a limit that is far away would be low.
  */
 export function usageSeries(
   { by, since, until, items }: UsageResponse,
@@ -36,7 +36,7 @@ export function usageSeries(
   const created = Date.parse(createdAt) - length;
   const valuesOf = (value: (counts: RequestCounts) => number) =>
     starts.map((start) => (start <= created ? null : value(sumOfRequests(rows.get(start) ?? []))));
-  const isNear = by === "day" && Math.max(...valuesOf(requestsOf).map(Number)) > perDay / 3;
+  const isNear = by === "day" && Math.max(...valuesOf(({ admitted }) => admitted).map(Number)) > perDay / 3;
   return {
     times: starts.map((start) => start / 1_000),
     series: [

@@ -72,7 +72,7 @@ test("white space around the category of a pet is no change, and an error about 
   );
   await category.fill("7");
   await save.click();
-  await page.getByRole("region", { name: "Correct" }).getByText(message).waitFor();
+  await page.getByRole("region", { name: "Edit" }).getByText(message).waitFor();
 });
 
 test("a pet is deleted after its name was typed", async () => {

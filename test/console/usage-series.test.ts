@@ -34,13 +34,13 @@ test("a day without requests is zero, and a day before the key existed has no da
   ]);
 });
 
-test("the daily limit is among the series if a day has more than a third of it, and never by hour", () => {
+test("the daily limit is among the series if more than a third of it is admitted in a day, and never by hour", () => {
   const limitOf = (history: UsageResponse, perDay: number) =>
     usageSeries(history, "2026-11-13T09:00:00.000Z", perDay).series.find(
       ({ label }) => label === "daily limit",
     )?.values;
-  expect(limitOf(HISTORY, 47)).toEqual([47, 47, 47, 47]);
-  expect(limitOf(HISTORY, 48)).toBeUndefined();
+  expect(limitOf(HISTORY, 29)).toEqual([29, 29, 29, 29]);
+  expect(limitOf(HISTORY, 30)).toBeUndefined();
   expect(limitOf({ ...HISTORY, by: "hour" }, 10)).toBeUndefined();
 });
 

@@ -148,10 +148,12 @@ export function Details<T>({ kind, id, of, children }: DetailsProps<T>) {
     <section>
       <PageHead title={isMissing ? `There is no ${name}` : capitalized(name)} />
       {isMissing ? (
-        <p>
-          It never existed, or it was deleted: <a href={`/audit?target=${kind}:${id}`}>the audit trail</a>{" "}
-          would say so. <a href={`/${kind}s`}>See all {kind}s</a>.
-        </p>
+        <div class="empty">
+          <p>
+            It never existed, or it was deleted: <a href={`/audit?target=${kind}:${id}`}>the audit trail</a>{" "}
+            would say so. <a href={`/${kind}s`}>See all {kind}s</a>.
+          </p>
+        </div>
       ) : (
         <Loaded of={of}>{children}</Loaded>
       )}

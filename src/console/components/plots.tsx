@@ -62,8 +62,9 @@ export function Plot(props: PlotProps) {
   const [hovered, setHovered] = useState<number>();
   const last = lastWithData(props);
   const shown = hovered !== undefined && hovered < times.length ? hovered : undefined;
-  // The last bar is of an interval that has not ended.
-  const time = times[shown ?? (kind === "bars" ? last : -1)];
+  const isBars = kind === "bars";
+  const time = times[shown ?? (isBars ? last : -1)];
+  const moment = time !== undefined && (isByDay ? utcDay : localTime)(time * 1_000);
   const symbols = Map.groupBy(marks, ({ label }) => label);
   return (
     <figure class="plot card">
@@ -81,8 +82,7 @@ export function Plot(props: PlotProps) {
                 </span>
               ))}
           {last === -1 && shown === undefined && emptyText}
-          {time !== undefined && (isByDay ? utcDay : localTime)(time * 1_000)}
-          {kind === "bars" && last !== -1 && time === times[last] && ", so far"}
+          {!isBars && moment}
         </span>
       </div>
       {lead}
@@ -95,8 +95,14 @@ export function Plot(props: PlotProps) {
             {label} <span class="number">{text(values[shown ?? last], value)}</span>
           </li>
         ))}
+        {isBars && (
+          <li>
+            {moment}
+            {time === times[last] && ", so far"}
+          </li>
+        )}
       </ul>
-      <Canvas key={title + series.length} {...props} onHover={setHovered} />
+      <Canvas key={`${title} ${series.length} ${times.length < MANY_BARS}`} {...props} onHover={setHovered} />
       <PlotData {...props} />
     </figure>
   );
@@ -205,6 +211,9 @@ function zoomTo({ times, zoomUrl }: PlotProps, from: number, until: number): voi
   if (zoomUrl && first < last) navigate(zoomUrl(times[first] ?? 0, times[last] ?? 0));
 }
 
+/** So many bars are too thin for lines between their parts. */
+const MANY_BARS = 60;
+
 const isLine = (kind: PlotProps["kind"], { isDashed = false }: Series) => kind === "lines" || isDashed;
 
 /** uPlot draws in order. The largest sums come first, so that the others are drawn over them. */
@@ -212,7 +221,7 @@ function dataOf({ times, series, kind }: PlotProps): uPlot.AlignedData {
   const isBars = kind === "bars";
   const sums = times.map(() => 0);
   // A part of a bar is high enough to be seen.
-  const least = isBars ? greatestOf(series) / 40 : 0;
+  const least = isBars && times.length < MANY_BARS ? greatestOf(series) / 50 : 0;
   const drawn = series.map((each) =>
     each.values.map((value, i) => {
       if (value === null || isLine(kind, each)) return value;
@@ -320,12 +329,13 @@ function seriesOptions(series: Series, kind: PlotProps["kind"], colour: Colour) 
   if (isDashed) line.dash = [4, 3];
   if (isLine(kind, series)) return line;
   // The fill is opaque, because it covers a larger sum that includes it.
-  const fill = colour(`color-mix(in srgb, ${variable} 75%, var(--background))`);
-  if (kind === "stacked") return { ...line, fill, width: 1 };
-  const paths = uPlot.paths.bars?.({ size: [0.7, 32] });
+  const fill = colour(`color-mix(in srgb, ${variable} 85%, var(--background))`);
+  if (kind === "stacked") return { ...line, fill, width: 0 };
+  const paths = uPlot.paths.bars?.({ size: [0.8, 32] });
   // A line of the card's colour separates thin parts of a bar.
   const stroke = colour("var(--background)");
-  return { ...line, stroke, fill, width: 1, points: { show: false }, ...(paths && { paths }) };
+  const width = Number(series.values.length < MANY_BARS);
+  return { ...line, stroke, fill, width, points: { show: false }, ...(paths && { paths }) };
 }
 
 const greatestOf = (series: readonly Series[]) =>
@@ -372,7 +382,7 @@ function lightenLast({ ctx, bbox, valToPos }: uPlot, { times }: PlotProps, colou
   const [end = 0, before = 0] = [times.at(-1), times.at(-2)];
   const left = valToPos((end + before) / 2, "x", true);
   ctx.save();
-  ctx.fillStyle = colour("color-mix(in srgb, var(--background) 40%, transparent)")();
+  ctx.fillStyle = colour("color-mix(in srgb, var(--background) 25%, transparent)")();
   ctx.fillRect(left, bbox.top, bbox.left + bbox.width - left, bbox.height);
   ctx.restore();
 }

@@ -284,7 +284,7 @@ export function Latest<Row extends Identified>({ of, title, columns, none, allUr
       <Loaded of={of}>
         {({ items, nextCursor }) => (
           <>
-            {items.length === 0 && <p class="muted">{none}</p>}
+            {items.length === 0 && <p class="empty">{none}</p>}
             {items.length > 0 && <DataTable caption={title} columns={columns} rows={items} keyOf={idOf} />}
             {nextCursor !== null && <a href={allUrl}>See all</a>}
           </>

@@ -105,7 +105,7 @@ export function PetDetailsPage({ id }: PageProps) {
             </div>
             {may("updatePet") && (
               <aside>
-                <PageSection title="Correct">
+                <PageSection title="Edit">
                   <PetForm pet={data} />
                 </PageSection>
               </aside>
