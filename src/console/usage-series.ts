@@ -5,7 +5,7 @@ import {
   sumOfRequests,
 } from "../domain/usage-history.ts";
 import type { ResponseOf } from "../operator/operations.ts";
-import type { PlotProps } from "./components/plots.tsx";
+import type { PlotProps } from "./components/plot-canvas.tsx";
 
 export type UsageResponse = ResponseOf<"getKeyUsage">;
 type Row = UsageResponse["items"][number];
@@ -56,7 +56,7 @@ export function usageSeries(
               tone: "muted",
               symbol: "– –",
               isDashed: true,
-              values: starts.map(() => perDay),
+              values: valuesOf(() => perDay),
             } as const,
           ]
         : []),

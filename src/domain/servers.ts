@@ -2,6 +2,7 @@ import { sha256 } from "../runtime/hash.ts";
 import { parseJson } from "../api/json.ts";
 import { array, type Infer, integer, Invalid, line, nullable, object, quantity } from "../api/schema.ts";
 import type { Awaitable } from "../runtime/event-loop.ts";
+import { LATE_SECONDS } from "./constants.ts";
 
 const MAX_VALUE_LENGTH = 300;
 const count = integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
@@ -121,9 +122,6 @@ export interface ServerState extends ServerIdentity, ServerActivity {
 export function nameOfServer({ name, port }: Pick<ServerState, "name" | "port">): string {
   return port === undefined ? name : `${name}:${port}`;
 }
-
-/** The time after which a server has missed two heartbeats. */
-export const LATE_SECONDS = 12;
 
 /** Whether a server was heard of lately. In an outage of Valkey no other one is. */
 export function isLate({ seenAt }: Pick<ServerState, "seenAt">, now: number): boolean {

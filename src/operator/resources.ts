@@ -13,11 +13,11 @@ import {
   updateSchema,
 } from "../api/schema.ts";
 import { ENVIRONMENTS } from "../domain/api-keys.ts";
+import { LATE_SECONDS } from "../domain/constants.ts";
 import { MAX_OVERLAP_MS } from "../domain/key-fields.ts";
 import { OPERATOR_NAME, OPERATOR_NAME_EXPECTED, OPERATOR_STATES, ROLES } from "../domain/operators.ts";
 import { schemasOf } from "../domain/fields.ts";
 import { OPERATOR_ORDER_FIELDS, Pet, PET_FIELDS } from "../domain/resources.ts";
-import { LATE_SECONDS } from "../domain/servers.ts";
 import { count, nextCursor, time } from "./key-resources.ts";
 import { SESSION_HEADER } from "./operation-rows.ts";
 

@@ -39,7 +39,7 @@ test("the daily limit is among the series if more than a third of it is admitted
     usageSeries(history, "2026-11-13T09:00:00.000Z", perDay).series.find(
       ({ label }) => label === "daily limit",
     )?.values;
-  expect(limitOf(HISTORY, 29)).toEqual([29, 29, 29, 29]);
+  expect(limitOf(HISTORY, 29)).toEqual([null, 29, 29, 29]);
   expect(limitOf(HISTORY, 30)).toBeUndefined();
   expect(limitOf({ ...HISTORY, by: "hour" }, 10)).toBeUndefined();
 });

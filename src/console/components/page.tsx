@@ -148,12 +148,16 @@ export function Details<T>({ kind, id, of, children }: DetailsProps<T>) {
     <section>
       <PageHead title={isMissing ? `There is no ${name}` : capitalized(name)} />
       {isMissing ? (
-        <div class="empty">
-          <p>
-            It never existed, or it was deleted: <a href={`/audit?target=${kind}:${id}`}>the audit trail</a>{" "}
-            would say so. <a href={`/${kind}s`}>See all {kind}s</a>.
-          </p>
-        </div>
+        <Empty
+          title="It never existed, or it was deleted"
+          action={
+            <a class="button" href={`/${kind}s`}>
+              See all {kind}s
+            </a>
+          }
+        >
+          <a href={`/audit?target=${kind}:${id}`}>The audit trail</a> would say so.
+        </Empty>
       ) : (
         <Loaded of={of}>{children}</Loaded>
       )}

@@ -36,7 +36,7 @@ interface Place {
 
 const MAX_KEYS = 6;
 const TYPING_MS = 150;
-const REQUEST_ID = /^[\w.-]{8,128}$/;
+export const REQUEST_ID = /^[\w.-]{8,128}$/;
 
 function pagesOf(text: string): Place[] {
   return PAGE_NAMES.filter((name) => !PAGES[name].includes("{") && mayOpen(name))
@@ -53,12 +53,17 @@ function useKeys(text: string): readonly Place[] {
     let isCurrent = true;
     const timer = setTimeout(async () => {
       const { items } = await call("listKeys", { query: { search: text, limit: MAX_KEYS } });
+      // A label or an owner has the text, too.
+      const rank = ({ name }: { readonly name: string }) =>
+        Number(!name.toLowerCase().includes(text.toLowerCase()));
       if (isCurrent)
         setPlaces(
-          items.map(({ id, name, owner }) => {
-            const kind = owner === null ? "Key" : `Key of ${owner}`;
-            return { text: name, kind, url: `/keys/${id}` };
-          }),
+          items
+            .toSorted((a, b) => rank(a) - rank(b))
+            .map(({ id, name, owner }) => {
+              const kind = owner === null ? "Key" : `Key of ${owner}`;
+              return { text: name, kind, url: `/keys/${id}` };
+            }),
         );
     }, TYPING_MS);
     return () => {

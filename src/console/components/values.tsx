@@ -2,7 +2,7 @@
 
 import { type ComponentChildren, Fragment } from "preact";
 import type { OrderStatus, PetStatus } from "../../domain/resources.ts";
-import { change, localTime, relative, utcTime } from "../format.ts";
+import { localTime, relative, utcTime } from "../format.ts";
 import { announce, now } from "../state.ts";
 
 interface TimeProps {
@@ -142,18 +142,6 @@ export function Copyable({ text, children = <code>{text}</code> }: CopyableProps
 
 /** A value, and what is to say about it. */
 export type Figure = readonly [value: ComponentChildren, note?: ComponentChildren];
-
-/** How a figure has changed since the period before, with what it was on hover. */
-export function changeText(
-  value: number | null,
-  earlier: number | null | undefined,
-  text: (value: number) => string,
-  period: string,
-) {
-  return value === null || earlier === null || earlier === undefined ? null : (
-    <span title={`${text(earlier)} in the ${period} before`}>{change(value, earlier)}</span>
-  );
-}
 
 /** Large numbers. */
 export function Stats({ figures }: { readonly figures: Readonly<Record<string, Figure>> }) {

@@ -19,7 +19,6 @@ import { Plot } from "../components/plots.tsx";
 import { DataTable } from "../components/tables.tsx";
 import {
   Badge,
-  changeText,
   Copyable,
   Facts,
   type Figure,
@@ -29,7 +28,7 @@ import {
   Stats,
   TimeAgo,
 } from "../components/values.tsx";
-import { capitalized, compact, ordinal, percent } from "../format.ts";
+import { capitalized, change, compact, ordinal, percent } from "../format.ts";
 import { useCall, usePolled } from "../polling.ts";
 import { byOperation, type UsageResponse, usageSeries } from "../usage-series.ts";
 import { AuditSection } from "./audit.tsx";
@@ -85,17 +84,13 @@ export function KeyDetailsPage({ id }: PageProps) {
 
 /** Says first what people look for: whether the key works, and until when it does not. */
 function StateSentence({ id, state, bannedUntil, revokedAt, expiresAt, lastUsedAt, usage }: Key) {
-  const sent = (
+  const sent = lastUsedAt ? (
     <>
-      {lastUsedAt ? (
-        <>
-          Last used <TimeAgo at={lastUsedAt} />.{" "}
-        </>
-      ) : (
-        "It was never used. "
-      )}
+      Last used <TimeAgo at={lastUsedAt} />.{" "}
       <a href={`/requests?keyId=${id}${state === "banned" ? "&status=429" : ""}`}>Its requests</a>
     </>
+  ) : (
+    "It was never used."
   );
   const usedTo = (percent: number) =>
     [usage?.minute, usage?.day].find((window) => window && window.used * 100 >= window.limit * percent);
@@ -250,7 +245,12 @@ function UsageHistory({ history, createdAt, perDay, earlier, keyId }: UsageHisto
   const hasEarlier = earlier.length > 0;
   const figureOf = (name: keyof RequestCounts): Figure => [
     grouped(counts[name]),
-    hasEarlier && changeText(counts[name], last[name], grouped, "period"),
+    hasEarlier && (
+      <>
+        {change(counts[name], last[name])}
+        {last[name] > 0 && counts[name] !== last[name] && `, ${grouped(last[name])} before`}
+      </>
+    ),
   ];
   const plotted = useMemo(() => usageSeries(history, createdAt, perDay), [history, createdAt, perDay]);
   if (requestsOf(counts) === 0) {

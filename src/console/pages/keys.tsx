@@ -8,6 +8,7 @@ import { KeyActionButtons } from "../components/key-actions.tsx";
 import { BanRulesText, KeyLink, LabelLinks, SHARED_COLUMNS } from "../components/key-columns.tsx";
 import { UrlSegments } from "../components/filters.tsx";
 import { Empty } from "../components/page.tsx";
+import { REQUEST_ID } from "../components/palette.tsx";
 import { type Column, ListPage, Menu, NoMatch, useList } from "../components/tables.tsx";
 import { Badge, Copyable, NO_VALUE } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
@@ -126,7 +127,7 @@ function StateTabs({ counts }: { readonly counts: ResponseOf<"listKeys">["counts
 }
 
 function NoKeyMatches({ query }: { readonly query: URLSearchParams }) {
-  const search = query.get("search");
+  const search = query.get("search") ?? "";
   if (query.get("state") === "banned") {
     return (
       <Empty title="No key is banned">
@@ -136,7 +137,7 @@ function NoKeyMatches({ query }: { readonly query: URLSearchParams }) {
   }
   return (
     <NoMatch noun="key">
-      {search !== null && (
+      {REQUEST_ID.test(search) && (
         <>
           You can look for{" "}
           <a href={`/requests?${new URLSearchParams({ requestId: search })}`}>the request with this id</a>.

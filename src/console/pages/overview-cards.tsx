@@ -1,9 +1,10 @@
 import { useMemo } from "preact/hooks";
 import { formatTime, grouped } from "../../text/formatting.ts";
 import { call, type Fleet, type Overview } from "../admin-api.ts";
-import { type Mark, Plot, type Series } from "../components/plots.tsx";
-import { changeText, Stats } from "../components/values.tsx";
-import { compact, figure, latency, percent } from "../format.ts";
+import type { Mark, Series } from "../components/plot-canvas.tsx";
+import { Plot } from "../components/plots.tsx";
+import { Stats } from "../components/values.tsx";
+import { change, compact, figure, latency, percent } from "../format.ts";
 import { partValue, type ShownRange } from "../live-range.ts";
 import { usePolled } from "../polling.ts";
 import { urlWith } from "../router.ts";
@@ -58,19 +59,29 @@ export function Cards({ data, shown, servers }: CardsProps) {
   const now = lastSum(requests);
   const rejections = totals.limited + totals.banned;
   const length = shown.part ? "that time" : shown.text;
+  /** How a figure has changed since the period before, with what it was on hover. */
+  const changeText = (
+    value: number | null,
+    earlier: number | null | undefined,
+    text: (value: number) => string,
+  ) =>
+    value === null || earlier === null || earlier === undefined ? null : (
+      <span title={`${text(earlier)} in the ${length} before`}>{change(value, earlier)}</span>
+    );
+  const since = requests.success[0] === null ? "since the start" : `in ${length}`;
   const count = (value: number, earlier: number | undefined) => {
-    const changed = changeText(value, earlier, grouped, length);
+    const changed = changeText(value, earlier, grouped);
     return (
       <>
-        {grouped(value)} in {length}
+        {grouped(value)} {since}
         {changed && <>, {changed}</>}
       </>
     );
   };
-  const slower = changeText(totals.p99, before?.p99, latency, length);
+  const slower = changeText(totals.p99, before?.p99, latency);
   const { serverError: failed } = totals;
   const moreFailed =
-    failed + (before?.serverError ?? 0) > 0 && changeText(failed, before?.serverError, grouped, length);
+    failed + (before?.serverError ?? 0) > 0 && changeText(failed, before?.serverError, grouped);
   return (
     <div class="plots">
       <Plot

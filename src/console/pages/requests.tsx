@@ -4,7 +4,7 @@ import { OPERATION_IDS } from "../../domain/operation-ids.ts";
 import { call, type RequestEntry, type RequestPage } from "../admin-api.ts";
 import { hasFilters } from "../components/filters.tsx";
 import { Empty, Loaded } from "../components/page.tsx";
-import { type Column, ListPage, useList } from "../components/tables.tsx";
+import { type Column, ListPage, NoMatch, useList } from "../components/tables.tsx";
 import {
   Badge,
   Copyable,
@@ -114,16 +114,10 @@ function NoRequests({ servers }: Pick<RequestPage, "servers">) {
     );
   }
   return (
-    <Empty title="No request matches">
+    <NoMatch noun="request">
       The oldest one in memory: <LocalTime at={oldest} none="none" />.{" "}
-      <a href="/requests">Clear the filters</a>
-      {day !== undefined && (
-        <>
-          , or see <a href={`/audit?since=${day}&until=${day}`}>the changes of that day</a>
-        </>
-      )}
-      .
-    </Empty>
+      {day !== undefined && <a href={`/audit?since=${day}&until=${day}`}>See the changes of that day</a>}
+    </NoMatch>
   );
 }
 

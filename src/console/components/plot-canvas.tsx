@@ -1,0 +1,418 @@
+/* The canvas of a plot, drawn by uPlot. */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import uPlot from "uplot";
+import { axisTimes, localTime } from "../format.ts";
+import { navigate } from "../router.ts";
+
+export interface Series {
+  readonly label: string;
+  readonly tone: "series" | "limited" | "error" | "text" | "muted";
+  /** The symbol next to the label: a series is never identified by its colour alone. */
+  readonly symbol: string;
+  /** A dashed line, which is not added up with the others. */
+  readonly isDashed?: boolean;
+  /** Null where there is no data: a gap, never zero. */
+  readonly values: readonly (number | null)[];
+}
+
+/** Something that happened at a moment. */
+export interface Mark extends Pick<Series, "label" | "tone" | "symbol"> {
+  /** Unix seconds. */
+  readonly time: number;
+  readonly text: string;
+}
+
+export interface PlotProps {
+  readonly title: string;
+  /** The figures that the plot is about, above it. */
+  readonly lead?: ComponentChildren;
+  /** Unix seconds. The plot is drawn again when the times or the series are other objects. */
+  readonly times: readonly number[];
+  readonly series: readonly Series[];
+  /** `stacked` adds the series up, the first at the bottom. */
+  readonly kind: "lines" | "stacked" | "bars";
+  /** Whether the axis is logarithmic, for values that differ by orders of magnitude. */
+  readonly isLog?: boolean;
+  /** Whether values are counts, so that the axis has no fractions. */
+  readonly isCount?: boolean;
+  readonly axisValue: (value: number) => string;
+  readonly value: (value: number) => string;
+  /** Whether each time is a day in UTC, as those of the usage history are. */
+  readonly isByDay?: boolean;
+  /** Plots with the same name share their cursor. */
+  readonly group: string;
+  /** The page of a point, by its time in Unix seconds. */
+  readonly pointUrl: (time: number) => string;
+  /** The page of a part of the times, which the person selects. */
+  readonly zoomUrl?: (from: number, until: number) => string;
+  /** The plot is drawn again when this is another array. */
+  readonly marks?: readonly Mark[];
+  /** What is next to the title while there is nothing to show. */
+  readonly emptyText?: string;
+}
+
+export const NO_MARKS: readonly Mark[] = [];
+
+/** The last point with data; -1 if there is none. Its values are in the legend, so that hovering moves nothing. */
+export function lastWithData({ times, series }: Pick<PlotProps, "times" | "series">): number {
+  return times.findLastIndex((_, i) => series.some(({ values }) => typeof values[i] === "number"));
+}
+
+export function pointText(
+  value: number | null | undefined,
+  format: (value: number) => string,
+  none = "–",
+): string {
+  return value === null || value === undefined ? none : format(value);
+}
+
+interface CanvasProps extends PlotProps {
+  readonly onHover: (index: number | undefined) => void;
+}
+
+export function Canvas(props: CanvasProps) {
+  const { title, times, series, value, pointUrl, zoomUrl, marks } = props;
+  const area = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot>(undefined);
+  const latest = useRef(props);
+  latest.current = props;
+
+  // After the first paint: the figures above are there 70 ms earlier than with the plots.
+  useEffect(() => {
+    const element = area.current;
+    if (element === null) return;
+    const options = optionsOf(element, () => latest.current);
+    const created = new uPlot(options, dataOf(latest.current), element);
+    plot.current = created;
+    const resize = new ResizeObserver(() => {
+      const size = sizeOf(element);
+      // It is called once at the beginning, when the plot has this size.
+      if (size.width !== created.width || size.height !== created.height) created.setSize(size);
+    });
+    resize.observe(element);
+    const theme = matchMedia("(prefers-color-scheme: dark)");
+    const repaint = () => created.redraw();
+    theme.addEventListener("change", repaint);
+    return () => {
+      theme.removeEventListener("change", repaint);
+      resize.disconnect();
+      created.destroy();
+    };
+  }, []);
+
+  useEffect(() => plot.current?.setData(dataOf(props)), [times, series, marks]);
+
+  const index = () => plot.current?.cursor.idx ?? Math.max(0, lastWithData(props));
+  const show = () => navigate(pointUrl(times[index()] ?? 0));
+  const moveTo = (to: number) => {
+    const left = plot.current?.valToPos(times[Math.max(0, Math.min(to, times.length - 1))] ?? 0, "x") ?? 0;
+    plot.current?.setCursor({ left, top: 0 });
+  };
+  const [at, setAt] = useState(0);
+  /** The keys of a slider; + shows a third of the times, around the point. */
+  const keys: Readonly<Record<string, () => void>> = {
+    ArrowLeft: () => moveTo(index() - 1),
+    ArrowRight: () => moveTo(index() + 1),
+    PageUp: () => moveTo(index() + Math.ceil(times.length / 10)),
+    PageDown: () => moveTo(index() - Math.ceil(times.length / 10)),
+    Home: () => moveTo(0),
+    End: () => moveTo(times.length - 1),
+    Enter: show,
+    "+": () => zoomTo(props, index() - times.length / 6, index() + times.length / 6),
+  };
+  const label = `Click or Enter: the requests of that moment${zoomUrl ? ". Drag or +: zoom" : ""}`;
+  return (
+    <div
+      class="plot-area"
+      ref={area}
+      tabIndex={0}
+      role="slider"
+      aria-label={title}
+      aria-valuemin={0}
+      aria-valuemax={Math.max(0, times.length - 1)}
+      aria-valuenow={at}
+      aria-valuetext={`${localTime((times[at] ?? 0) * 1_000)}: ${series.map((each) => `${each.label} ${pointText(each.values[at], value, "no data")}`).join(", ")}`}
+      title={label}
+      onClick={show}
+      onKeyDown={(event) => {
+        const act = keys[event.key];
+        if (act === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+        event.preventDefault();
+        act();
+        setAt(index());
+      }}
+    />
+  );
+}
+
+/** A part that has no more than two points has no line. */
+const MIN_POINTS = 3;
+
+function zoomTo({ times, zoomUrl }: PlotProps, from: number, until: number): void {
+  const first = Math.max(0, Math.min(Math.floor(from), times.length - MIN_POINTS));
+  const last = Math.min(times.length - 1, Math.max(Math.ceil(until), first + MIN_POINTS - 1));
+  if (zoomUrl && first < last) navigate(zoomUrl(times[first] ?? 0, times[last] ?? 0));
+}
+
+/** So many bars are too thin for lines between their parts. */
+export const MANY_BARS = 60;
+
+const isLine = (kind: PlotProps["kind"], { isDashed = false }: Series) => kind === "lines" || isDashed;
+
+/** uPlot draws in order. The largest sums come first, so that the others are drawn over them. */
+function dataOf({ times, series, kind }: PlotProps): uPlot.AlignedData {
+  const isBars = kind === "bars";
+  const sums = times.map(() => 0);
+  // A part of a bar is high enough to be seen.
+  const least = isBars && times.length < MANY_BARS ? greatestOf(series) / 50 : 0;
+  const drawn = series.map((each) =>
+    each.values.map((value, i) => {
+      if (value === null || isLine(kind, each)) return value;
+      // Next to zeros, a zero would be the thin edge of the area below.
+      if (!value && (isBars || !(each.values[i - 1] || each.values[i + 1]))) return null;
+      const sum = (sums[i] ?? 0) + Math.max(value, least);
+      sums[i] = sum;
+      return sum;
+    }),
+  );
+  return [[...times], ...drawn.toReversed()];
+}
+
+const sizeOf = ({ clientWidth: width, clientHeight: height }: HTMLElement) => ({ width, height });
+
+function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Options {
+  const { series, kind, group, isByDay = false, isCount = false, isLog = false, zoomUrl } = current();
+  // A canvas does not know CSS variables: this is what the browser makes of them. A colour is read each time that the
+  // plot is drawn, so that it follows the theme. An element for each would take 40 ms of the first plots.
+  const probe = element.appendChild(document.createElement("span"));
+  const colour = (value: string) => () => {
+    probe.style.color = value;
+    return getComputedStyle(probe).color;
+  };
+  const hairline = colour("var(--hairline)");
+  const axis = {
+    stroke: colour("var(--text-muted)"),
+    font: `12px ${getComputedStyle(element).fontFamily}`,
+    grid: { stroke: hairline, width: 1 },
+    ticks: { stroke: hairline, width: 1, size: 4 },
+  };
+  const filter = (_plot: uPlot, splits: number[]) => measured(splits, current());
+  return {
+    ...sizeOf(element),
+    legend: { show: false },
+    cursor: {
+      // A selection in one plot selects nothing in the others.
+      sync: { key: group, filters: { pub: (type) => !/up|down/.test(type) } },
+      points: { show: kind === "lines" },
+      drag: { x: zoomUrl !== undefined, y: false, setScale: false },
+      y: false,
+    },
+    ...(isByDay && { tzDate: (seconds: number) => uPlot.tzDate(new Date(seconds * 1_000), "Etc/UTC") }),
+    scales: {
+      x: {
+        range: (_plot, min, max) => (kind === "bars" ? withHalfBars(min, max, current().times) : [min, max]),
+      },
+      y: isLog
+        ? { distr: 3, range: (_plot, min, max) => decades(min, max) }
+        : { range: (_plot, _min, max) => [0, max * 1.1 || 1] },
+    },
+    axes: [
+      {
+        ...axis,
+        grid: { show: false },
+        space: 56,
+        size: 28,
+        values: (_plot, splits) => axisTimes(splits, isByDay),
+      },
+      {
+        ...axis,
+        ...(isCount && { incrs: COUNT_STEPS }),
+        ...(isLog && { splits: powersOfTen }),
+        filter,
+        grid: { ...axis.grid, filter },
+        ticks: { ...axis.ticks, filter },
+        // A digit takes 7.5 px in the widest of the fonts.
+        size: (_plot, texts) => 12 + 7.5 * Math.max(...(texts ?? [""]).map(({ length }) => length)),
+        values: (_plot, splits) =>
+          splits.map((split) => (typeof split === "number" ? current().axisValue(split) : "")),
+      },
+    ],
+    series: [{}, ...series.toReversed().map((each) => seriesOptions(each, kind, colour))],
+    padding: [8, (plot) => (hasNames(plot, current()) ? nameWidth(series) : 16), 0, null],
+    hooks: {
+      setCursor: [
+        ({ cursor: { idx }, over, valToPos }) => {
+          const { times, onHover } = current();
+          onHover(idx ?? undefined);
+          // The line is at its point, in the middle of a bar.
+          const line = over.querySelector<HTMLElement>(".u-cursor-x");
+          if (line) line.style.transform = `translate(${valToPos(times[idx ?? -1] ?? 0, "x")}px)`;
+        },
+      ],
+      setSelect: [
+        (plot) => {
+          const { left, width } = plot.select;
+          if (width > 0) zoomTo(current(), plot.posToIdx(left), plot.posToIdx(left + width));
+          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+        },
+      ],
+      drawAxes: [(plot) => shadeNoData(plot, current(), colour)],
+      draw: [
+        (plot) => {
+          if (kind === "bars") lightenLast(plot, current(), colour);
+          drawMarks(plot, current(), colour);
+          showNames(plot, current());
+        },
+      ],
+    },
+  };
+}
+
+function seriesOptions(series: Series, kind: PlotProps["kind"], colour: Colour) {
+  const { label, tone, isDashed } = series;
+  const variable = colourOf(tone);
+  const line: uPlot.Series = {
+    label,
+    stroke: colour(variable),
+    width: 1.5,
+    points: { show: true, size: 4, fill: colour(variable), filter: isolatedPoints },
+    spanGaps: false,
+  };
+  if (isDashed) line.dash = [4, 3];
+  if (isLine(kind, series)) return line;
+  // The fill is opaque, because it covers a larger sum that includes it.
+  const fill = colour(`color-mix(in srgb, ${variable} 85%, var(--background))`);
+  if (kind === "stacked") return { ...line, fill, width: 0 };
+  const paths = uPlot.paths.bars?.({ size: [0.8, 32] });
+  // A line of the card's colour separates thin parts of a bar.
+  const stroke = colour("var(--background)");
+  const width = Number(series.values.length < MANY_BARS);
+  return { ...line, stroke, fill, width, points: { show: false }, ...(paths && { paths }) };
+}
+
+const greatestOf = (series: readonly Series[]) =>
+  Math.max(-1, ...series.flatMap(({ values }) => values.map((each) => each ?? -1)));
+
+/** The splits of an axis that measure something: zeros have a zero, and what has no data has no scale. */
+function measured(splits: number[], { series }: PlotProps): (number | null)[] {
+  const greatest = greatestOf(series);
+  return greatest > 0 ? splits : splits.map((split) => (split === greatest ? split : null));
+}
+
+/** Whole powers of ten around the values. */
+function decades(min: number | null, max: number | null): [number, number] {
+  const low = 10 ** Math.floor(Math.log10(min || 0.1));
+  return [low, Math.max(10 ** Math.ceil(Math.log10(max || 1)), low * 10)];
+}
+
+function powersOfTen(_plot: uPlot, _axis: number, min: number, max: number): number[] {
+  const [low, high] = [Math.round(Math.log10(min)), Math.round(Math.log10(max))];
+  return Array.from({ length: high - low + 1 }, (_, i) => Number((10 ** (low + i)).toPrecision(3)));
+}
+
+type Colour = (value: string) => () => string;
+
+/** Before the first data there is nothing, which is not zero: that part is shaded and says so. */
+function shadeNoData({ ctx, bbox, valToPos }: uPlot, { times, series }: PlotProps, colour: Colour): void {
+  const first = times.findIndex((_, i) => series.some(({ values }) => typeof values[i] === "number"));
+  if (first !== -1 && first < times.length / 50) return;
+  const { left, top, height } = bbox;
+  const width = first === -1 ? bbox.width : valToPos(times[first] ?? 0, "x", true) - left;
+  const shown = width / devicePixelRatio;
+  ctx.save();
+  ctx.fillStyle = colour("var(--surface)")();
+  ctx.fillRect(left, top, width, height);
+  ctx.fillStyle = colour("var(--text-muted)")();
+  ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
+  ctx.textAlign = "center";
+  if (shown > 60) ctx.fillText("no data", left + width / 2, top + height / 2);
+  ctx.restore();
+}
+
+/** Lightens the last bar: its interval has not ended. */
+function lightenLast({ ctx, bbox, valToPos }: uPlot, { times }: PlotProps, colour: Colour): void {
+  const [end = 0, before = 0] = [times.at(-1), times.at(-2)];
+  const left = valToPos((end + before) / 2, "x", true);
+  ctx.save();
+  ctx.fillStyle = colour("color-mix(in srgb, var(--background) 25%, transparent)")();
+  ctx.fillRect(left, bbox.top, bbox.left + bbox.width - left, bbox.height);
+  ctx.restore();
+}
+
+/** Symbols of marks that follow each other closely move to the right. Those without room are left out. */
+function drawMarks({ ctx, bbox, valToPos }: uPlot, { marks = NO_MARKS }: PlotProps, colour: Colour): void {
+  ctx.save();
+  ctx.font = `${10 * devicePixelRatio}px system-ui, sans-serif`;
+  ctx.textAlign = "center";
+  let free = 0;
+  for (const { time, tone, symbol } of marks) {
+    const x = valToPos(time, "x", true);
+    if (x < bbox.left || x > bbox.left + bbox.width) continue;
+    ctx.fillStyle = colour(colourOf(tone))();
+    const at = Math.max(x, free);
+    if (at < x + 16 * devicePixelRatio) {
+      ctx.fillText(symbol, at, bbox.top);
+      free = at + 9 * devicePixelRatio;
+    }
+    ctx.globalAlpha = 0.5;
+    for (let y = 0; y < bbox.height; y += 6 * devicePixelRatio)
+      ctx.fillRect(x, bbox.top + y, devicePixelRatio, 3 * devicePixelRatio);
+    ctx.globalAlpha = 1;
+  }
+  ctx.restore();
+}
+
+const colourOf = (tone: Series["tone"]): string => `var(--${tone === "muted" ? "text-muted" : tone})`;
+
+const COUNT_STEPS = Array.from({ length: 10 }, (_, power) =>
+  [1, 2, 5].map((digit) => digit * 10 ** power),
+).flat();
+
+const NAME_HEIGHT_PX = 14;
+const nameWidth = (series: readonly Series[]) => 8 + 7 * Math.max(...series.map(({ label }) => label.length));
+
+/** A narrow plot has its width for the data: the legend has the names, too. */
+const MIN_WIDTH_WITH_NAMES_PX = 480;
+const hasNames = ({ width }: uPlot, props: PlotProps) =>
+  props.series.length > 1 && width >= MIN_WIDTH_WITH_NAMES_PX && lastWithData(props) >= 0;
+
+/** Shows the name of each series next to its last point. Names that would overlap move up. */
+function showNames(plot: uPlot, props: PlotProps): void {
+  for (const name of plot.over.querySelectorAll(".series-name")) name.remove();
+  if (!hasNames(plot, props)) return;
+  const { times, series, kind } = props;
+  const last = lastWithData(props);
+  const step = kind === "bars" ? (times[1] ?? 0) - (times[0] ?? 0) : 0;
+  const left = plot.valToPos((times[last] ?? 0) + step / 2, "x") + 6;
+  let below = 0;
+  const names = series.flatMap((each) => {
+    const value = each.values[last] ?? 0;
+    const at = isLine(kind, each) ? value : below + value / 2;
+    if (!isLine(kind, each)) below += value;
+    return value > 0 ? [{ ...each, top: plot.valToPos(at, "y") }] : [];
+  });
+  let highest = Infinity;
+  for (const { label, tone, top } of names.toSorted((a, b) => b.top - a.top)) {
+    highest = Math.min(top, highest - NAME_HEIGHT_PX);
+    const name = document.createElement("span");
+    name.className = `series-name tone-${tone === "series" ? "muted" : tone}`;
+    name.textContent = label;
+    Object.assign(name.style, { left: `${left}px`, top: `${highest}px` });
+    plot.over.append(name);
+  }
+}
+
+/** A point between two gaps is no line, so it is drawn as a point. */
+function isolatedPoints({ data }: uPlot, index: number): number[] {
+  const values = data[index] ?? [];
+  const isGap = (i: number) => values[i] === null || values[i] === undefined;
+  return Array.from(values.keys()).filter((i) => !isGap(i) && isGap(i - 1) && isGap(i + 1));
+}
+
+/** The first and the last bar have as much room as the others. */
+function withHalfBars(min: number, max: number, times: readonly number[]): [number, number] {
+  const half = ((times[1] ?? 0) - (times[0] ?? 0)) / 2;
+  return [min - half, max + half];
+}
