@@ -156,9 +156,6 @@ function zoomTo({ times, zoomUrl }: PlotProps, from: number, until: number): voi
   if (zoomUrl && first < last) navigate(zoomUrl(times[first] ?? 0, times[last] ?? 0));
 }
 
-/** So many bars are too thin for lines between their parts. */
-export const MANY_BARS = 60;
-
 const isLine = (kind: PlotProps["kind"], { isDashed = false }: Series) => kind === "lines" || isDashed;
 
 /** uPlot draws in order. The largest sums come first, so that the others are drawn over them. */
@@ -166,7 +163,7 @@ function dataOf({ times, series, kind }: PlotProps): uPlot.AlignedData {
   const isBars = kind === "bars";
   const sums = times.map(() => 0);
   // A part of a bar is high enough to be seen.
-  const least = isBars && times.length < MANY_BARS ? greatestOf(series) / 50 : 0;
+  const least = isBars ? greatestOf(series) / 99 : 0;
   const drawn = series.map((each) =>
     each.values.map((value, i) => {
       if (value === null || isLine(kind, each)) return value;
@@ -228,6 +225,7 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
       },
       {
         ...axis,
+        space: 44,
         ...(isCount && { incrs: COUNT_STEPS }),
         ...(isLog && { splits: powersOfTen }),
         filter,
@@ -246,9 +244,12 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
         ({ cursor: { idx }, over, valToPos }) => {
           const { times, onHover } = current();
           onHover(idx ?? undefined);
-          // The line is at its point, in the middle of a bar.
+          // The line is at its point; around a bar it is wide and pale.
           const line = over.querySelector<HTMLElement>(".u-cursor-x");
-          if (line) line.style.transform = `translate(${valToPos(times[idx ?? -1] ?? 0, "x")}px)`;
+          const [left, step] = [times[idx ?? -1] ?? 0, kind === "bars" ? stepOf(times) : 0];
+          const width = Math.max(1, valToPos(left + step, "x") - valToPos(left, "x"));
+          const transform = `translate(${Math.floor(valToPos(left - step / 2, "x"))}px)`;
+          if (line) Object.assign(line.style, { transform, width: `${width}px`, opacity: step ? 0.15 : 1 });
         },
       ],
       setSelect: [
@@ -283,13 +284,11 @@ function seriesOptions(series: Series, kind: PlotProps["kind"], colour: Colour) 
   if (isDashed) line.dash = [4, 3];
   if (isLine(kind, series)) return line;
   // The fill is opaque, because it covers a larger sum that includes it.
-  const fill = colour(`color-mix(in srgb, ${variable} 85%, var(--background))`);
+  const share = tone === "muted" ? 50 : 85;
+  const fill = colour(`color-mix(in srgb, ${variable} ${share}%, var(--background))`);
   if (kind === "stacked") return { ...line, fill, width: 0 };
   const paths = uPlot.paths.bars?.({ size: [0.8, 32] });
-  // A line of the card's colour separates thin parts of a bar.
-  const stroke = colour("var(--background)");
-  const width = Number(series.values.length < MANY_BARS);
-  return { ...line, stroke, fill, width, points: { show: false }, ...(paths && { paths }) };
+  return { ...line, fill, width: 0, points: { show: false }, ...(paths && { paths }) };
 }
 
 const greatestOf = (series: readonly Series[]) =>
@@ -319,7 +318,10 @@ function shadeNoData({ ctx, bbox, valToPos }: uPlot, { times, series }: PlotProp
   const first = times.findIndex((_, i) => series.some(({ values }) => typeof values[i] === "number"));
   if (first !== -1 && first < times.length / 50) return;
   const { left, top, height } = bbox;
-  const width = first === -1 ? bbox.width : valToPos(times[first] ?? 0, "x", true) - left;
+  const width =
+    first === -1
+      ? bbox.width
+      : valToPos(((times[first] ?? 0) + (times[first - 1] ?? 0)) / 2, "x", true) - left;
   const shown = width / devicePixelRatio;
   ctx.save();
   ctx.fillStyle = colour("var(--surface)")();
@@ -384,7 +386,7 @@ function showNames(plot: uPlot, props: PlotProps): void {
   if (!hasNames(plot, props)) return;
   const { times, series, kind } = props;
   const last = lastWithData(props);
-  const step = kind === "bars" ? (times[1] ?? 0) - (times[0] ?? 0) : 0;
+  const step = kind === "bars" ? stepOf(times) : 0;
   const left = plot.valToPos((times[last] ?? 0) + step / 2, "x") + 6;
   let below = 0;
   const names = series.flatMap((each) => {
@@ -411,8 +413,10 @@ function isolatedPoints({ data }: uPlot, index: number): number[] {
   return Array.from(values.keys()).filter((i) => !isGap(i) && isGap(i - 1) && isGap(i + 1));
 }
 
+const stepOf = (times: readonly number[]) => (times[1] ?? 0) - (times[0] ?? 0);
+
 /** The first and the last bar have as much room as the others. */
 function withHalfBars(min: number, max: number, times: readonly number[]): [number, number] {
-  const half = ((times[1] ?? 0) - (times[0] ?? 0)) / 2;
+  const half = stepOf(times) / 2;
   return [min - half, max + half];
 }

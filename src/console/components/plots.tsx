@@ -1,15 +1,7 @@
 import { useState } from "preact/hooks";
 import { formatTime, grouped } from "../../text/formatting.ts";
 import { localTime, utcDay, utcTime } from "../format.ts";
-import {
-  Canvas,
-  lastWithData,
-  MANY_BARS,
-  NO_MARKS,
-  type Mark,
-  type PlotProps,
-  pointText,
-} from "./plot-canvas.tsx";
+import { Canvas, lastWithData, NO_MARKS, type Mark, type PlotProps, pointText } from "./plot-canvas.tsx";
 import { type Column, DataTable } from "./tables.tsx";
 import { LocalTime } from "./values.tsx";
 
@@ -59,7 +51,7 @@ export function Plot(props: PlotProps) {
           </li>
         )}
       </ul>
-      <Canvas key={`${title} ${series.length} ${times.length < MANY_BARS}`} {...props} onHover={setHovered} />
+      <Canvas key={title + series.length} {...props} onHover={setHovered} />
       <PlotData {...props} />
     </figure>
   );

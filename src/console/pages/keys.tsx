@@ -128,7 +128,7 @@ function StateTabs({ counts }: { readonly counts: ResponseOf<"listKeys">["counts
 
 function NoKeyMatches({ query }: { readonly query: URLSearchParams }) {
   const search = query.get("search") ?? "";
-  if (query.get("state") === "banned") {
+  if (`${query}` === "state=banned") {
     return (
       <Empty title="No key is banned">
         <BanRulesText /> <a href="/plans">The ban rules</a> say how strict that is.

@@ -119,7 +119,7 @@ export function Cards({ data, shown, servers }: CardsProps) {
               [shown.part ? "highest p99" : `p99 of ${length}`]: [
                 totals.p99 === null ? "–" : latency(totals.p99),
                 <>
-                  {totals.p50 === null ? "no requests" : `p50 ${latency(totals.p50)}`}
+                  {totals.p50 === null ? "none admitted" : `p50 ${latency(totals.p50)}`}
                   {slower && <>, p99 {slower}</>}
                 </>,
               ],
