@@ -202,7 +202,7 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
     cursor: {
       // A selection in one plot selects nothing in the others.
       sync: { key: group, filters: { pub: (type) => !/up|down/.test(type) } },
-      points: { show: kind === "lines" },
+      points: kind === "lines" ? {} : { show: false },
       drag: { x: zoomUrl !== undefined, y: false, setScale: false },
       y: false,
     },

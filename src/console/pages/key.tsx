@@ -254,7 +254,7 @@ function UsageHistory({ history, createdAt, perDay, earlier, keyId }: UsageHisto
   ];
   const plotted = useMemo(() => usageSeries(history, createdAt, perDay), [history, createdAt, perDay]);
   if (requestsOf(counts) === 0) {
-    return <p class="empty">No requests in this period. A request is counted here within 5 seconds.</p>;
+    return <p class="empty">No requests in this period.</p>;
   }
   const isByDay = history.by === "day";
   return (
