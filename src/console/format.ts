@@ -62,12 +62,12 @@ export function clockTime(at: number): string {
 /** Days of the usage history are days in UTC. */
 export const utcDay = (at: number): string => UTC_DAY.format(at);
 
-/** The texts of an axis of Unix seconds: `15 Nov` for days and at midnight, otherwise `16:41` or `16:41:52`. */
+/** The texts of an axis of Unix seconds: `15 Nov` or `2026` for days and midnight, otherwise `16:41` or `16:41:52`. */
 export function axisTimes(splits: readonly number[], isByDay: boolean): string[] {
   const step = (splits[1] ?? Infinity) - (splits[0] ?? 0);
   return splits.map((split) => {
     const [date = "", time = ""] = (isByDay ? utcDay : localTime)(split * 1_000).split(", ");
-    if (isByDay || time === "00:00:00") return date.slice(0, -" 2026".length);
+    if (isByDay || time === "00:00:00") return date.replace(/^1 Jan | \d+$/, "");
     return step < 60 ? time : time.slice(0, "16:41".length);
   });
 }

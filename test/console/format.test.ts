@@ -65,4 +65,6 @@ test("an axis has times of day, the date at midnight alone, and days in UTC", ()
   expect(axisTimes([at(18), at(24), at(30)], false)).toEqual(["18:00", "19 Nov", "06:00"]);
   expect(axisTimes([at(5, 10), at(5, 40)], false)).toEqual(["05:00:10", "05:00:40"]);
   expect(axisTimes([Date.UTC(2026, 10, 18) / 1_000], true)).toEqual(["18 Nov"]);
+  const months = [Date.UTC(2026, 0, 1) / 1_000, Date.UTC(2026, 1, 1) / 1_000];
+  expect(axisTimes(months, true)).toEqual(["2026", "1 Feb"]);
 });
