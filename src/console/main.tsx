@@ -88,8 +88,15 @@ function PageOfPath() {
     return (
       <section>
         <h1 tabIndex={-1}>Not found</h1>
-        <Empty title="There is no such page">
-          <code class="wrap">{path}</code> does not exist. <a href="/">Go to the overview</a>.
+        <Empty
+          title="There is no such page"
+          action={
+            <a class="button" href="/">
+              Go to the overview
+            </a>
+          }
+        >
+          <code class="wrap">{path}</code> does not exist.
         </Empty>
       </section>
     );

@@ -6,7 +6,8 @@ import { Rejection } from "../api/errors.ts";
 import { Invalid, readRows } from "../api/schema.ts";
 import { ApiErrorSchema } from "./errors.ts";
 import {
-  ADMIN_API,
+  ADMIN_BASE_PATH,
+  ADMIN_OPERATIONS,
   type AdminOperation,
   type AdminOperationId,
   type BodyOf,
@@ -22,10 +23,8 @@ export interface AnyCallInput {
   readonly body?: object | undefined;
 }
 
-type Operations = typeof ADMIN_API.operations;
-
 export interface CallInput<Id extends AdminOperationId> extends AnyCallInput {
-  readonly query?: Operations[Id] extends { query: infer Q }
+  readonly query?: (typeof ADMIN_OPERATIONS)[Id] extends { query: infer Q }
     ? { readonly [K in keyof Q]?: string | number | bigint | undefined }
     : undefined;
   readonly body?: BodyOf<Id>;
@@ -40,8 +39,8 @@ export function queryText(query: AnyCallInput["query"] = {}): string {
 }
 
 export function adminRequestOf(operationId: AdminOperationId, { id, query, body }: AnyCallInput) {
-  const { method, path }: AdminOperation = ADMIN_API.operations[operationId];
-  const resource = ADMIN_API.basePath + path.replace(/\{\w+\}/, encodeURIComponent(String(id)));
+  const { method, path }: AdminOperation = ADMIN_OPERATIONS[operationId];
+  const resource = ADMIN_BASE_PATH + path.replace(/\{\w+\}/, encodeURIComponent(String(id)));
   const text = queryText(query);
   return {
     target: text === "" ? resource : `${resource}?${text}`,
@@ -62,7 +61,7 @@ export function readResponse<Id extends AdminOperationId>(
   operationId: Id,
   json: unknown,
 ): ReadResponse<Id> | undefined {
-  const { body: schema }: AdminOperation["success"] = ADMIN_API.operations[operationId].success;
+  const { body: schema }: AdminOperation["success"] = ADMIN_OPERATIONS[operationId].success;
   const read = schema ? readRows(schema, json) : { value: undefined, unreadable: 0 };
   // The schema of the operation has validated it.
   return read instanceof Invalid

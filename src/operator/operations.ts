@@ -426,8 +426,9 @@ export const ADMIN_OPERATIONS = {
   }),
 } as const;
 
-export const ADMIN_API = new Api({
-  basePath: "/api",
+export const ADMIN_BASE_PATH = "/api";
+export const ADMIN_API = /* @__PURE__ */ new Api({
+  basePath: ADMIN_BASE_PATH,
   errors: ADMIN_ERRORS,
   operations: ADMIN_OPERATIONS,
 });

@@ -12,8 +12,11 @@ const nameOf = (path: string) => path.replace(/^\//, "").replaceAll(/[/?=&]/g, "
 async function expectNoFaults(kind: string, paths: readonly string[]): Promise<void> {
   for (const path of paths) {
     await showPage(page, path);
-    // While a busy machine responds late, the page is dimmed.
-    await untilTrue(page, `document.querySelector(".lost main, .stale") === null`);
+    // While a response is late, the page is dimmed. The overview chooses its range when it knows the server.
+    await untilTrue(
+      page,
+      `!document.querySelector(".lost main, .stale") && !document.querySelector(".attention:not(:has(.health))")`,
+    );
     expect([path, ...(await look(`${kind}-${nameOf(path)}`))]).toEqual([path]);
     expect([path, ...takeProblems()]).toEqual([path]);
   }

@@ -194,14 +194,18 @@ test("a banned key is shown as banned, and an unban in the list ends the ban", a
   await page
     .getByText(/^Banned until .*, for the 2nd time in 24 hours: requests get 429\. Last used /)
     .waitFor();
+  await page.locator(".plot").getByText("bans 2").waitFor();
   await server.admin("POST", `/keys/${id}/unban`);
 });
 
-test("a key close to its limit says so first", async () => {
+test("a key that was never used says how to use it, and one that is close to its limit says so first", async () => {
   const limits = { perMinute: 5, perDay: 100 };
   const { id, secret } = await server.newKey({ name: "busy", plan: "enterprise", limits });
-  for (let i = 0; i < 4; i++) await server.client(secret, "GET", "/pets");
   const { page } = await open(`/keys/${id}`);
+  const help = page.getByRole("link", { name: "How to send one" });
+  await help.waitFor();
+  expect(await help.getAttribute("href")).toBe(server.apiUrl.replace(/v1$/, "docs"));
+  for (let i = 0; i < 4; i++) await server.client(secret, "GET", "/pets");
   await page.getByText(/^Close to its limit, which resets in .* Last used /).waitFor();
 });
 
@@ -280,10 +284,10 @@ test("a key that does not exist says so, and so does a filter that nothing match
   await page.getByRole("link", { name: "See all keys" }).click();
   await untilAt(page, "/keys");
   await page.goto(`${server.adminUrl}/keys?plan=gold`);
-  await page.getByRole("alert").filter({ hasText: "It must be" }).waitFor();
+  await page.getByRole("alert").filter({ hasText: "Plan is not valid" }).getByText("It must be").waitFor();
   await page.goto(`${server.adminUrl}/keys?search=nothing-has-this-name`);
   await page.getByText("No key matches").waitFor();
-  await page.goto(`${server.adminUrl}/keys?state=banned`);
+  await page.goto(`${server.adminUrl}/keys?state=banned&sort=name`);
   await page.getByText("After 3 strikes in a window the key is banned for 5 minutes").waitFor();
 });
 

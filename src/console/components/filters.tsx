@@ -1,13 +1,12 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { formatTime, grouped } from "../../text/formatting.ts";
-import type { RejectedRequest } from "../admin-api.ts";
 import { navigate, urlWith } from "../router.ts";
 import { announce, current } from "../state.ts";
 import { capitalized, localInputOf } from "../format.ts";
 
-export function hasFilters(query: URLSearchParams): boolean {
-  return [...query.keys()].some((name) => !["sort", "order", "cursor", "open"].includes(name));
+export function countFilters(query: URLSearchParams): number {
+  return [...query.keys()].filter((name) => !["sort", "order", "cursor", "open"].includes(name)).length;
 }
 
 type Option = string | readonly [value: string, text: string, count?: number | undefined];
@@ -92,13 +91,11 @@ export type FilterRows = Readonly<Record<string, Filter>>;
 
 interface FiltersProps {
   readonly filters: FilterRows;
-  /** What is wrong with the value of a filter. */
-  readonly rejected?: RejectedRequest | undefined;
   readonly children?: ComponentChildren;
 }
 
 /** Filters are in the URL, so that a list can be shared and reloaded. A narrow screen shows the search alone. */
-export function Filters({ filters, rejected, children }: FiltersProps) {
+export function Filters({ filters, children }: FiltersProps) {
   const { query } = current;
   const [isOpen, setOpen] = useState(false);
   const entries = Object.entries(filters);
@@ -117,11 +114,6 @@ export function Filters({ filters, rejected, children }: FiltersProps) {
             ) : (
               <TextFilter name={name} {...filter} />
             )}
-            {rejected?.field === name && (
-              <span class="problem" role="alert">
-                {rejected.message}
-              </span>
-            )}
           </label>
         );
       })}
@@ -137,7 +129,7 @@ export function Filters({ filters, rejected, children }: FiltersProps) {
         </button>
       )}
       {children}
-      {hasFilters(query) && <a href={current.path}>Clear filters</a>}
+      {countFilters(query) > 0 && <a href={current.path}>Clear filters</a>}
     </div>
   );
 }

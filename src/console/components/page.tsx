@@ -2,11 +2,12 @@
 
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect } from "preact/hooks";
+import { BASE_PATH, DOCS_PATH } from "../../domain/constants.ts";
 import { RejectedRequest } from "../admin-api.ts";
 import { capitalized } from "../format.ts";
 import { type Polled, refresh } from "../polling.ts";
 import { restorePlace } from "../router.ts";
-import { current } from "../state.ts";
+import { current, server } from "../state.ts";
 
 export interface PageProps {
   /** The identifier in the path; empty if the path has none. */
@@ -170,6 +171,21 @@ interface EmptyProps {
   /** What to do next: a button or a link. */
   readonly action?: ComponentChildren;
   readonly children?: ComponentChildren;
+}
+
+interface DocsButtonProps {
+  /** The path of a page within the docs for clients; empty for the quickstart. */
+  readonly page: string;
+  readonly children: ComponentChildren;
+}
+
+export function DocsButton({ page, children }: DocsButtonProps) {
+  const { publicUrl = "" } = server.use() ?? {};
+  return (
+    <a class="button" href={publicUrl.replace(BASE_PATH, DOCS_PATH + page)}>
+      {children}
+    </a>
+  );
 }
 
 /** There is nothing: what that means, and what to do next. */

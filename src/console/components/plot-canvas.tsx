@@ -51,6 +51,8 @@ export interface PlotProps {
   readonly marks?: readonly Mark[];
   /** What is next to the title while there is nothing to show. */
   readonly emptyText?: string;
+  /** Why the first times have no data. */
+  readonly noDataText: string;
 }
 
 export const NO_MARKS: readonly Mark[] = [];
@@ -213,7 +215,7 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
       },
       y: isLog
         ? { distr: 3, range: (_plot, min, max) => decades(min, max) }
-        : { range: (_plot, _min, max) => [0, max * 1.1 || 1] },
+        : { range: (_plot, _min, max) => [0, topOf(max, isCount)] },
     },
     axes: [
       {
@@ -225,9 +227,7 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
       },
       {
         ...axis,
-        space: 44,
-        ...(isCount && { incrs: COUNT_STEPS }),
-        ...(isLog && { splits: powersOfTen }),
+        splits: isLog ? powersOfTen : (_plot, _axis, _min, top) => [0, top / 2, top],
         filter,
         grid: { ...axis.grid, filter },
         ticks: { ...axis.ticks, filter },
@@ -300,6 +300,15 @@ function measured(splits: number[], { series }: PlotProps): (number | null)[] {
   return greatest > 0 ? splits : splits.map((split) => (split === greatest ? split : null));
 }
 
+const TOPS = [1, 1.2, 1.6, 2, 3, 4, 6, 8, 10, 12];
+
+/** The end of an axis that begins with zero, a little above the values: it and its half are round numbers. */
+function topOf(max: number, isCount: boolean): number {
+  const unit = 10 ** Math.floor(Math.log10(max || 1));
+  const isRound = (top: number) => top >= max * 1.02 && (!isCount || top % 2 === 0);
+  return TOPS.map((digits) => digits * unit).find(isRound) ?? max;
+}
+
 /** Whole powers of ten around the values. */
 function decades(min: number | null, max: number | null): [number, number] {
   const low = 10 ** Math.floor(Math.log10(min || 0.1));
@@ -313,8 +322,9 @@ function powersOfTen(_plot: uPlot, _axis: number, min: number, max: number): num
 
 type Colour = (value: string) => () => string;
 
-/** Before the first data there is nothing, which is not zero: that part is shaded and says so. */
-function shadeNoData({ ctx, bbox, valToPos }: uPlot, { times, series }: PlotProps, colour: Colour): void {
+/** Before the first data there is nothing, which is not zero: that part is shaded and says why. */
+function shadeNoData({ ctx, bbox, valToPos }: uPlot, props: PlotProps, colour: Colour): void {
+  const { times, series, noDataText } = props;
   const first = times.findIndex((_, i) => series.some(({ values }) => typeof values[i] === "number"));
   if (first !== -1 && first < times.length / 50) return;
   const { left, top, height } = bbox;
@@ -322,14 +332,14 @@ function shadeNoData({ ctx, bbox, valToPos }: uPlot, { times, series }: PlotProp
     first === -1
       ? bbox.width
       : valToPos(((times[first] ?? 0) + (times[first - 1] ?? 0)) / 2, "x", true) - left;
-  const shown = width / devicePixelRatio;
+  const text = first === -1 ? "no data" : noDataText;
   ctx.save();
   ctx.fillStyle = colour("var(--surface)")();
   ctx.fillRect(left, top, width, height);
   ctx.fillStyle = colour("var(--text-muted)")();
   ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
   ctx.textAlign = "center";
-  if (shown > 60) ctx.fillText("no data", left + width / 2, top + height / 2);
+  if (ctx.measureText(text).width < width) ctx.fillText(text, left + width / 2, top + height / 2);
   ctx.restore();
 }
 
@@ -368,17 +378,12 @@ function drawMarks({ ctx, bbox, valToPos }: uPlot, { marks = NO_MARKS }: PlotPro
 
 const colourOf = (tone: Series["tone"]): string => `var(--${tone === "muted" ? "text-muted" : tone})`;
 
-const COUNT_STEPS = Array.from({ length: 10 }, (_, power) =>
-  [1, 2, 5].map((digit) => digit * 10 ** power),
-).flat();
-
 const NAME_HEIGHT_PX = 14;
 const nameWidth = (series: readonly Series[]) => 8 + 7 * Math.max(...series.map(({ label }) => label.length));
 
-/** A narrow plot has its width for the data: the legend has the names, too. */
-const MIN_WIDTH_WITH_NAMES_PX = 480;
+/** Names take a seventh of the width at most, which is for the data: the legend has the names, too. */
 const hasNames = ({ width }: uPlot, props: PlotProps) =>
-  props.series.length > 1 && width >= MIN_WIDTH_WITH_NAMES_PX && lastWithData(props) >= 0;
+  props.series.length > 1 && width >= 7 * nameWidth(props.series) && lastWithData(props) >= 0;
 
 /** Shows the name of each series next to its last point. Names that would overlap move up. */
 function showNames(plot: uPlot, props: PlotProps): void {

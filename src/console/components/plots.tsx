@@ -13,7 +13,9 @@ export function Plot(props: PlotProps) {
   const shown = hovered !== undefined && hovered < times.length ? hovered : undefined;
   const isBars = kind === "bars";
   const time = times[shown ?? (isBars ? last : -1)];
-  const moment = time !== undefined && (isByDay ? utcDay : localTime)(time * 1_000);
+  const text = time !== undefined && (isByDay ? utcDay : localTime)(time * 1_000);
+  // The bars of hours need no seconds.
+  const moment = text && isBars ? text.replace(/:00$/, "") : text;
   const symbols = Map.groupBy(marks, ({ label }) => label);
   return (
     <figure class="plot card">

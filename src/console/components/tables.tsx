@@ -1,13 +1,13 @@
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 import { countOf } from "../../text/formatting.ts";
+import { labelOf } from "../../domain/fields.ts";
 import { RejectedRequest } from "../admin-api.ts";
 import { current } from "../state.ts";
 import { type Polled, usePolled } from "../polling.ts";
 import { urlWith } from "../router.ts";
 import { type Identified, type StillRowsOptions, useStillRows } from "../still-rows.ts";
-import { type FilterRows, Filters, hasFilters } from "./filters.tsx";
-import { Problem } from "./forms.tsx";
+import { countFilters, type FilterRows, Filters } from "./filters.tsx";
 import { Empty, Loaded, PageHead, PageSection } from "./page.tsx";
 
 export interface Column<Row> {
@@ -219,28 +219,26 @@ export function ListPage<Row extends Identified>(props: ListPageProps<Row>) {
     ...table
   } = props;
   const { query } = current;
-  const isWhole = !hasFilters(query) && !query.has("cursor");
+  const isFiltered = countFilters(query) > 0;
+  const isWhole = !isFiltered && !query.has("cursor");
   const isEmpty = of.data?.items.length === 0 && of.data.nextCursor === null && !of.isStale && isWhole;
-  const rejected =
-    of.error instanceof RejectedRequest && of.error.field !== undefined && !of.isStale ? of.error : undefined;
-  const nothing = hasFilters(query) ? (noMatch ?? <NoMatch noun={noun} />) : empty;
+  const { message = "", field } = of.error instanceof RejectedRequest && !of.isStale ? of.error : {};
+  const isRejected = field !== undefined;
+  const nothing = isFiltered ? (noMatch ?? <NoMatch noun={noun} />) : empty;
   return (
     <section>
       {/* What says that there are none has the action. */}
       <PageHead title={title}>{!isEmpty && actions}</PageHead>
       {!isEmpty && tabs}
-      {!isEmpty && (
-        <Filters filters={filters} rejected={rejected}>
-          {linkedFilters}
-        </Filters>
-      )}
-      {rejected && !Object.hasOwn(filters, rejected.field ?? "") && (
-        <Problem text={`${rejected.field} in the address is wrong. ${rejected.message}`} />
-      )}
+      {!isEmpty && <Filters filters={filters}>{linkedFilters}</Filters>}
       {note}
-      {children || rejected ? (
-        children
-      ) : (
+      {children}
+      {isRejected && (
+        <div role="alert">
+          <NoMatch title={`${filters[field]?.label ?? labelOf(field)} is not valid`}>{message}</NoMatch>
+        </div>
+      )}
+      {!children && !isRejected && (
         <Loaded of={of}>
           {({ items, nextCursor, total }) => (
             <>
@@ -295,16 +293,17 @@ export function Latest<Row extends Identified>({ of, title, columns, none, allUr
 }
 
 interface NoMatchProps {
-  readonly noun: string;
+  readonly noun?: string;
+  readonly title?: string;
   /** What else there is to do. */
   readonly children?: ComponentChildren;
 }
 
 /** No row has what the filters ask for. */
-export function NoMatch({ noun, children }: NoMatchProps) {
+export function NoMatch({ noun, title = `No ${noun} matches the filters`, children }: NoMatchProps) {
   return (
     <Empty
-      title={`No ${noun} matches the filters`}
+      title={title}
       action={
         <a class="button" href={current.path}>
           Clear the filters

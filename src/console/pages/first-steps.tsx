@@ -56,7 +56,7 @@ function Steps({ hasRequests, children }: Omit<FirstStepsProps, "isUsed">) {
               <strong>
                 <bdi>{latest.name}</bdi>
               </strong>{" "}
-              exists. Its secret was shown once.{" "}
+              exists. Its secret was shown when it was created.{" "}
             </>
           )}
           {may("createKey") ? (

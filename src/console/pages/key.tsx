@@ -11,10 +11,20 @@ import {
 } from "../../domain/usage-history.ts";
 import { DEPRECATED_OPERATIONS } from "../../domain/operation-ids.ts";
 import { call, type Key, may } from "../admin-api.ts";
+import { banMark, useBans } from "../bans.ts";
 import { UrlSelect } from "../components/filters.tsx";
 import { KeyActionButtons } from "../components/key-actions.tsx";
 import { BanRulesText, LabelLinks, StateBadge, UsageBar } from "../components/key-columns.tsx";
-import { Details, Loaded, NameTitle, PageHead, type PageProps, PageSection } from "../components/page.tsx";
+import {
+  Details,
+  DocsButton,
+  Empty,
+  Loaded,
+  NameTitle,
+  PageHead,
+  type PageProps,
+  PageSection,
+} from "../components/page.tsx";
 import { Plot } from "../components/plots.tsx";
 import { DataTable } from "../components/tables.tsx";
 import {
@@ -55,7 +65,7 @@ export function KeyDetailsPage({ id }: PageProps) {
           <StateSentence {...data} />
           <div class="with-aside">
             <div class="sections">
-              <Windows {...data} />
+              {data.state !== "revoked" && <Windows {...data} />}
               <UsageSection {...data} />
             </div>
             <aside class="sections">
@@ -128,11 +138,7 @@ function StateSentence({ id, state, bannedUntil, revokedAt, expiresAt, lastUsedA
 
 /** Says how many times the key was banned: each ban is longer than the one before. */
 function TimesBanned({ id }: Pick<Key, "id">) {
-  const { data } = usePolled(`bans of key ${id}`, () => {
-    const since = formatTime(Date.now() - DAY_MS);
-    return call("listAudit", { query: { target: `key:${id}`, action: "key.banned", since, limit: 500 } });
-  });
-  const count = data?.items.length ?? 0;
+  const { length: count } = useBans("24h", Date.now() - DAY_MS, id);
   return count > 1 ? <>, for the {ordinal(count)} time in 24 hours</> : null;
 }
 
@@ -202,7 +208,7 @@ const PERIODS = [
 const PERIOD_OPTIONS = PERIODS.map(({ value, text }) => [value, text] as const);
 
 /** How much a key was used, since when, and why requests were rejected. */
-function UsageSection({ id, createdAt, limits }: Key) {
+function UsageSection({ id, state, createdAt, lastUsedAt, limits }: Key) {
   const { query } = current;
   const { value, by, days } = PERIODS.find((period) => period.value === query.get("usage")) ?? MONTH;
   const load = (until: number) => {
@@ -211,6 +217,15 @@ function UsageSection({ id, createdAt, limits }: Key) {
   };
   const usage = usePolled(`usage ${id} ${value}`, () => load(Date.now()));
   const earlier = usePolled(`usage before ${id} ${value}`, () => load(Date.now() - days * DAY_MS));
+  if (lastUsedAt === null && state === "active") {
+    return (
+      <PageSection title="History">
+        <Empty title="No requests yet" action={<DocsButton page="">How to send one</DocsButton>}>
+          They appear here within two seconds, by day and by operation.
+        </Empty>
+      </PageSection>
+    );
+  }
   return (
     <PageSection
       title="History"
@@ -253,10 +268,18 @@ function UsageHistory({ history, createdAt, perDay, earlier, keyId }: UsageHisto
     ),
   ];
   const plotted = useMemo(() => usageSeries(history, createdAt, perDay), [history, createdAt, perDay]);
+  const { by } = history;
+  const [length, [first = 0]] = [INTERVAL_LENGTH_MS[by], plotted.times];
+  const bans = useBans(`${first}`, first * 1_000, keyId);
+  // A ban is at the bar that has its requests.
+  const marks = useMemo(
+    () => bans.map(({ at }) => banMark(Math.floor(Date.parse(at) / length) * (length / 1_000), "banned")),
+    [bans, length],
+  );
   if (requestsOf(counts) === 0) {
     return <p class="empty">No requests in this period.</p>;
   }
-  const isByDay = history.by === "day";
+  const isByDay = by === "day";
   return (
     <div class="sections">
       <Plot
@@ -281,7 +304,9 @@ function UsageHistory({ history, createdAt, perDay, earlier, keyId }: UsageHisto
         value={grouped}
         isByDay={isByDay}
         group="usage"
-        pointUrl={(time) => requestsUrl(time * 1_000, time * 1_000 + INTERVAL_LENGTH_MS[history.by], keyId)}
+        marks={marks}
+        noDataText="before the key"
+        pointUrl={(time) => requestsUrl(time * 1_000, time * 1_000 + length, keyId)}
       />
       <DataTable
         caption="Requests by operation"

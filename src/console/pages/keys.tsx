@@ -6,7 +6,7 @@ import { PLANS } from "../../domain/key-fields.ts";
 import { call, type Key, may, type ResponseOf } from "../admin-api.ts";
 import { KeyActionButtons } from "../components/key-actions.tsx";
 import { BanRulesText, KeyLink, LabelLinks, SHARED_COLUMNS } from "../components/key-columns.tsx";
-import { UrlSegments } from "../components/filters.tsx";
+import { countFilters, UrlSegments } from "../components/filters.tsx";
 import { Empty } from "../components/page.tsx";
 import { REQUEST_ID } from "../components/palette.tsx";
 import { type Column, ListPage, Menu, NoMatch, useList } from "../components/tables.tsx";
@@ -128,7 +128,7 @@ function StateTabs({ counts }: { readonly counts: ResponseOf<"listKeys">["counts
 
 function NoKeyMatches({ query }: { readonly query: URLSearchParams }) {
   const search = query.get("search") ?? "";
-  if (`${query}` === "state=banned") {
+  if (query.get("state") === "banned" && countFilters(query) === 1) {
     return (
       <Empty title="No key is banned">
         <BanRulesText /> <a href="/plans">The ban rules</a> say how strict that is.

@@ -1,8 +1,7 @@
-import { BASE_PATH, DOCS_PATH } from "../../domain/constants.ts";
 import { type OrderUpdate, ORDER_STATUSES, STATUS_AFTER } from "../../domain/resources.ts";
 import { type AdminOrder, call, may } from "../admin-api.ts";
 import { ActionButton } from "../components/dialogs.tsx";
-import { Details, Empty, PageHead, type PageProps, PageSection } from "../components/page.tsx";
+import { Details, DocsButton, Empty, PageHead, type PageProps, PageSection } from "../components/page.tsx";
 import { type Column, ListPage, useList } from "../components/tables.tsx";
 import {
   Copyable,
@@ -15,7 +14,6 @@ import {
 } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
 import { useCall } from "../polling.ts";
-import { server } from "../state.ts";
 import { AuditSection } from "./audit.tsx";
 
 const COLUMNS: readonly Column<AdminOrder>[] = [
@@ -66,7 +64,6 @@ const FILTERS = {
 };
 
 export function OrderListPage() {
-  const docsUrl = server.use()?.publicUrl.replace(BASE_PATH, DOCS_PATH);
   return (
     <ListPage
       title="Orders"
@@ -77,11 +74,7 @@ export function OrderListPage() {
       empty={
         <Empty
           title="There are no orders yet"
-          action={
-            <a class="button" href={`${docsUrl}/reference/placeOrder`}>
-              How to place one
-            </a>
-          }
+          action={<DocsButton page="/reference/placeOrder">How to place one</DocsButton>}
         >
           A client places one with <code>POST /v1/store/orders</code>. You complete or cancel it here.
         </Empty>

@@ -1,12 +1,12 @@
 import { useMemo } from "preact/hooks";
-import { formatTime, grouped } from "../../text/formatting.ts";
-import { call, type Fleet, type Overview } from "../admin-api.ts";
+import { grouped } from "../../text/formatting.ts";
+import type { Fleet, Overview } from "../admin-api.ts";
+import { banMark, useBans } from "../bans.ts";
 import type { Mark, Series } from "../components/plot-canvas.tsx";
 import { Plot } from "../components/plots.tsx";
 import { Stats } from "../components/values.tsx";
 import { change, compact, figure, latency, percent } from "../format.ts";
 import { partValue, type ShownRange } from "../live-range.ts";
-import { usePolled } from "../polling.ts";
 import { urlWith } from "../router.ts";
 import { requestsUrl } from "./requests.tsx";
 
@@ -47,6 +47,7 @@ export function Cards({ data, shown, servers }: CardsProps) {
     // A time is the end of its step.
     pointUrl: (time: number) => requestsUrl((time - step) * 1_000, time * 1_000),
     zoomUrl: (from: number, until: number) => urlWith({ range: partValue(from, until) }),
+    noDataText: "before the start",
     emptyText: shown.part ? "none at that time" : `none in the last ${shown.text}`,
   };
   const marks = useMarks(data, shown, servers);
@@ -173,17 +174,14 @@ function lastSum(requests: Overview["requests"]): number | undefined {
 /** The bans and the starts of servers that the plots span. */
 function useMarks({ times, topKeys }: Overview, { value }: ShownRange, servers: Fleet["items"]) {
   const since = (times[0] ?? 0) * 1_000;
-  const { data: bans } = usePolled(`bans ${value}`, () =>
-    call("listAudit", { query: { action: "key.banned", since: formatTime(since), limit: 500 } }),
-  );
+  const bans = useBans(value, since);
   const starts = servers.map(({ name, startedAt }) => `${startedAt} ${name}`).join("\n");
   const names = topKeys.map(({ id, name }) => `${id} ${name}`).join("\n");
   return useMemo<readonly Mark[]>(() => {
     const nameOf = (id: bigint) => topKeys.find((key) => BigInt(key.id) === id)?.name ?? `key ${id}`;
-    const banned = (bans?.items ?? []).map(({ at, target }): Mark => {
-      const text = target === null ? "a key was banned" : `${nameOf(target.id)} was banned`;
-      return { time: Date.parse(at) / 1_000, label: "bans", tone: "error", symbol: "▼", text };
-    });
+    const banned = bans.map(({ at, target }) =>
+      banMark(Date.parse(at) / 1_000, `${target === null ? "a key" : nameOf(target.id)} was banned`),
+    );
     const started = servers.map(({ name, startedAt }): Mark => {
       const text = servers.length > 1 ? `${name} started` : "the server started";
       return { time: Date.parse(startedAt) / 1_000, label: "starts", tone: "muted", symbol: "▽", text };

@@ -2,7 +2,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { formatTime } from "../../text/formatting.ts";
 import { OPERATION_IDS } from "../../domain/operation-ids.ts";
 import { call, type RequestEntry, type RequestPage } from "../admin-api.ts";
-import { hasFilters } from "../components/filters.tsx";
+import { countFilters } from "../components/filters.tsx";
 import { Empty, Loaded } from "../components/page.tsx";
 import { type Column, ListPage, NoMatch, useList } from "../components/tables.tsx";
 import {
@@ -106,10 +106,17 @@ function NoRequests({ servers }: Pick<RequestPage, "servers">) {
   const { query } = current;
   const oldest = servers.flatMap(({ since }) => since ?? []).toSorted()[0] ?? null;
   const day = query.get("since")?.slice(0, "2026-11-16".length);
-  if (!hasFilters(query)) {
+  if (countFilters(query) === 0) {
     return (
-      <Empty title="No requests since the server started">
-        Each request of a client appears here within two seconds. <a href="/">Send a first request</a>.
+      <Empty
+        title="No requests since the server started"
+        action={
+          <a class="button" href="/">
+            Send a first request
+          </a>
+        }
+      >
+        Each request of a client appears here within two seconds.
       </Empty>
     );
   }
