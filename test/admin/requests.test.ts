@@ -92,7 +92,10 @@ describe("listRequests", () => {
     expect(await off.ok("/api/requests")).toMatchObject({
       items: [],
       servers: [
-        { problem: "its request log is off; restart it without --request-log 0 to turn it on", since: null },
+        {
+          problem: "the request log is off; restart the server without --request-log 0 to turn it on",
+          since: null,
+        },
       ],
     });
     await off.stop();
@@ -148,7 +151,7 @@ describe("several servers", () => {
     expect(result.items.map(({ id }) => id)).toEqual([3n, 2n]);
     expect(result.nextCursor).not.toBeNull();
     expect(result.servers.map(({ id, problem }) => [id, problem])).toEqual([
-      ["self", "its request log is off; restart it without --request-log 0 to turn it on"],
+      ["self", "the request log is off; restart the server without --request-log 0 to turn it on"],
       ["other", null],
     ]);
   });

@@ -284,7 +284,7 @@ test("a key that does not exist says so, and so does a filter that nothing match
   await page.getByRole("link", { name: "See all keys" }).click();
   await untilAt(page, "/keys");
   await page.goto(`${server.adminUrl}/keys?plan=gold`);
-  await page.getByRole("alert").filter({ hasText: "Plan is not valid" }).getByText("It must be").waitFor();
+  await page.getByRole("alert").filter({ hasText: "“Plan” is not valid" }).getByText("It must be").waitFor();
   await page.goto(`${server.adminUrl}/keys?search=nothing-has-this-name`);
   await page.getByText("No key matches").waitFor();
   await page.goto(`${server.adminUrl}/keys?state=banned&sort=name`);

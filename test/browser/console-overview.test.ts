@@ -89,6 +89,33 @@ test("a part of a plot is shown by dragging or by keys, the URL has it, and a ma
   await page.waitForURL("**/requests?since=*");
 });
 
+test("a burst of one minute in a day is drawn, in a plot of fewer pixels than minutes", async () => {
+  const { page } = await open("/settings");
+  await page.route("**/api/overview?*", async (route) => {
+    const response = await route.fetch();
+    const json = await response.json();
+    const zeros = json.times.map(() => 0);
+    const limited = zeros.with(700, 600);
+    const requests = { ...json.requests, success: zeros, clientError: zeros, banned: zeros, limited };
+    const totals = { ...json.totals, requests: 600, limited: 600 };
+    await route.fulfill({ response, json: { ...json, requests, totals } });
+  });
+  await page.goto(`${server.adminUrl}/?range=24h`);
+  const plot = page.locator(".plot", { hasText: "Rejected per second" });
+  await plot.getByText("Rejected per second as a table").click();
+  await plot.getByRole("cell", { name: "10", exact: true }).waitFor();
+  // The colour of what is limited has twice as much red as blue, which grey has not.
+  const height = `(() => {
+    const canvas = [...document.querySelectorAll(".plot")].at(-1).querySelector("canvas");
+    const { data, width } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    const rows = new Set();
+    for (let i = 0; i < data.length; i += 4)
+      if (data[i + 3] > 100 && data[i] > 2 * data[i + 2]) rows.add(Math.floor(i / 4 / width));
+    return rows.size / document.querySelector(".u-over").offsetHeight;
+  })()`;
+  await untilTrue(page, `${height} > 0.5`);
+});
+
 test("Ctrl+K leads to a page, a key and a request, and creates a key, with the keyboard alone", async () => {
   const { page } = await open("/settings");
   const field = page.getByRole("combobox", { name: "A page, a key or a request" });

@@ -29,9 +29,9 @@ test("requests are shown as they arrive, are found by what they have and by thei
   expect(await look("requests-long")).toEqual([]);
 
   await page.goto(`${server.adminUrl}/requests?since=never`);
-  await page.getByRole("alert").filter({ hasText: "From is not valid" }).waitFor();
+  await page.getByRole("alert").filter({ hasText: "“From” is not valid" }).waitFor();
   await page.goto(`${server.adminUrl}/requests?cursor=never`);
-  await page.getByRole("alert").filter({ hasText: "Cursor is not valid" }).waitFor();
+  await page.getByRole("alert").filter({ hasText: "“Cursor” is not valid" }).waitFor();
   await page.getByRole("link", { name: "Clear the filters" }).click();
   await untilAt(page, "/requests");
   await page.getByRole("textbox", { name: "Key" }).fill("shop");
@@ -94,13 +94,14 @@ test("requests are shown as they arrive, are found by what they have and by thei
 
 test("without a request log the page says so, and does not say that requests appear", async () => {
   const { page } = await open("/plans");
-  const problem = "its request log is off; restart it without --request-log 0 to turn it on";
+  const problem = "the request log is off; restart the server without --request-log 0 to turn it on";
   await page.route("**/api/requests?*", async (route) => {
     const { servers } = await (await route.fetch()).json();
     const off = { ...Object(servers)[0], problem, since: null };
     await route.fulfill({ json: { items: [], nextCursor: null, servers: [off] } });
   });
   await page.getByRole("link", { name: "Requests" }).click();
-  await page.getByText(problem).waitFor();
-  expect(await page.locator(".empty").count()).toBe(0);
+  const reason = page.locator(".empty", { hasText: "No requests to show" });
+  await reason.getByText("The request log is off; restart the server").waitFor();
+  expect(await page.locator(".empty, [role=status].notice").count()).toBe(1);
 });

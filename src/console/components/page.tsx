@@ -150,7 +150,7 @@ export function Details<T>({ kind, id, of, children }: DetailsProps<T>) {
       <PageHead title={isMissing ? `There is no ${name}` : capitalized(name)} />
       {isMissing ? (
         <Empty
-          title="It never existed, or it was deleted"
+          title={kind === "pet" ? "It never existed, or it was deleted" : "It never existed"}
           action={
             <a class="button" href={`/${kind}s`}>
               See all {kind}s

@@ -164,13 +164,16 @@ const isLine = (kind: PlotProps["kind"], { isDashed = false }: Series) => kind =
 function dataOf({ times, series, kind }: PlotProps): uPlot.AlignedData {
   const isBars = kind === "bars";
   const sums = times.map(() => 0);
+  // A gap within a few points would hide what is next to it where several points are at one pixel.
+  const near = 1 + times.length / 160;
   // A part of a bar is high enough to be seen.
   const least = isBars ? greatestOf(series) / 99 : 0;
   const drawn = series.map((each) =>
     each.values.map((value, i) => {
       if (value === null || isLine(kind, each)) return value;
-      // Next to zeros, a zero would be the thin edge of the area below.
-      if (!value && (isBars || !(each.values[i - 1] || each.values[i + 1]))) return null;
+      // Among zeros, a zero would be the thin edge of the area below.
+      if (!value && (isBars || !each.values.slice(Math.max(0, i - near), i + near + 1).some(Boolean)))
+        return null;
       const sum = (sums[i] ?? 0) + Math.max(value, least);
       sums[i] = sum;
       return sum;
@@ -259,7 +262,7 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
           plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
         },
       ],
-      drawAxes: [(plot) => shadeNoData(plot, current(), colour)],
+      drawAxes: [(plot) => explainNothing(plot, current(), colour)],
       draw: [
         (plot) => {
           if (kind === "bars") lightenLast(plot, current(), colour);
@@ -277,7 +280,7 @@ function seriesOptions(series: Series, kind: PlotProps["kind"], colour: Colour) 
   const line: uPlot.Series = {
     label,
     stroke: colour(variable),
-    width: 1.5,
+    width: 1,
     points: { show: true, size: 4, fill: colour(variable), filter: isolatedPoints },
     spanGaps: false,
   };
@@ -286,7 +289,8 @@ function seriesOptions(series: Series, kind: PlotProps["kind"], colour: Colour) 
   // The fill is opaque, because it covers a larger sum that includes it.
   const share = tone === "muted" ? 50 : 85;
   const fill = colour(`color-mix(in srgb, ${variable} ${share}%, var(--background))`);
-  if (kind === "stacked") return { ...line, fill, width: 0 };
+  // A burst may be narrower than a pixel: its stroke is seen.
+  if (kind === "stacked") return { ...line, fill, stroke: fill, width: 1 };
   const paths = uPlot.paths.bars?.({ size: [0.8, 32] });
   return { ...line, fill, width: 0, points: { show: false }, ...(paths && { paths }) };
 }
@@ -322,20 +326,21 @@ function powersOfTen(_plot: uPlot, _axis: number, min: number, max: number): num
 
 type Colour = (value: string) => () => string;
 
-/** Before the first data there is nothing, which is not zero: that part is shaded and says why. */
-function shadeNoData({ ctx, bbox, valToPos }: uPlot, props: PlotProps, colour: Colour): void {
-  const { times, series, noDataText } = props;
+/** Before the first data there is nothing, which is not zero: that part is shaded and says why. Only zeros say so. */
+function explainNothing({ ctx, bbox, valToPos }: uPlot, props: PlotProps, colour: Colour): void {
+  const { times, series, noDataText, emptyText = "" } = props;
   const first = times.findIndex((_, i) => series.some(({ values }) => typeof values[i] === "number"));
-  if (first !== -1 && first < times.length / 50) return;
+  const isWhole = first !== -1 && first < times.length / 50;
+  if (isWhole && greatestOf(series) > 0) return;
   const { left, top, height } = bbox;
   const width =
-    first === -1
+    first === -1 || isWhole
       ? bbox.width
       : valToPos(((times[first] ?? 0) + (times[first - 1] ?? 0)) / 2, "x", true) - left;
-  const text = first === -1 ? "no data" : noDataText;
+  const text = isWhole ? emptyText : first === -1 ? "no data" : noDataText;
   ctx.save();
   ctx.fillStyle = colour("var(--surface)")();
-  ctx.fillRect(left, top, width, height);
+  if (!isWhole) ctx.fillRect(left, top, width, height);
   ctx.fillStyle = colour("var(--text-muted)")();
   ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
   ctx.textAlign = "center";

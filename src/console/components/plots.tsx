@@ -16,13 +16,14 @@ export function Plot(props: PlotProps) {
   const text = time !== undefined && (isByDay ? utcDay : localTime)(time * 1_000);
   // The bars of hours need no seconds.
   const moment = text && isBars ? text.replace(/:00$/, "") : text;
-  const symbols = Map.groupBy(marks, ({ label }) => label);
+  const counted = isBars && shown !== undefined ? marksAt(props, shown) : marks;
+  const symbols = Map.groupBy(counted, ({ label }) => label);
   return (
     <figure class="plot card">
       <div class="plot-head">
         <h2>{title}</h2>
         <span class="muted small" title={time === undefined ? undefined : utcTime(time * 1_000)}>
-          {shown !== undefined
+          {shown !== undefined && !isBars
             ? marksAt(props, shown).map(({ text }) => `${text} · `)
             : Array.from(symbols, ([label, [mark, ...others]]) => (
                 <span key={label} class="mark">
@@ -88,7 +89,7 @@ function PlotData(props: PlotProps) {
       <summary>{title} as a table</summary>
       {isOpen && (
         <div class="data-table" tabIndex={0} role="region" aria-label={`${title}: data`}>
-          <DataTable caption={title} columns={columns} rows={[...times.keys()]} isCompact />
+          <DataTable caption={title} columns={columns} rows={[...times.keys()].toReversed()} isCompact />
         </div>
       )}
     </details>

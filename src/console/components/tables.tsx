@@ -235,7 +235,7 @@ export function ListPage<Row extends Identified>(props: ListPageProps<Row>) {
       {children}
       {isRejected && (
         <div role="alert">
-          <NoMatch title={`${filters[field]?.label ?? labelOf(field)} is not valid`}>{message}</NoMatch>
+          <NoMatch title={`“${filters[field]?.label ?? labelOf(field)}” is not valid`}>{message}</NoMatch>
         </div>
       )}
       {!children && !isRejected && (

@@ -56,7 +56,7 @@ function Steps({ hasRequests, children }: Omit<FirstStepsProps, "isUsed">) {
               <strong>
                 <bdi>{latest.name}</bdi>
               </strong>{" "}
-              exists. Its secret was shown when it was created.{" "}
+              exists. Its secret was shown, or stored in a file, when it was created.{" "}
             </>
           )}
           {may("createKey") ? (

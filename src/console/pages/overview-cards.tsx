@@ -98,8 +98,8 @@ export function Cards({ data, shown, servers }: CardsProps) {
               "server errors": [
                 failed > 0 ? <span class="tone-error">■ {grouped(failed)}</span> : "0",
                 <>
-                  {moreFailed && <>{moreFailed}, </>}
                   {grouped(totals.clientError)} client errors
+                  {moreFailed && <>, 5xx {moreFailed}</>}
                 </>,
               ],
             }}

@@ -17,7 +17,7 @@ import {
   NO_VALUE,
   OtherLink,
 } from "../components/values.tsx";
-import { clockTime, latency } from "../format.ts";
+import { capitalized, clockTime, latency } from "../format.ts";
 import { useCall } from "../polling.ts";
 import { navigate, urlWith } from "../router.ts";
 import { current } from "../state.ts";
@@ -53,8 +53,7 @@ export function RequestListPage() {
   // The only request with the id that was searched for is open by itself.
   const found = query.has("requestId") && items.length === 1 ? items[0]?.requestId : undefined;
   const openId = query.get("open") ?? found;
-  // If the requests of all servers are missing, the note says why.
-  const nothing = servers.some(({ problem }) => problem === null) && <NoRequests servers={servers} />;
+  const nothing = <NoRequests servers={servers} />;
   return (
     <div class={openId === undefined ? undefined : "with-aside"}>
       <ListPage
@@ -84,7 +83,7 @@ export function RequestListPage() {
             </a>
           )
         }
-        note={<MissingServers servers={servers} />}
+        note={servers.length > 1 && <MissingServers servers={servers} />}
         empty={nothing}
         noMatch={nothing}
       />
@@ -104,6 +103,10 @@ export function RequestListPage() {
 /** A server has forgotten what it has no room for, and what was before its start. */
 function NoRequests({ servers }: Pick<RequestPage, "servers">) {
   const { query } = current;
+  // Notes name each of several servers.
+  const [problem, ...others] = servers.map((server) => server.problem);
+  if (problem && others.every(Boolean))
+    return <Empty title="No requests to show">{others.length === 0 && `${capitalized(problem)}.`}</Empty>;
   const oldest = servers.flatMap(({ since }) => since ?? []).toSorted()[0] ?? null;
   const day = query.get("since")?.slice(0, "2026-11-16".length);
   if (countFilters(query) === 0) {

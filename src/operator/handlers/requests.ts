@@ -64,7 +64,7 @@ export function requestHandlers({
     const { id } = self;
     const name = await ownName(servers);
     if (requestLog === undefined) {
-      const problem = "its request log is off; restart it without --request-log 0 to turn it on";
+      const problem = "the request log is off; restart the server without --request-log 0 to turn it on";
       return { items: [], nextCursor: null, servers: [{ id, name, problem, since: null }] };
     }
     const { items, hasMore } = await requestLog.find(conditionsOf(query), limit);
