@@ -16,7 +16,7 @@ import { type AnyCallInput, type CallInput, queryText, unreadableText } from "..
 import type { CommandOperationId, DataOperationId } from "../operator/handlers/data-handlers.ts";
 import type { AdminContext } from "../operator/handlers/services.ts";
 import {
-  ADMIN_API,
+  ADMIN_OPERATIONS,
   ADMIN_PAGE_LIMIT,
   type AdminOperation,
   type ResponseOf,
@@ -210,7 +210,7 @@ function monitorOf(quotas: { readonly problem: string | undefined }, warn: Conte
 
 /** Whether only a running server can execute the operation. Valkey has the list of servers; without it there is one. */
 function needsServer(id: CommandOperationId, { limitsUrls }: StorageConfig): id is ServerOperationId {
-  const { isOfServer }: AdminOperation = ADMIN_API.operations[id];
+  const { isOfServer }: AdminOperation = ADMIN_OPERATIONS[id];
   return isOfServer === true && (id !== "listServers" || limitsUrls === undefined);
 }
 
@@ -281,7 +281,7 @@ async function callRunningServer<Id extends ServerOperationId>(
 
 /** Validates as the server would, so that a command says the same with --server and without. */
 function validated(operationId: CommandOperationId, input: AnyCallInput): AnyInput {
-  const operation: AdminOperation = ADMIN_API.operations[operationId];
+  const operation: AdminOperation = ADMIN_OPERATIONS[operationId];
   const query = readQuery(queryText(input.query), operation.query ?? {});
   if (query instanceof Rejection) throw new RejectedCall(query);
   const body = operation.body && readBody(input.body ?? {}, operation.body);

@@ -7,7 +7,7 @@ import { integerWithin, switchOption, type ValueType } from "../config/value-typ
 import { leastRoleOf } from "../domain/operators.ts";
 import type { AnyCallInput } from "../operator/calls.ts";
 import type { CommandOperationId } from "../operator/handlers/data-handlers.ts";
-import { ADMIN_API, type AdminOperation, type ResponseOf } from "../operator/operations.ts";
+import { ADMIN_OPERATIONS, type AdminOperation, type ResponseOf } from "../operator/operations.ts";
 import { type Command, type Context, defineCommand, Failure } from "./command.ts";
 import { type FieldFlags, ID_TYPES, OperationFlags } from "./operation-flags.ts";
 import {
@@ -85,7 +85,7 @@ function commandOf<Id extends CommandOperationId, O extends Options, R>(
   view: GenericView<Id, O, R>,
 ): Command {
   const { name, operation, positionals: moved = [], showsUrl, createsData } = view;
-  const row: AdminOperation = ADMIN_API.operations[operation];
+  const row: AdminOperation = ADMIN_OPERATIONS[operation];
   const { method, identifier, summary, description } = row;
   const flags = new OperationFlags(operation, view.fields);
   const isMoved = ([flag]: [string, unknown]) => moved.includes(flag);

@@ -19,7 +19,7 @@ import { withoutId } from "../domain/fields.ts";
 import { MAX_OVERLAP_MS } from "../domain/key-fields.ts";
 import { OPERATOR_NAME } from "../domain/operators.ts";
 import type { CommandOperationId } from "../operator/handlers/data-handlers.ts";
-import { ADMIN_API, type AdminOperation } from "../operator/operations.ts";
+import { ADMIN_OPERATIONS, type AdminOperation } from "../operator/operations.ts";
 
 interface Field {
   /** Where the value goes: `plan`, or `limits` and `perMinute`. */
@@ -78,7 +78,7 @@ export class OperationFlags {
   readonly #body: readonly Field[];
 
   constructor(id: CommandOperationId, changes: FieldFlags = {}) {
-    this.#operation = ADMIN_API.operations[id];
+    this.#operation = ADMIN_OPERATIONS[id];
     const { query = {}, body } = this.#operation;
     const fieldsIn = (schemas: Readonly<Record<string, Schema<unknown>>>) =>
       Object.entries(schemas).flatMap(([name, schema]) => fieldsOf([name], schema, changes));

@@ -9,7 +9,7 @@ import {
   unexpectedResponse,
 } from "../operator/calls.ts";
 import {
-  ADMIN_API,
+  ADMIN_OPERATIONS,
   type AdminOperation,
   type AdminOperationId,
   type ResponseOf,
@@ -44,7 +44,7 @@ export async function callServer<Id extends AdminOperationId>(
     headers: { Authorization: `Bearer ${token}`, ...headers },
   });
   const json = text === "" ? undefined : parseJson(text);
-  const { body }: AdminOperation["success"] = ADMIN_API.operations[id].success;
+  const { body }: AdminOperation["success"] = ADMIN_OPERATIONS[id].success;
   if (status >= 300 || (body && json === undefined))
     throw new RejectedCall(rejectionIn(json, status, server));
   const response = readResponse(id, json);

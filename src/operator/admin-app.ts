@@ -22,6 +22,7 @@ import {
   type Status,
 } from "../http1/index.ts";
 import { ErrorLog } from "../observe/event-reports.ts";
+import { ADMIN_API } from "./api.ts";
 import {
   ADMIN_ERRORS,
   ADMIN_PATH_NOT_FOUND,
@@ -40,7 +41,7 @@ import { serverHandlers } from "./handlers/server.ts";
 import type { AdminHandlers, ServerServices, RequestContext } from "./handlers/services.ts";
 import { sessionHandlers } from "./handlers/session.ts";
 import { webhookHandlers } from "./handlers/webhook.ts";
-import { ADMIN_API, type AdminOperation, type AdminOperationId } from "./operations.ts";
+import type { AdminOperation, AdminOperationId } from "./operations.ts";
 import { isFromOtherOrigin, isOwnHost, SAFE_METHODS } from "./own-origin.ts";
 import { readinessChecks, readinessOf } from "./readiness.ts";
 import { SIGNATURE_HEADER } from "./server-secret.ts";

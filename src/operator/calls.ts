@@ -3,8 +3,7 @@
 import { countOf } from "../text/formatting.ts";
 import { type Identifier, toJson } from "../api/json.ts";
 import { Rejection } from "../api/errors.ts";
-import { Invalid, readRows } from "../api/schema.ts";
-import { ApiErrorSchema } from "./errors.ts";
+import { Invalid, readRows, text } from "../api/schema.ts";
 import {
   ADMIN_BASE_PATH,
   ADMIN_OPERATIONS,
@@ -13,6 +12,7 @@ import {
   type BodyOf,
   type ResponseOf,
 } from "./operations.ts";
+import { apiErrorSchema } from "./resources.ts";
 
 /** The input of any operation, before it is validated. */
 export interface AnyCallInput {
@@ -69,9 +69,12 @@ export function readResponse<Id extends AdminOperationId>(
     : { body: read.value as ResponseOf<Id>, unreadable: read.unreadable };
 }
 
+/** A server of another release may have other codes. */
+const ErrorBody = apiErrorSchema(text(100));
+
 /** Reads an error. Returns undefined if the response is no error of a Petstore server. */
 export function readRejection(json: unknown): Rejection | undefined {
-  const error = ApiErrorSchema.read(json);
+  const error = ErrorBody.read(json);
   // A server of an earlier release has no `problems`, only the message.
   return error instanceof Invalid ? undefined : new Rejection(error.code, error.problems ?? error.message);
 }

@@ -1,6 +1,5 @@
 import { errorTable, Rejection, retryAfter, temporarilyUnavailable } from "../api/errors.ts";
 import { kibibytes } from "../text/formatting.ts";
-import { array, integer, object, valueSchema, text } from "../api/schema.ts";
 import { MAX_OPERATORS, type NewOperator, type Role } from "../domain/operators.ts";
 import { MAX_ADMIN_BODY_BYTES, MAX_OPEN_BODY_BYTES } from "../domain/size-limits.ts";
 
@@ -42,33 +41,6 @@ export const ADMIN_ERRORS = errorTable({
 });
 
 export type AdminErrorCode = keyof typeof ADMIN_ERRORS;
-
-const key = valueSchema(
-  { kind: "other", expected: "a name or an index", json: { type: ["string", "integer"] } },
-  (value) => (typeof value === "string" || typeof value === "number" ? value : undefined),
-);
-export const InputProblemSchema = object("What is wrong with a value in the request", {
-  path: array(key, {
-    max: 10,
-    json: "Where the value is: names and indexes, from the outside in; empty for the request body",
-  }),
-  message: text(10_000, "The end of a sentence that begins with the value, such as `must be true or false`"),
-});
-
-/** The body of an error. The console and the command line name their own fields and flags in the problems. */
-export const ApiErrorSchema = object(
-  {
-    description: "An error. `code` is for programs, `message` for people: it names the field at fault.",
-    additionalProperties: false,
-  },
-  {
-    // A server of another release may have other codes.
-    code: text(100, { enum: Object.keys(ADMIN_ERRORS) }),
-    message: text(100_000),
-    status: integer({ min: 400, max: 599, description: "The HTTP status code" }),
-  },
-  { problems: array(InputProblemSchema, { json: "Each value that is not valid" }) },
-);
 
 /* The rejections are marked as pure, so that the console's script leaves them out. */
 export const NOT_SIGNED_IN = /* @__PURE__ */ new Rejection(

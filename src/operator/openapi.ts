@@ -8,14 +8,14 @@ import {
   pathParameters,
   withReferences,
 } from "../api/openapi.ts";
-import type { JsonSchema, Schema } from "../api/schema.ts";
+import { type JsonSchema, type Schema, text } from "../api/schema.ts";
 import { leastRoleOf } from "../domain/operators.ts";
 import { OrderStatus, OrderUpdate, Pet, PetStatus, PetUpdate } from "../domain/resources.ts";
-import { ADMIN_ERRORS, type AdminErrorCode, ApiErrorSchema, InputProblemSchema } from "./errors.ts";
+import { ADMIN_API } from "./api.ts";
+import { ADMIN_ERRORS, type AdminErrorCode } from "./errors.ts";
 import * as history from "./history-resources.ts";
 import * as keys from "./key-resources.ts";
 import {
-  ADMIN_API,
   type AdminOperation,
   type AdminOperationId,
   COMMON_ADMIN_ERRORS,
@@ -90,11 +90,14 @@ function isSchema(value: unknown): value is Schema<unknown> {
   return typeof value === "object" && value !== null && "json" in value && "read" in value;
 }
 
+const ApiErrorSchema = resources.apiErrorSchema(text(100, { enum: Object.keys(ADMIN_ERRORS) }));
+
 const SCHEMAS: JsonSchema = {
   ...schemasIn(keys),
   ...schemasIn(resources),
   ...schemasIn(history),
-  ...schemasIn({ Pet, PetStatus, PetUpdate, OrderStatus, OrderUpdate, InputProblemSchema, ApiErrorSchema }),
+  ...schemasIn({ Pet, PetStatus, PetUpdate, OrderStatus, OrderUpdate }),
+  ...schemasIn({ InputProblem: resources.inputProblem, ApiErrorSchema }),
 };
 
 function paths(): JsonSchema {

@@ -1,10 +1,9 @@
-import { Api, type InputOf, type RejectionOf, type SuccessBodyOf } from "../api/api.ts";
+import type { InputOf, RejectionOf, SuccessBodyOf } from "../api/api.ts";
 import { dateTime, line, oneOf, queryIdentifier, queryInteger } from "../api/schema.ts";
 import { KEY_SORTS } from "../domain/api-keys.ts";
 import { KEY_LABEL, KEY_OWNER } from "../domain/key-fields.ts";
 import { NewPet, ORDER_FILTERS, OrderUpdate, Pet, PET_FILTERS, PetUpdate } from "../domain/resources.ts";
 import { DAILY_USAGE_DAYS, HOURLY_USAGE_DAYS } from "../domain/usage-history.ts";
-import { ADMIN_ERRORS } from "./errors.ts";
 import * as history from "./history-resources.ts";
 import * as keys from "./key-resources.ts";
 import {
@@ -427,11 +426,6 @@ export const ADMIN_OPERATIONS = {
 } as const;
 
 export const ADMIN_BASE_PATH = "/api";
-export const ADMIN_API = /* @__PURE__ */ new Api({
-  basePath: ADMIN_BASE_PATH,
-  errors: ADMIN_ERRORS,
-  operations: ADMIN_OPERATIONS,
-});
 
 type Table = typeof ADMIN_OPERATIONS;
 export type AdminOperationId = keyof Table;

@@ -1,11 +1,15 @@
 import { afterAll, expect, test } from "bun:test";
 import type { Config } from "../../src/config/config.ts";
-import { ADMIN_API, type AdminOperation, type AdminOperationId } from "../../src/operator/operations.ts";
+import {
+  ADMIN_OPERATIONS,
+  type AdminOperation,
+  type AdminOperationId,
+} from "../../src/operator/operations.ts";
 import type { Awaitable } from "../../src/runtime/event-loop.ts";
 import { startReceiver } from "../../trials/harness/webhook-receiver.ts";
 import { sessionOf, startAdminService, TOKEN } from "./admin-service.ts";
 
-type Operations = typeof ADMIN_API.operations;
+type Operations = typeof ADMIN_OPERATIONS;
 type ChangingId = {
   [Id in AdminOperationId]: Operations[Id]["method"] extends "GET" ? never : Id;
 }[AdminOperationId];
@@ -184,7 +188,7 @@ export async function testChangingOperations(config: Partial<Config> = {}): Prom
     },
   };
 
-  const changing = Object.entries<AdminOperation>(ADMIN_API.operations).filter(
+  const changing = Object.entries<AdminOperation>(ADMIN_OPERATIONS).filter(
     ([, { method }]) => method !== "GET",
   );
 

@@ -101,7 +101,7 @@ test("without a request log the page says so, and does not say that requests app
     await route.fulfill({ json: { items: [], nextCursor: null, servers: [off] } });
   });
   await page.getByRole("link", { name: "Requests" }).click();
-  const reason = page.locator(".empty", { hasText: "No requests to show" });
-  await reason.getByText("The request log is off; restart the server").waitFor();
+  const reason = page.locator(".empty", { hasText: "The request log is off" });
+  await reason.getByText("Restart the server without --request-log 0").waitFor();
   expect(await page.locator(".empty, [role=status].notice").count()).toBe(1);
 });

@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AUDIT_TARGET_KINDS } from "../../src/domain/audit.ts";
-import { ADMIN_API } from "../../src/operator/operations.ts";
+import { ADMIN_OPERATIONS } from "../../src/operator/operations.ts";
 import { cleanUpAfterAll, InProcessCli, wrongUsage } from "./cli.ts";
 import { createKey, FREE_KEY } from "./keys.ts";
 
@@ -67,7 +67,7 @@ test.each([
 });
 
 test("audit has a flag for every condition of the API and takes every kind of target", async () => {
-  const conditions = Object.keys(ADMIN_API.operations.listAudit.query).filter((name) => name !== "cursor");
+  const conditions = Object.keys(ADMIN_OPERATIONS.listAudit.query).filter((name) => name !== "cursor");
   const help = await cli.out("audit --help");
   for (const name of conditions) expect(help).toContain(`  --${name} `);
   const other = new InProcessCli();

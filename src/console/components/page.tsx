@@ -150,14 +150,20 @@ export function Details<T>({ kind, id, of, children }: DetailsProps<T>) {
       <PageHead title={isMissing ? `There is no ${name}` : capitalized(name)} />
       {isMissing ? (
         <Empty
-          title={kind === "pet" ? "It never existed, or it was deleted" : "It never existed"}
+          title={`No ${kind} has this identifier`}
           action={
             <a class="button" href={`/${kind}s`}>
               See all {kind}s
             </a>
           }
         >
-          <a href={`/audit?target=${kind}:${id}`}>The audit trail</a> would say so.
+          {kind === "pet" ? (
+            <>
+              If it was deleted, <a href={`/audit?target=pet:${id}`}>the audit trail</a> says so.
+            </>
+          ) : (
+            "Keys and orders are never deleted."
+          )}
         </Empty>
       ) : (
         <Loaded of={of}>{children}</Loaded>

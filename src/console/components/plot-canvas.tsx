@@ -8,7 +8,7 @@ import { navigate } from "../router.ts";
 
 export interface Series {
   readonly label: string;
-  readonly tone: "series" | "limited" | "error" | "text" | "muted";
+  readonly tone: "series" | "limited" | "error" | "fault" | "text" | "muted";
   /** The symbol next to the label: a series is never identified by its colour alone. */
   readonly symbol: string;
   /** A dashed line, which is not added up with the others. */
@@ -53,6 +53,8 @@ export interface PlotProps {
   readonly emptyText?: string;
   /** Why the first times have no data. */
   readonly noDataText: string;
+  /** The first point that may have data; by default the first one that has. */
+  readonly firstIndex?: number;
 }
 
 export const NO_MARKS: readonly Mark[] = [];
@@ -224,7 +226,9 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
       {
         ...axis,
         grid: { show: false },
-        space: 56,
+        // The widths of `16:41:52`, `16:41` and `28 Sept`.
+        space: (_plot, _axis, min, max) => (max - min < 600 ? 72 : isByDay ? 56 : 50),
+        ...(!isByDay && { incrs: TIME_STEPS }),
         size: 28,
         values: (_plot, splits) => axisTimes(splits, isByDay),
       },
@@ -304,6 +308,11 @@ function measured(splits: number[], { series }: PlotProps): (number | null)[] {
   return greatest > 0 ? splits : splits.map((split) => (split === greatest ? split : null));
 }
 
+/** uPlot has none of two minutes. */
+const TIME_STEPS = [
+  5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400, 172_800,
+];
+
 const TOPS = [1, 1.2, 1.6, 2, 3, 4, 6, 8, 10, 12];
 
 /** The end of an axis that begins with zero, a little above the values: it and its half are round numbers. */
@@ -328,8 +337,9 @@ type Colour = (value: string) => () => string;
 
 /** Before the first data there is nothing, which is not zero: that part is shaded and says why. Only zeros say so. */
 function explainNothing({ ctx, bbox, valToPos }: uPlot, props: PlotProps, colour: Colour): void {
-  const { times, series, noDataText, emptyText = "" } = props;
-  const first = times.findIndex((_, i) => series.some(({ values }) => typeof values[i] === "number"));
+  const { times, series, noDataText, emptyText = "", firstIndex } = props;
+  const first =
+    firstIndex ?? times.findIndex((_, i) => series.some(({ values }) => typeof values[i] === "number"));
   const isWhole = first !== -1 && first < times.length / 50;
   if (isWhole && greatestOf(series) > 0) return;
   const { left, top, height } = bbox;

@@ -43,6 +43,7 @@ import { useCall, usePolled } from "../polling.ts";
 import { byOperation, type UsageResponse, usageSeries } from "../usage-series.ts";
 import { AuditSection } from "./audit.tsx";
 import { requestsUrl } from "./requests.tsx";
+import { urlWith } from "../router.ts";
 import { current } from "../state.ts";
 
 export function KeyDetailsPage({ id }: PageProps) {
@@ -217,11 +218,15 @@ function UsageSection({ id, state, createdAt, lastUsedAt, limits }: Key) {
   };
   const usage = usePolled(`usage ${id} ${value}`, () => load(Date.now()));
   const earlier = usePolled(`usage before ${id} ${value}`, () => load(Date.now() - days * DAY_MS));
-  if (lastUsedAt === null && state === "active") {
+  if (lastUsedAt === null) {
+    const isActive = state === "active";
     return (
       <PageSection title="History">
-        <Empty title="No requests yet" action={<DocsButton page="">How to send one</DocsButton>}>
-          They appear here within two seconds, by day and by operation.
+        <Empty
+          title={isActive ? "No requests yet" : "It was never used"}
+          action={isActive && <DocsButton page="">How to send one</DocsButton>}
+        >
+          {isActive && "They appear here within two seconds, by day and by operation."}
         </Empty>
       </PageSection>
     );
@@ -277,7 +282,18 @@ function UsageHistory({ history, createdAt, perDay, earlier, keyId }: UsageHisto
     [bans, length],
   );
   if (requestsOf(counts) === 0) {
-    return <p class="empty">No requests in this period.</p>;
+    return (
+      <Empty
+        title="No requests in this period"
+        action={
+          current.query.get("usage") !== "400d" && (
+            <a class="button" href={urlWith({ usage: "400d" })}>
+              See 400 days
+            </a>
+          )
+        }
+      />
+    );
   }
   const isByDay = by === "day";
   return (

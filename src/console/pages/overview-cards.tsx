@@ -15,7 +15,7 @@ const OUTCOMES = [
   { name: "clientError", label: "4xx", tone: "muted", symbol: "◆" },
   { name: "limited", label: "limited", tone: "limited", symbol: "▲" },
   { name: "banned", label: "banned", tone: "error", symbol: "■" },
-  { name: "serverError", label: "5xx", tone: "error", symbol: "✕" },
+  { name: "serverError", label: "5xx", tone: "fault", symbol: "✕" },
 ] as const;
 
 function outcomeSeries(requests: Overview["requests"], step: number): Series[] {
@@ -48,6 +48,8 @@ export function Cards({ data, shown, servers }: CardsProps) {
     pointUrl: (time: number) => requestsUrl((time - step) * 1_000, time * 1_000),
     zoomUrl: (from: number, until: number) => urlWith({ range: partValue(from, until) }),
     noDataText: "before the start",
+    // Latency has no data without requests either.
+    firstIndex: requests.success.findIndex((count) => count !== null),
     emptyText: shown.part ? "none at that time" : `none in the last ${shown.text}`,
   };
   const marks = useMarks(data, shown, servers);
@@ -96,7 +98,7 @@ export function Cards({ data, shown, servers }: CardsProps) {
                 count(totals.requests, before?.requests),
               ],
               "server errors": [
-                failed > 0 ? <span class="tone-error">■ {grouped(failed)}</span> : "0",
+                failed > 0 ? <span class="tone-error">✕ {grouped(failed)}</span> : "0",
                 <>
                   {grouped(totals.clientError)} client errors
                   {moreFailed && <>, 5xx {moreFailed}</>}

@@ -103,10 +103,12 @@ export function RequestListPage() {
 /** A server has forgotten what it has no room for, and what was before its start. */
 function NoRequests({ servers }: Pick<RequestPage, "servers">) {
   const { query } = current;
-  // Notes name each of several servers.
-  const [problem, ...others] = servers.map((server) => server.problem);
-  if (problem && others.every(Boolean))
-    return <Empty title="No requests to show">{others.length === 0 && `${capitalized(problem)}.`}</Empty>;
+  const problems = servers.flatMap(({ problem }) => problem ?? []);
+  if (problems.length > 0 && problems.length === servers.length) {
+    // Notes have the problem of each of several servers.
+    const [reason = "", advice] = problems.length > 1 ? ["no requests to show"] : problems.join().split("; ");
+    return <Empty title={capitalized(reason)}>{advice && `${capitalized(advice)}.`}</Empty>;
+  }
   const oldest = servers.flatMap(({ since }) => since ?? []).toSorted()[0] ?? null;
   const day = query.get("since")?.slice(0, "2026-11-16".length);
   if (countFilters(query) === 0) {
