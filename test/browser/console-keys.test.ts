@@ -285,6 +285,7 @@ test("a key that does not exist says so, and so does a filter that nothing match
   await untilAt(page, "/keys");
   await page.goto(`${server.adminUrl}/keys?plan=gold`);
   await page.getByRole("alert").filter({ hasText: "“Plan” is not valid" }).getByText("It must be").waitFor();
+  expect(await page.getByLabel("Plan").inputValue()).toBe("gold");
   await page.goto(`${server.adminUrl}/keys?search=nothing-has-this-name`);
   await page.getByText("No key matches").waitFor();
   await page.goto(`${server.adminUrl}/keys?state=banned&sort=name`);

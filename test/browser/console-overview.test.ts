@@ -89,6 +89,32 @@ test("a part of a plot is shown by dragging or by keys, the URL has it, and a ma
   await page.waitForURL("**/requests?since=*");
 });
 
+test("hovering moves nothing, also over a mark on a phone", async () => {
+  const { secret } = await server.newKey({ name: "hovered" });
+  await server.client(secret, "GET", "/pets");
+  const { page } = await open("/settings");
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.goto(`${server.adminUrl}/?range=15m`);
+  await page.locator(".plot").first().getByText("starts 1").waitFor();
+  const area = await page.locator(".u-over").first().boundingBox();
+  if (area === null) throw new Error("the plot is not visible");
+  const places = `[...document.querySelector(".plot").querySelectorAll(".legend > :has(*), .u-over")].map((each) => {
+    const { x, y } = each.getBoundingClientRect();
+    return [Math.round(x), Math.round(y)];
+  })`;
+  const before = await page.evaluate(places);
+  const { json } = await server.admin("GET", "/server");
+  const age = (Date.now() - Date.parse(String(json["startedAt"]))) / (15 * 60_000);
+  const texts: string[] = [];
+  for (let pixels = -12; pixels <= 12; pixels++) {
+    await page.mouse.move(area.x + area.width * (1 - age) + pixels, area.y + 40);
+    expect(await page.evaluate(places)).toEqual(before);
+    texts.push(await page.locator(".plot-head").first().innerText());
+  }
+  expect(texts.join()).toContain("the server started");
+  await page.setViewportSize({ width: 1280, height: 800 });
+});
+
 test("a burst of one minute in a day is drawn, in a plot of fewer pixels than minutes", async () => {
   const { page } = await open("/settings");
   await page.route("**/api/overview?*", async (route) => {

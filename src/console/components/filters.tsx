@@ -105,12 +105,19 @@ export function Filters({ filters, children }: FiltersProps) {
     <div role="search" class="filters" data-open={isOpen ? "" : undefined}>
       {entries.map(([name, filter]) => {
         const { label = capitalized(name), options, all = "All", type, isRare } = filter;
+        const value = query.get(name);
+        // The URL may have a value that only the server knows, or nobody.
+        const isUnknown = value && !pairsOf(options ?? []).some(([known]) => known === value);
         const rare = isRare && !query.has(name) ? "rare" : undefined;
         return (
           <label key={name} class={type === "search" ? type : rare}>
             {label}
             {options ? (
-              <UrlSelect name={name} options={[["", all], ...options]} initial="" />
+              <UrlSelect
+                name={name}
+                options={[["", all], ...options, ...(isUnknown ? [value] : [])]}
+                initial=""
+              />
             ) : (
               <TextFilter name={name} {...filter} />
             )}

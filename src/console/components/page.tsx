@@ -162,7 +162,7 @@ export function Details<T>({ kind, id, of, children }: DetailsProps<T>) {
               If it was deleted, <a href={`/audit?target=pet:${id}`}>the audit trail</a> says so.
             </>
           ) : (
-            "Keys and orders are never deleted."
+            `${capitalized(kind)}s are never deleted.`
           )}
         </Empty>
       ) : (

@@ -340,21 +340,21 @@ function explainNothing({ ctx, bbox, valToPos }: uPlot, props: PlotProps, colour
   const { times, series, noDataText, emptyText = "", firstIndex } = props;
   const first =
     firstIndex ?? times.findIndex((_, i) => series.some(({ values }) => typeof values[i] === "number"));
-  const isWhole = first !== -1 && first < times.length / 50;
-  if (isWhole && greatestOf(series) > 0) return;
   const { left, top, height } = bbox;
-  const width =
-    first === -1 || isWhole
-      ? bbox.width
-      : valToPos(((times[first] ?? 0) + (times[first - 1] ?? 0)) / 2, "x", true) - left;
-  const text = isWhole ? emptyText : first === -1 ? "no data" : noDataText;
+  const endOf = (index: number) =>
+    valToPos(((times[index] ?? 0) + (times[index - 1] ?? 0)) / 2, "x", true) - left;
+  const shaded = first === -1 ? bbox.width : first < times.length / 50 ? 0 : endOf(first);
   ctx.save();
   ctx.fillStyle = colour("var(--surface)")();
-  if (!isWhole) ctx.fillRect(left, top, width, height);
+  ctx.fillRect(left, top, shaded, height);
   ctx.fillStyle = colour("var(--text-muted)")();
   ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
   ctx.textAlign = "center";
-  if (ctx.measureText(text).width < width) ctx.fillText(text, left + width / 2, top + height / 2);
+  const write = (text: string, from: number, width: number) => {
+    if (ctx.measureText(text).width < width) ctx.fillText(text, from + width / 2, top + height / 2);
+  };
+  write(first === -1 ? "no data" : noDataText, left, shaded);
+  if (greatestOf(series) <= 0) write(emptyText, left + shaded, bbox.width - shaded);
   ctx.restore();
 }
 
@@ -368,8 +368,13 @@ function lightenLast({ ctx, bbox, valToPos }: uPlot, { times }: PlotProps, colou
   ctx.restore();
 }
 
-/** Symbols of marks that follow each other closely move to the right. Those without room are left out. */
-function drawMarks({ ctx, bbox, valToPos }: uPlot, { marks = NO_MARKS }: PlotProps, colour: Colour): void {
+/**
+ * Symbols of marks that follow each other closely move to the right. Those without room are left out. A bar may be as
+ * narrow as the line of a mark, so it has one symbol and no line.
+ */
+function drawMarks({ ctx, bbox, valToPos }: uPlot, props: PlotProps, colour: Colour): void {
+  const { marks = NO_MARKS, kind } = props;
+  const [reach, lineHeight] = kind === "bars" ? [1, 0] : [16 * devicePixelRatio, bbox.height];
   ctx.save();
   ctx.font = `${10 * devicePixelRatio}px system-ui, sans-serif`;
   ctx.textAlign = "center";
@@ -379,12 +384,12 @@ function drawMarks({ ctx, bbox, valToPos }: uPlot, { marks = NO_MARKS }: PlotPro
     if (x < bbox.left || x > bbox.left + bbox.width) continue;
     ctx.fillStyle = colour(colourOf(tone))();
     const at = Math.max(x, free);
-    if (at < x + 16 * devicePixelRatio) {
+    if (at < x + reach) {
       ctx.fillText(symbol, at, bbox.top);
       free = at + 9 * devicePixelRatio;
     }
     ctx.globalAlpha = 0.5;
-    for (let y = 0; y < bbox.height; y += 6 * devicePixelRatio)
+    for (let y = 0; y < lineHeight; y += 6 * devicePixelRatio)
       ctx.fillRect(x, bbox.top + y, devicePixelRatio, 3 * devicePixelRatio);
     ctx.globalAlpha = 1;
   }

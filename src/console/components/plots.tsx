@@ -1,7 +1,15 @@
 import { useState } from "preact/hooks";
 import { formatTime, grouped } from "../../text/formatting.ts";
 import { localTime, utcDay, utcTime } from "../format.ts";
-import { Canvas, lastWithData, NO_MARKS, type Mark, type PlotProps, pointText } from "./plot-canvas.tsx";
+import {
+  Canvas,
+  lastWithData,
+  NO_MARKS,
+  type Mark,
+  type PlotProps,
+  pointText,
+  type Series,
+} from "./plot-canvas.tsx";
 import { type Column, DataTable } from "./tables.tsx";
 import { LocalTime } from "./values.tsx";
 
@@ -44,7 +52,10 @@ export function Plot(props: PlotProps) {
             <span class={`symbol tone-${tone}`} aria-hidden="true">
               {symbol}
             </span>
-            {label} <span class="number">{pointText(values[shown ?? last], value)}</span>
+            {label}{" "}
+            <span class="number" style={{ minWidth: `max(4ch, ${longestOf(values, value)}ch)` }}>
+              {pointText(values[shown ?? last], value)}
+            </span>
           </li>
         ))}
         {isBars && (
@@ -59,6 +70,10 @@ export function Plot(props: PlotProps) {
     </figure>
   );
 }
+
+/** The length of the greatest value: its width is reserved, so that hovering moves nothing. */
+const longestOf = (values: Series["values"], text: PlotProps["value"]): number =>
+  text(Math.max(0, ...values.map(Number))).length;
 
 /** The marks of the step that ends at a point. */
 function marksAt({ times, marks = NO_MARKS }: PlotProps, index: number): readonly Mark[] {

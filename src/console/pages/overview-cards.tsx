@@ -1,5 +1,5 @@
 import { useMemo } from "preact/hooks";
-import { grouped } from "../../text/formatting.ts";
+import { countOf, grouped } from "../../text/formatting.ts";
 import type { Fleet, Overview } from "../admin-api.ts";
 import { banMark, useBans } from "../bans.ts";
 import type { Mark, Series } from "../components/plot-canvas.tsx";
@@ -71,7 +71,9 @@ export function Cards({ data, shown, servers }: CardsProps) {
     value === null || earlier === null || earlier === undefined ? null : (
       <span title={`${text(earlier)} in the ${length} before`}>{change(value, earlier)}</span>
     );
-  const since = requests.success[0] === null ? "since the start" : `in ${length}`;
+  // Long ranges have whole minutes.
+  const sinceStart = step < 60 ? "since the start" : "up to the last minute";
+  const since = requests.success[0] === null ? sinceStart : `in ${length}`;
   const count = (value: number, earlier: number | undefined) => {
     const changed = changeText(value, earlier, grouped);
     return (
@@ -97,10 +99,10 @@ export function Cards({ data, shown, servers }: CardsProps) {
                 perSecond(now && now / step),
                 count(totals.requests, before?.requests),
               ],
-              "server errors": [
+              [failed === 1 ? "server error" : "server errors"]: [
                 failed > 0 ? <span class="tone-error">✕ {grouped(failed)}</span> : "0",
                 <>
-                  {grouped(totals.clientError)} client errors
+                  {countOf(totals.clientError, "client error")}
                   {moreFailed && <>, 5xx {moreFailed}</>}
                 </>,
               ],

@@ -3,7 +3,7 @@ import { formatTime } from "../../text/formatting.ts";
 import { OPERATION_IDS } from "../../domain/operation-ids.ts";
 import { call, type RequestEntry, type RequestPage } from "../admin-api.ts";
 import { countFilters } from "../components/filters.tsx";
-import { Empty, Loaded } from "../components/page.tsx";
+import { DocsButton, Empty, Loaded } from "../components/page.tsx";
 import { type Column, ListPage, NoMatch, useList } from "../components/tables.tsx";
 import {
   Badge,
@@ -48,7 +48,6 @@ export function RequestListPage() {
   const { query } = current;
   const requests = useList(loadRequests);
   const { items = [], servers = [] } = requests.data ?? {};
-  const status = query.get("status") ?? "";
   const isLive = !["until", "cursor", "requestId"].some((name) => query.has(name));
   // The only request with the id that was searched for is open by itself.
   const found = query.has("requestId") && items.length === 1 ? items[0]?.requestId : undefined;
@@ -65,7 +64,7 @@ export function RequestListPage() {
         filters={{
           requestId: { label: "Request id", type: "search", placeholder: "X-Request-Id", maxLength: 128 },
           keyId: { label: "Key", placeholder: "Identifier", maxLength: 20 },
-          status: { options: [...new Set([...STATUSES, status])].filter(Boolean) },
+          status: { options: STATUSES },
           operation: { options: OPERATION_IDS },
           last: { all: "Any time", options: LAST },
           code: { placeholder: "rate_limited", maxLength: 60, isRare: true },
@@ -111,15 +110,11 @@ function NoRequests({ servers }: Pick<RequestPage, "servers">) {
   }
   const oldest = servers.flatMap(({ since }) => since ?? []).toSorted()[0] ?? null;
   const day = query.get("since")?.slice(0, "2026-11-16".length);
-  if (countFilters(query) === 0) {
+  if (countFilters(query) === 0 || oldest === null) {
     return (
       <Empty
         title="No requests since the server started"
-        action={
-          <a class="button" href="/">
-            Send a first request
-          </a>
-        }
+        action={<DocsButton page="">How to send one</DocsButton>}
       >
         Each request of a client appears here within two seconds.
       </Empty>
@@ -127,7 +122,7 @@ function NoRequests({ servers }: Pick<RequestPage, "servers">) {
   }
   return (
     <NoMatch noun="request">
-      The oldest one in memory: <LocalTime at={oldest} none="none" />.{" "}
+      The oldest one in memory: <LocalTime at={oldest} />.{" "}
       {day !== undefined && <a href={`/audit?since=${day}&until=${day}`}>See the changes of that day</a>}
     </NoMatch>
   );
