@@ -108,7 +108,8 @@ export async function startService(config: Partial<Config> = {}, log = silentLog
     newKey,
     async newSecret(keyId, overlapEndsAt) {
       const secret = generateSecret(settings.environment);
-      await app.keys.addSecret(keyId, { ...toNewSecret(secret), overlapEndsAt }, BY);
+      const by = { ...BY, at: clock.now() };
+      await app.keys.addSecret(keyId, { ...toNewSecret(secret), overlapEndsAt }, by);
       return secret;
     },
     call,
@@ -131,7 +132,7 @@ export async function addKey(
 ) {
   const secret = generateSecret(environment);
   const draft = { name: "test", plan: "enterprise", limits: NO_LIMITS, createdAt: 0, ...key } as const;
-  const { id } = await keys.createKey(draft, toNewSecret(secret), BY);
+  const { id } = await keys.createKey(draft, toNewSecret(secret), { ...BY, at: draft.createdAt });
   return { id, secret };
 }
 

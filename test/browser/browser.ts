@@ -26,8 +26,11 @@ const PAIRS = [
 
 const AXE = readFileSync(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir), "utf8");
 
-/** How long an action waits for its element, and a navigation for its page. */
-const TIMEOUT_MS = 30_000;
+/**
+ * How long an action waits for its element, and a navigation for its page. The overview reuses for up to 30 seconds
+ * what took long to load, as everything does on a busy machine.
+ */
+const TIMEOUT_MS = 45_000;
 
 /** Opens pages in a real browser, each with cookies and storage of its own, until the tests of the file have ended. */
 export async function startBrowser() {
