@@ -50,7 +50,7 @@ export function UsageBar({ window, isWide = false, isWarning = false }: UsageBar
     ) : null;
   const text = (count: number) => (isWide || count < 1_000_000 ? grouped(count) : compact(count));
   const hint = isClosed
-    ? "The window opens with the next request."
+    ? "The window opens with the next admitted request."
     : `Resets in ${shortDuration(Date.parse(resetsAt) - nowMs)}.`;
   return (
     <>

@@ -209,7 +209,7 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
     cursor: {
       // A selection in one plot selects nothing in the others.
       sync: { key: group, filters: { pub: (type) => !/up|down/.test(type) } },
-      points: kind === "lines" ? {} : { show: false },
+      points: kind === "bars" ? { show: false } : {},
       drag: { x: zoomUrl !== undefined, y: false, setScale: false },
       y: false,
     },
@@ -256,7 +256,7 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
           const [left, step] = [times[idx ?? -1] ?? 0, kind === "bars" ? stepOf(times) : 0];
           const width = Math.max(1, valToPos(left + step, "x") - valToPos(left, "x"));
           const transform = `translate(${Math.floor(valToPos(left - step / 2, "x"))}px)`;
-          if (line) Object.assign(line.style, { transform, width: `${width}px`, opacity: step ? 0.15 : 1 });
+          if (line) Object.assign(line.style, { transform, width: `${width}px`, opacity: step ? 0.15 : 0.5 });
         },
       ],
       setSelect: [
@@ -369,8 +369,8 @@ function lightenLast({ ctx, bbox, valToPos }: uPlot, { times }: PlotProps, colou
 }
 
 /**
- * Symbols of marks that follow each other closely move to the right. Those without room are left out. A bar may be as
- * narrow as the line of a mark, so it has one symbol and no line.
+ * The symbol of the latest mark is on its line; earlier ones that are close move to the left, and those without room
+ * are left out. A bar may be as narrow as the line of a mark, so it has one symbol and no line.
  */
 function drawMarks({ ctx, bbox, valToPos }: uPlot, props: PlotProps, colour: Colour): void {
   const { marks = NO_MARKS, kind } = props;
@@ -378,15 +378,15 @@ function drawMarks({ ctx, bbox, valToPos }: uPlot, props: PlotProps, colour: Col
   ctx.save();
   ctx.font = `${10 * devicePixelRatio}px system-ui, sans-serif`;
   ctx.textAlign = "center";
-  let free = 0;
-  for (const { time, tone, symbol } of marks) {
+  let free = Infinity;
+  for (const { time, tone, symbol } of marks.toSorted((a, b) => b.time - a.time)) {
     const x = valToPos(time, "x", true);
     if (x < bbox.left || x > bbox.left + bbox.width) continue;
     ctx.fillStyle = colour(colourOf(tone))();
-    const at = Math.max(x, free);
-    if (at < x + reach) {
+    const at = Math.min(x, free);
+    if (at > x - reach) {
       ctx.fillText(symbol, at, bbox.top);
-      free = at + 9 * devicePixelRatio;
+      free = at - 9 * devicePixelRatio;
     }
     ctx.globalAlpha = 0.5;
     for (let y = 0; y < lineHeight; y += 6 * devicePixelRatio)

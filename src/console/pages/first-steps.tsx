@@ -67,7 +67,7 @@ function Steps({ hasRequests, children }: Omit<FirstStepsProps, "isUsed">) {
             latest === undefined && "An operator with the role admin creates it."
           )}
         </Step>
-        <Step isDone={isCopied || isUsed} title="Send a request with its secret">
+        <Step isDone={isCopied || isUsed} title="Copy this command, and replace YOUR_SECRET">
           <CurlCommand
             text={curl}
             isPrimary={latest !== undefined && !isCopied && !isUsed}

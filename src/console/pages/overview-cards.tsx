@@ -85,6 +85,8 @@ export function Cards({ data, shown, servers }: CardsProps) {
   };
   const slower = changeText(totals.p99, before?.p99, latency);
   const { serverError: failed } = totals;
+  const [first = 0, last = 0] = [times[0], times.at(-1)];
+  const failedUrl = `${requestsUrl((first - step) * 1_000, last * 1_000)}&status=5xx`;
   const moreFailed =
     failed + (before?.serverError ?? 0) > 0 && changeText(failed, before?.serverError, grouped);
   return (
@@ -100,7 +102,13 @@ export function Cards({ data, shown, servers }: CardsProps) {
                 count(totals.requests, before?.requests),
               ],
               [failed === 1 ? "server error" : "server errors"]: [
-                failed > 0 ? <span class="tone-error">✕ {grouped(failed)}</span> : "0",
+                failed > 0 ? (
+                  <a class="tone-fault" href={failedUrl}>
+                    ✕ {grouped(failed)}
+                  </a>
+                ) : (
+                  "0"
+                ),
                 <>
                   {countOf(totals.clientError, "client error")}
                   {moreFailed && <>, 5xx {moreFailed}</>}
