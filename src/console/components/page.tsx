@@ -172,13 +172,6 @@ export function Details<T>({ kind, id, of, children }: DetailsProps<T>) {
   );
 }
 
-interface EmptyProps {
-  readonly title: string;
-  /** What to do next: a button or a link. */
-  readonly action?: ComponentChildren;
-  readonly children?: ComponentChildren;
-}
-
 interface DocsButtonProps {
   /** The path of a page within the docs for clients; empty for the quickstart. */
   readonly page: string;
@@ -192,6 +185,13 @@ export function DocsButton({ page, children }: DocsButtonProps) {
       {children}
     </a>
   );
+}
+
+interface EmptyProps {
+  readonly title: string;
+  /** What to do next: a button or a link. */
+  readonly action?: ComponentChildren;
+  readonly children?: ComponentChildren;
 }
 
 /** There is nothing: what that means, and what to do next. */

@@ -67,7 +67,7 @@ export function KeyDetailsPage({ id }: PageProps) {
           <div class="with-aside">
             <div class="sections">
               {data.state !== "revoked" && <Windows {...data} />}
-              <UsageSection {...data} />
+              {data.lastUsedAt === null ? <NeverUsed {...data} /> : <UsageSection {...data} />}
             </div>
             <aside class="sections">
               <About {...data} />
@@ -199,6 +199,20 @@ function About(key: Key) {
   );
 }
 
+function NeverUsed({ state }: Pick<Key, "state">) {
+  const isActive = state === "active";
+  return (
+    <PageSection title="History">
+      <Empty
+        title={isActive ? "No requests yet" : "It was never used"}
+        action={isActive && <DocsButton page="">How to send one</DocsButton>}
+      >
+        {isActive && "They appear here within 5 seconds, by day and by operation."}
+      </Empty>
+    </PageSection>
+  );
+}
+
 const MONTH = { value: "30d", text: "last 30 days by day", by: "day", days: 30 } as const;
 const PERIODS = [
   { value: "24h", text: "last 24 h by hour", by: "hour", days: 1 },
@@ -209,7 +223,7 @@ const PERIODS = [
 const PERIOD_OPTIONS = PERIODS.map(({ value, text }) => [value, text] as const);
 
 /** How much a key was used, since when, and why requests were rejected. */
-function UsageSection({ id, state, createdAt, lastUsedAt, limits }: Key) {
+function UsageSection({ id, createdAt, limits }: Key) {
   const { query } = current;
   const { value, by, days } = PERIODS.find((period) => period.value === query.get("usage")) ?? MONTH;
   const load = (until: number) => {
@@ -218,19 +232,6 @@ function UsageSection({ id, state, createdAt, lastUsedAt, limits }: Key) {
   };
   const usage = usePolled(`usage ${id} ${value}`, () => load(Date.now()));
   const earlier = usePolled(`usage before ${id} ${value}`, () => load(Date.now() - days * DAY_MS));
-  if (lastUsedAt === null) {
-    const isActive = state === "active";
-    return (
-      <PageSection title="History">
-        <Empty
-          title={isActive ? "No requests yet" : "It was never used"}
-          action={isActive && <DocsButton page="">How to send one</DocsButton>}
-        >
-          {isActive && "They appear here within two seconds, by day and by operation."}
-        </Empty>
-      </PageSection>
-    );
-  }
   return (
     <PageSection
       title="History"

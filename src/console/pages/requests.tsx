@@ -105,7 +105,8 @@ function NoRequests({ servers }: Pick<RequestPage, "servers">) {
   const problems = servers.flatMap(({ problem }) => problem ?? []);
   if (problems.length > 0 && problems.length === servers.length) {
     // Notes have the problem of each of several servers.
-    const [reason = "", advice] = problems.length > 1 ? ["no requests to show"] : problems.join().split("; ");
+    const [problem = ""] = problems.length > 1 ? ["no requests to show"] : problems;
+    const [reason = "", advice] = problem.split("; ");
     return <Empty title={capitalized(reason)}>{advice && `${capitalized(advice)}.`}</Empty>;
   }
   const oldest = servers.flatMap(({ since }) => since ?? []).toSorted()[0] ?? null;
