@@ -73,6 +73,7 @@ const ARROWS: Readonly<Record<string, string>> = {
   text: "",
   executable: "",
   client: "",
+  pages: "text",
   http1: "runtime",
   api: "http1 runtime text",
   "content-encoding": "api http1 runtime",
@@ -89,10 +90,10 @@ const ARROWS: Readonly<Record<string, string>> = {
   petstore: "auth observe domain api http1 content-encoding runtime text",
   "browser-bundle": "api http1 content-encoding executable",
   operator:
-    "petstore observe config domain api http1 browser-bundle content-encoding data-directory runtime text",
+    "petstore observe config domain api http1 browser-bundle content-encoding data-directory pages runtime text",
   "docs-site":
-    "petstore client domain api http1 browser-bundle console content-encoding runtime text executable",
-  console: "operator browser-bundle domain api text",
+    "petstore client domain api http1 browser-bundle pages content-encoding runtime text executable",
+  console: "operator pages domain api text",
   doctor: "store rate-limit observe http1 domain api config data-directory postgres-options text",
   adapters: "store rate-limit observe domain api config data-directory postgres-options clock",
   "optional-parts": "adapters petstore operator observe domain config http1",

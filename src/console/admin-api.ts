@@ -12,7 +12,7 @@ import {
   type Session,
 } from "../operator/operations.ts";
 import { current, update } from "./state.ts";
-import { readStored, writeStored } from "./theme.ts";
+import { readStored, writeStored } from "../pages/storage.ts";
 import { keepUnchanged } from "./unchanged.ts";
 
 export type * from "../operator/calls.ts";

@@ -1,5 +1,5 @@
 import type { BodyOf, Key } from "../operator/operations.ts";
-import { localInputOf, timeOfInput } from "./format.ts";
+import { localInputOf, timeOfInput } from "../pages/format.ts";
 
 type NewKeyBody = BodyOf<"createKey">;
 type Limits = Key["limits"];

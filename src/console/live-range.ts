@@ -1,7 +1,7 @@
 /* What part of the live series the overview shows. */
 
 import type { Overview } from "./admin-api.ts";
-import { clock } from "./format.ts";
+import { clock } from "../pages/format.ts";
 
 export const RANGES = { "15m": "15 min", "1h": "1 h", "6h": "6 h", "24h": "24 h" } as const;
 type Range = keyof typeof RANGES;

@@ -22,7 +22,7 @@ import { SignInPage } from "./pages/sign-in.tsx";
 import { startPolling, usePolled } from "./polling.ts";
 import { startPrintableText } from "./printable-text.ts";
 import { navigate, startRouter } from "./router.ts";
-import { applyTheme, chosenTheme } from "./theme.ts";
+import { applyTheme, chosenTheme } from "../pages/theme.ts";
 
 const PAGES: Readonly<Record<PageName, ComponentType<PageProps>>> = {
   Overview: OverviewPage,

@@ -1,6 +1,6 @@
 import packageJson from "../../package.json" with { type: "json" };
 import { headerLinesOf } from "../api/responses.ts";
-import { ICON, MARK_PATH } from "../browser-bundle/mark.ts";
+import { ICON, MARK_PATH } from "../pages/mark.ts";
 import { API_VERSION, POSTMAN_PATH } from "../domain/constants.ts";
 import { docsUrl, type DocumentedSettings } from "../petstore/documented-settings.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";

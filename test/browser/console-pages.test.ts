@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { labelOf } from "../../src/domain/fields.ts";
 import { NEW_PET_FIELDS, NewPet } from "../../src/domain/resources.ts";
-import { capitalized } from "../../src/console/format.ts";
+import { capitalized } from "../../src/pages/format.ts";
 import { objectWith } from "../samples.ts";
 import { untilTrue } from "./browser.ts";
 import { consoleFixture, untilAt } from "./console-fixture.ts";

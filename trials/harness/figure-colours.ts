@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-const TOKENS = readFileSync(new URL("../../src/console/shared.css", import.meta.url), "utf8");
+const TOKENS = readFileSync(new URL("../../src/pages/shared.css", import.meta.url), "utf8");
 
 /** Adds a style to an SVG for where it is shown alone: the colours of the pages, light and dark, that it names. */
 export function withFigureColours(svg: string): string {

@@ -3,7 +3,7 @@ import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { MAX_REASON_LENGTH } from "../../domain/audit.ts";
 import { curlCommand } from "../../text/curl.ts";
 import { printable } from "../../text/formatting.ts";
-import { capitalized } from "../format.ts";
+import { capitalized } from "../../pages/format.ts";
 import { refresh } from "../polling.ts";
 import { navigate, useLeaveGuard } from "../router.ts";
 import { announce, current, server, update } from "../state.ts";

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { formatTime, grouped } from "../../text/formatting.ts";
 import { navigate, urlWith } from "../router.ts";
 import { announce, current } from "../state.ts";
-import { capitalized, localInputOf } from "../format.ts";
+import { capitalized, localInputOf } from "../../pages/format.ts";
 
 export function countFilters(query: URLSearchParams): number {
   return [...query.keys()].filter((name) => !["sort", "order", "cursor", "open"].includes(name)).length;

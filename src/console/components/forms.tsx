@@ -4,7 +4,7 @@ import { DAY_MS } from "../../domain/rate-limit.ts";
 import { RejectedRequest } from "../admin-api.ts";
 import { labelOf, type ResourceField } from "../../domain/fields.ts";
 import { grouped } from "../../text/formatting.ts";
-import { capitalized, localInput } from "../format.ts";
+import { capitalized, localInput } from "../../pages/format.ts";
 import { useLeaveGuard } from "../router.ts";
 
 /** The type declarations have a type of its own for each type of input. */

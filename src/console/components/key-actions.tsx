@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { type AdminOperationId, call, type Key, may } from "../admin-api.ts";
-import { capitalized } from "../format.ts";
+import { capitalized } from "../../pages/format.ts";
 import { useCall } from "../polling.ts";
 import { ActionDialog, DialogButton } from "./dialogs.tsx";
 import { Choices } from "./forms.tsx";

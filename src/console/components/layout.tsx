@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { MARK_PATH } from "../../browser-bundle/mark.ts";
+import { MARK_PATH } from "../../pages/mark.ts";
 import { unreadableText } from "../../operator/calls.ts";
 import { PAGES } from "../../operator/console/pages.ts";
 import { refresh } from "../polling.ts";

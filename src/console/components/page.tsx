@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect } from "preact/hooks";
 import { BASE_PATH, DOCS_PATH } from "../../domain/constants.ts";
 import { RejectedRequest } from "../admin-api.ts";
-import { capitalized } from "../format.ts";
+import { capitalized } from "../../pages/format.ts";
 import { type Polled, refresh } from "../polling.ts";
 import { restorePlace } from "../router.ts";
 import { current, server } from "../state.ts";

@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
-import { axisTimes, localTime } from "../format.ts";
+import { axisTimes, localTime } from "../../pages/format.ts";
 import { navigate } from "../router.ts";
 
 export interface Series {

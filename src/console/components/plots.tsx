@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { formatTime, grouped } from "../../text/formatting.ts";
-import { localTime, utcDay, utcTime } from "../format.ts";
+import { localTime, utcDay, utcTime } from "../../pages/format.ts";
 import {
   Canvas,
   lastWithData,

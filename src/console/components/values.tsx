@@ -2,7 +2,7 @@
 
 import { type ComponentChildren, Fragment } from "preact";
 import type { OrderStatus, PetStatus } from "../../domain/resources.ts";
-import { localTime, relative, utcTime } from "../format.ts";
+import { localTime, relative, utcTime } from "../../pages/format.ts";
 import { announce, now } from "../state.ts";
 
 interface TimeProps {

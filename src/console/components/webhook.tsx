@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { isDelivered } from "../../domain/webhooks.ts";
 import { call, may, type ResponseOf, type Webhook } from "../admin-api.ts";
-import { latency } from "../format.ts";
+import { latency } from "../../pages/format.ts";
 import { useCall } from "../polling.ts";
 import { Problem, useAction } from "./forms.tsx";
 import { Loaded, PageSection } from "./page.tsx";

@@ -5,7 +5,7 @@ import { type AuditItem, call } from "../admin-api.ts";
 import { Empty } from "../components/page.tsx";
 import { type Column, Latest, ListPage, useList } from "../components/tables.tsx";
 import { LocalTime, NO_VALUE, TimeAgo } from "../components/values.tsx";
-import { capitalized } from "../format.ts";
+import { capitalized } from "../../pages/format.ts";
 import { useCall } from "../polling.ts";
 import { requestsUrl } from "./requests.tsx";
 

@@ -38,7 +38,7 @@ import {
   Stats,
   TimeAgo,
 } from "../components/values.tsx";
-import { capitalized, change, compact, ordinal, percent } from "../format.ts";
+import { capitalized, change, compact, ordinal, percent } from "../../pages/format.ts";
 import { useCall, usePolled } from "../polling.ts";
 import { byOperation, type UsageResponse, usageSeries } from "../usage-series.ts";
 import { AuditSection } from "./audit.tsx";

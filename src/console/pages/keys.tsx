@@ -11,7 +11,7 @@ import { Empty } from "../components/page.tsx";
 import { REQUEST_ID } from "../components/palette.tsx";
 import { type Column, ListPage, Menu, NoMatch, useList } from "../components/tables.tsx";
 import { Badge, Copyable, NO_VALUE } from "../components/values.tsx";
-import { capitalized } from "../format.ts";
+import { capitalized } from "../../pages/format.ts";
 import { navigate, urlWith } from "../router.ts";
 import { announce, current } from "../state.ts";
 

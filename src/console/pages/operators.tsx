@@ -8,7 +8,7 @@ import { StateBadge } from "../components/key-columns.tsx";
 import { Loaded, PageHead } from "../components/page.tsx";
 import { type Column, DataTable, Menu } from "../components/tables.tsx";
 import { Copyable, TimeAgo } from "../components/values.tsx";
-import { capitalized, localInputOf, timeOfInput } from "../format.ts";
+import { capitalized, localInputOf, timeOfInput } from "../../pages/format.ts";
 import { changesOf } from "../changes.ts";
 import { useCall } from "../polling.ts";
 import { current } from "../state.ts";

@@ -12,7 +12,7 @@ import {
   StatusBadge,
   TimeAgo,
 } from "../components/values.tsx";
-import { capitalized } from "../format.ts";
+import { capitalized } from "../../pages/format.ts";
 import { useCall } from "../polling.ts";
 import { AuditSection } from "./audit.tsx";
 

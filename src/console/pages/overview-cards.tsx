@@ -5,7 +5,7 @@ import { banMark, useBans } from "../bans.ts";
 import type { Mark, Series } from "../components/plot-canvas.tsx";
 import { Plot } from "../components/plots.tsx";
 import { Stats } from "../components/values.tsx";
-import { change, compact, figure, latency, percent } from "../format.ts";
+import { change, compact, figure, latency, percent } from "../../pages/format.ts";
 import { partValue, type ShownRange } from "../live-range.ts";
 import { urlWith } from "../router.ts";
 import { requestsUrl } from "./requests.tsx";

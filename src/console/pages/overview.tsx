@@ -11,7 +11,7 @@ import { SHARED_COLUMNS, KeyLink } from "../components/key-columns.tsx";
 import { Loaded, PageSection } from "../components/page.tsx";
 import { type Column, DataTable } from "../components/tables.tsx";
 import { Badge, MissingServers, NO_VALUE, TimeAgo } from "../components/values.tsx";
-import { figure, latency, percent } from "../format.ts";
+import { figure, latency, percent } from "../../pages/format.ts";
 import { useCall } from "../polling.ts";
 import { current, server } from "../state.ts";
 import { partOf, RANGES, rangeOf, type ShownRange, usualRange } from "../live-range.ts";

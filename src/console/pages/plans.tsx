@@ -6,7 +6,7 @@ import { BanRulesText } from "../components/key-columns.tsx";
 import { Loaded, PageHead, PageSection } from "../components/page.tsx";
 import { type Column, DataTable } from "../components/tables.tsx";
 import { Facts, NO_VALUE } from "../components/values.tsx";
-import { capitalized } from "../format.ts";
+import { capitalized } from "../../pages/format.ts";
 import { changesOf } from "../changes.ts";
 import { useCall } from "../polling.ts";
 

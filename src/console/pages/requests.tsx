@@ -17,7 +17,7 @@ import {
   NO_VALUE,
   OtherLink,
 } from "../components/values.tsx";
-import { capitalized, clockTime, latency } from "../format.ts";
+import { capitalized, clockTime, latency } from "../../pages/format.ts";
 import { useCall } from "../polling.ts";
 import { navigate, urlWith } from "../router.ts";
 import { current } from "../state.ts";

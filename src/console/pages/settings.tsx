@@ -8,10 +8,10 @@ import { Loaded, PageHead, PageSection } from "../components/page.tsx";
 import { type Column, DataTable, NoMatch } from "../components/tables.tsx";
 import { Facts, LocalTimeAndAgo } from "../components/values.tsx";
 import { WebhookSection } from "../components/webhook.tsx";
-import { capitalized, latency } from "../format.ts";
+import { capitalized, latency } from "../../pages/format.ts";
 import { useCall } from "../polling.ts";
 import { roleText } from "./operators.tsx";
-import { chooseTheme, chosenTheme, THEMES } from "../theme.ts";
+import { chooseTheme, chosenTheme, THEMES } from "../../pages/theme.ts";
 import { current, server } from "../state.ts";
 
 const FILTERS = { search: { type: "search" }, source: { options: SETTING_SOURCES } } as const;

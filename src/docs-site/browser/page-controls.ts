@@ -1,12 +1,6 @@
-import { capitalized } from "../../console/format.ts";
-import {
-  chooseTheme,
-  chosenTheme,
-  readStored,
-  type Theme,
-  THEMES,
-  writeStored,
-} from "../../console/theme.ts";
+import { capitalized } from "../../pages/format.ts";
+import { readStored, writeStored } from "../../pages/storage.ts";
+import { chooseTheme, chosenTheme, type Theme, THEMES } from "../../pages/theme.ts";
 
 /** The URL of a path of the site, which a proxy may serve under a prefix. */
 export function urlOf(path: string): string {

@@ -1,7 +1,7 @@
 import { type ComponentChildren, createPortal, render } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { shortDuration } from "../../text/formatting.ts";
-import { readStored, writeStored } from "../../console/theme.ts";
+import { readStored, writeStored } from "../../pages/storage.ts";
 import { nextCursor } from "../../client/response.ts";
 import { BASE_PATH, KEY_PREFIX } from "../../domain/constants.ts";
 import { highlight } from "../highlight.ts";

@@ -1,5 +1,5 @@
 import { type Asset, assetOf, loadBundle } from "../../browser-bundle/bundle.ts";
-import { ICON } from "../../browser-bundle/mark.ts";
+import { ICON } from "../../pages/mark.ts";
 import { loadOnce } from "../../runtime/event-loop.ts";
 import { etagOf } from "../../runtime/hash.ts";
 import { conditional, type ContentRequest } from "../../content-encoding.ts";

@@ -8,7 +8,7 @@ import {
   percent,
   relative,
   utcTime,
-} from "../../src/console/format.ts";
+} from "../../src/pages/format.ts";
 
 test("a value is compared with the one before", () => {
   expect([
