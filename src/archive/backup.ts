@@ -109,7 +109,8 @@ interface BackedUpFile extends Omit<DatabaseFacts, "problems" | "steps"> {
 async function copyDatabase(from: string, directory: string, onProgress: OnProgress): Promise<BackedUpFile> {
   const name = basename(from);
   const to = join(directory, name);
-  const expectedBytes = Math.max(1, statSync(from).size);
+  // The log can have most of the data.
+  const expectedBytes = Math.max(1, bytesOf(from) + bytesOf(`${from}-wal`));
   await callInThread("copySnapshot", [from, to], () => {
     const done = bytesOf(to);
     onProgress({ step: "copying", done, share: done / expectedBytes });

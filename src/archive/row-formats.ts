@@ -250,26 +250,28 @@ function linesIn(text: string): number {
 
 /** Encodes a row of CSV (RFC 4180) without the end of the line. */
 export function csvRow(cells: readonly string[], delimiter = ","): string {
-  return cells.map((cell) => csvCell(cell, delimiter)).join(delimiter);
+  return cells.map(csvCell).join(delimiter);
 }
 
-const SPECIAL = /[",\r\n]/;
-
-/** Matches texts that spreadsheets take for formulas. */
-const FORMULA = /^[=+\-@\t\r]/;
+/** Encodes a cell without changing its text. Programs that guess the delimiter see that none of these is one. */
+function csvCell(cell: string): string {
+  return /[",;|\t\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+}
 
 /**
- * Adds an apostrophe to a text that looks like a formula. Spreadsheets would calculate it, which can send data
- * elsewhere.
+ * Matches where a cell begins that a spreadsheet would calculate, at its first character. Such a cell begins with a tab,
+ * the end of a line, or one of `= + - @` in any width, also after what is not visible. It can begin within a text: a
+ * spreadsheet whose delimiter is a semicolon, a tab or a bar does not see the quotes after a comma.
+ */
+const FORMULA =
+  /^(?=[\t\r\n])|(?:^|(?<=[;\|\t\r\n]))(?=[[\s\p{Cc}\p{Cf}]--[\t\r\n]]*[=+\-@＝＋－＠﹦﹢﹣﹫−])/gv;
+
+/**
+ * Adds an apostrophe wherever a spreadsheet would see the beginning of a formula. Spreadsheets would calculate it, which
+ * can send data elsewhere.
  */
 export function spreadsheetCell(text: string): string {
-  return FORMULA.test(text) ? `'${text}` : text;
-}
-
-/** Encodes a cell without changing its text. */
-function csvCell(cell: string, delimiter = ","): string {
-  const needsQuotes = SPECIAL.test(cell) || (delimiter !== "," && cell.includes(delimiter));
-  return needsQuotes ? `"${cell.replaceAll('"', '""')}"` : cell;
+  return text.replace(FORMULA, "'");
 }
 
 export const EXPORT_FORMATS = ["ndjson", "csv"] as const;

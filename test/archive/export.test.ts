@@ -85,15 +85,19 @@ describe("files", () => {
   });
 });
 
-test.each(["=cmd|'/C calc'!A0", "+1", "-1", "@SUM(1)", "\t=1"])(
+test.each([
+  ["=cmd|'/C calc'!A0", `"=cmd|'/C calc'!A0"`, `"'=cmd|'/C calc'!A0"`],
+  ["@SUM(1)", "@SUM(1)", "'@SUM(1)"],
+  ["rex;+1", '"rex;+1"', `"rex;'+1"`],
+])(
   "a spreadsheet shows the name %j of an export that is for it as text, and another export has it as it is",
-  async (name) => {
+  async (name, cell, escaped) => {
     const own = new InProcessCli();
     own.input = `${JSON.stringify({ name, categoryId: -1 })}\n`;
     await own.run("import -");
     const fileWith = (cell: string) => `${PET_CSV_HEADER}\n${petCsvRow("1", cell, "-1")}\n`;
-    expect(await own.out("export pets --format csv")).toBe(fileWith(name));
-    expect(await own.out("export pets --format csv --for-spreadsheets")).toBe(fileWith(`'${name}`));
+    expect(await own.out("export pets --format csv")).toBe(fileWith(cell));
+    expect(await own.out("export pets --format csv --for-spreadsheets")).toBe(fileWith(escaped));
   },
 );
 

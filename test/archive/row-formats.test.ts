@@ -8,6 +8,7 @@ import {
   ENCODERS,
   fileFieldsOf,
   formatOf,
+  spreadsheetCell,
   type InputFormat,
 } from "../../src/archive/row-formats.ts";
 
@@ -82,6 +83,65 @@ describe("CSV", () => {
         expect(found).toEqual(rows);
       }),
     );
+  });
+
+  test.each([
+    ["=1+1", "'=1+1"],
+    ["+1", "'+1"],
+    ["-1", "'-1"],
+    ["@SUM(1)", "'@SUM(1)"],
+    ["＝1+1", "'＝1+1"],
+    ["−1", "'−1"],
+    ["  =1", "'  =1"],
+    ["\uFEFF=1", "'\uFEFF=1"],
+    ["\u00A0\u200B=1", "'\u00A0\u200B=1"],
+    ["\n=1", "'\n'=1"],
+    ["\t1", "'\t1"],
+    ["rex;=1+1;", "rex;'=1+1;"],
+    ["rex\n ＝1", "rex\n' ＝1"],
+    ["rex|@x\t-1", "rex|'@x\t'-1"],
+    ["a = b, -c; d", "a = b, -c; d"],
+    ["", ""],
+  ])("in a spreadsheet %j is %j", (text, expected) => {
+    expect(spreadsheetCell(text)).toBe(expected);
+  });
+
+  test("no cell of a spreadsheet begins like a formula, whichever delimiter it guesses", () => {
+    const unit = fc.constantFrom(
+      "a",
+      "=",
+      "+",
+      "-",
+      "@",
+      "＝",
+      " ",
+      "\uFEFF",
+      ";",
+      "|",
+      "\t",
+      "\n",
+      "\r",
+      '"',
+      ",",
+      "'",
+    );
+    fc.assert(
+      fc.property(fc.string({ unit }), (text) => {
+        const cells = ["", ";", "|", "\t"].flatMap((delimiter) =>
+          spreadsheetCell(text)
+            .split(/[\r\n]/)
+            .flatMap((line) => (delimiter === "" ? [line] : line.split(delimiter))),
+        );
+        expect(cells.filter((cell) => /^[=+\-@＝]/.test(cell.trim()))).toEqual([]);
+        expect(spreadsheetCell(text).replaceAll("'", "")).toBe(text.replaceAll("'", ""));
+      }),
+    );
+  });
+
+  test("a long text takes no longer than its length", () => {
+    const blanks = " ".repeat(60_000);
+    expect(spreadsheetCell(`${"\t".repeat(60_000)}=${blanks}`)).toHaveLength(120_003);
+    expect(spreadsheetCell(`${`;${blanks.slice(0, 200)}`.repeat(300)}=`)).toEndWith("=");
   });
 
   test("a quote that is never closed does not fill the memory", () => {

@@ -1,4 +1,5 @@
 import { afterEach, expect, jest, spyOn, test } from "bun:test";
+import * as fc from "fast-check";
 import { Progress, type ProgressOptions } from "../../src/cli/data/progress.ts";
 
 function progressOn(
@@ -71,6 +72,44 @@ test("on a narrow terminal the bar is shorter, so that the text has room", () =>
   after(100);
   progress.update({ done: 2_000, share: 0.5 });
   expect(take()).toBe("\r\x1b[2K██████░░░░░ 2,000 rows, 10,000 rows/s, 50 % done, 0:00 left");
+});
+
+test("a step that takes longer than expected has no percentage and no time left", () => {
+  const { progress, after, take } = progressOn(true, { unit: "bytes", rows: 0 });
+  progress.update({ step: "copying", done: 0, share: 0 });
+  after(2_000);
+  progress.update({ step: "copying", done: 5e6, share: 50 });
+  expect(take()).toBe("\r\x1b[2Kcopying: 5.0 MB, 2.5 MB/s");
+});
+
+test("no percentage is over 100 and nothing is negative or no number, whatever a step reports", () => {
+  const amount = fc.option(fc.double(), { nil: undefined });
+  const share = fc.option(fc.oneof(fc.double(), fc.double({ min: 0, max: 2 })), { nil: undefined });
+  const reports = fc.array(
+    fc.record(
+      { step: fc.constantFrom("copying", "checking"), done: amount, share, ms: fc.nat() },
+      { requiredKeys: ["ms"] },
+    ),
+  );
+  fc.assert(
+    fc.property(reports, fc.boolean(), fc.constantFrom("rows", "bytes"), (steps, isTerminal, unit) => {
+      const { progress, after, take } = progressOn(isTerminal, { unit });
+      for (const { ms, ...report } of steps) {
+        after(ms);
+        progress.update(
+          Object.fromEntries(Object.entries(report).filter(([, value]) => value !== undefined)),
+        );
+        const text = take();
+        expect(text).not.toMatch(/-|NaN|Infinity|∞/);
+        for (const [, percent = ""] of text.matchAll(/(\S+) %/g))
+          expect(Number(percent)).toBeLessThanOrEqual(100);
+        for (const [, minutes = "", seconds = ""] of text.matchAll(/(\S+):(\S+) left/g)) {
+          expect(Number(minutes)).toBeLessThanOrEqual(6_000);
+          expect(Number(seconds)).toBeLessThan(60);
+        }
+      }
+    }),
+  );
 });
 
 test("with --json nothing is shown", () => {

@@ -7,6 +7,8 @@ const BAR_WIDTH = 24;
 const REDRAW_MS = 100;
 /** The time between two lines where nobody watches a bar. */
 const LINE_EVERY_MS = 5_000;
+/** A longer time is a guess from the first moments of a step. */
+const MAX_LEFT_S = 100 * 3_600;
 
 export interface ProgressOptions {
   readonly stream: ErrorStream;
@@ -32,8 +34,12 @@ export class Progress {
     this.#from = this.#options.rows;
   }
 
-  update({ step = "", done, share }: WorkProgress): void {
+  update(progress: WorkProgress): void {
     const { stream, isJson } = this.#options;
+    const { step = "" } = progress;
+    const done = within(progress.done, Number.MAX_VALUE);
+    // Of a step that takes longer than expected, the end is unknown.
+    const share = within(progress.share, 1);
     if (isJson) return;
     const now = performance.now();
     if (step !== this.#step) {
@@ -63,12 +69,14 @@ export class Progress {
     const stepMs = now - this.#stepStartedAt;
     if (done !== undefined) {
       parts.push(this.#amount(done));
-      if (stepMs >= REDRAW_MS) parts.push(`${this.#amount((done - this.#from) / (stepMs / 1_000))}/s`);
+      const rate = within((done - this.#from) / (stepMs / 1_000), Number.MAX_VALUE);
+      if (stepMs >= REDRAW_MS && rate !== undefined) parts.push(`${this.#amount(rate)}/s`);
     }
     if (share !== undefined && share > 0) {
-      const left = Math.round((stepMs / 1_000 / share) * (1 - share));
+      const left = within(Math.round((stepMs / 1_000 / share) * (1 - share)), MAX_LEFT_S);
       parts.push(`${Math.floor(share * 100)} % done`);
-      parts.push(`${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")} left`);
+      if (left !== undefined)
+        parts.push(`${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")} left`);
     }
     const text = parts.join(", ");
     return this.#step === "" || text === "" ? this.#step + text : `${this.#step}: ${text}`;
@@ -81,7 +89,12 @@ export class Progress {
   }
 }
 
+/** The number if it is from 0 to `max`; undefined if it is not, and can thus not be shown. */
+function within(value: number | undefined, max: number): number | undefined {
+  return value !== undefined && value >= 0 && value <= max ? value : undefined;
+}
+
 function barOf(share: number, width: number): string {
-  const full = Math.round(Math.min(1, share) * width);
+  const full = Math.round(share * width);
   return "█".repeat(full) + "░".repeat(width - full);
 }
