@@ -1,7 +1,6 @@
 import packageJson from "../package.json" with { type: "json" };
-import { mkdtempSync, rmSync } from "node:fs";
-import { hostname, tmpdir } from "node:os";
-import { join } from "node:path";
+import { makeTemporaryDirectory, removeDirectory } from "./runtime/own-files.ts";
+import { hostname } from "node:os";
 import { messageOf } from "./api/errors.ts";
 import { type Config, type StorageConfig, valkeyOf } from "./config/config.ts";
 import { DataDirectory } from "./data-directory.ts";
@@ -148,11 +147,11 @@ export async function openStores(
 
 /** Opens empty stores that only this process uses. */
 export async function openEmptyStores(): Promise<MonitoredStores> {
-  const path = mkdtempSync(join(tmpdir(), "petstore-empty-"));
+  const path = makeTemporaryDirectory("petstore-empty-");
   const stores = await openSqliteStores(new DataDirectory({ path, environment: "production" }));
   const close = async () => {
     await stores.close();
-    rmSync(path, { recursive: true });
+    removeDirectory(path);
   };
   return { ...stores, close };
 }

@@ -1,22 +1,16 @@
-import {
-  accessSync,
-  chmodSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  type Stats,
-  statfsSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Environment } from "./domain/api-keys.ts";
 import type { HighestTimeline } from "./store/postgres/primary.ts";
-import { inheritDirectoryOwner } from "./store/sqlite/durable-files.ts";
+import {
+  makeDirectory,
+  makePrivate,
+  OTHER_USERS,
+  readOwnFile,
+  removeFile,
+  replaceFile,
+  statOf,
+} from "./runtime/own-files.ts";
 
 interface DataDirectoryOptions {
   readonly path: string;
@@ -52,22 +46,19 @@ export class DataDirectory {
 
   /**
    * Creates the directory if it is missing, and makes the files of earlier versions private: they hold the names and
-   * hashes of keys, and whoever can read a file can lock it. Returns the files that were not private.
+   * hashes of keys, and whoever can read a file can lock it. Returns the files that were not private. This comes before
+   * the lock, because closing a descriptor of its file would release it.
    */
   prepare(): readonly string[] {
     rejectUnwritable(existingParent(this.path));
     this.create();
     this.rejectInterruptedRestore();
     const { lock, adminToken, adminUrl, url } = this.files;
-    const open = [...this.databaseFiles, lock, adminToken, adminUrl, url].filter((path) =>
-      isOpenToOthers(statOf(path)),
-    );
-    for (const path of open) chmodSync(path, 0o600);
-    return open;
+    return [...this.databaseFiles, lock, adminToken, adminUrl, url].filter(makePrivate);
   }
 
   create(): void {
-    mkdirSync(this.path, { recursive: true, mode: 0o700 });
+    makeDirectory(this.path);
   }
 
   /**
@@ -78,12 +69,12 @@ export class DataDirectory {
     const file = this.files[listener];
     const text = `${url}\n`;
     try {
-      replacePrivateFile(file, text);
+      replaceFile(file, text);
     } catch {
       return () => {};
     }
     return () => {
-      if (existsSync(file) && readFileSync(file, "utf8") === text) rmSync(file, { force: true });
+      if (readOwnFile(file) === text) removeFile(file);
     };
   }
 
@@ -139,7 +130,7 @@ export class DataDirectory {
 
   /** Returns the mode of a directory that is open to others, who can see its files or even replace them. */
   modeIfOpenToOthers(): string | undefined {
-    const mode = (statOf(this.path)?.mode ?? 0) & 0o777;
+    const mode = (statSync(this.path, { throwIfNoEntry: false })?.mode ?? 0) & 0o777;
     return (mode & OTHER_USERS) === 0 ? undefined : mode.toString(8).padStart(4, "0");
   }
 
@@ -147,11 +138,11 @@ export class DataDirectory {
   get highestTimeline(): HighestTimeline {
     const { timeline: file } = this.files;
     const replace = async (timeline: number) => {
-      if (existsSync(this.path)) replacePrivateFile(file, `${timeline}\n`);
+      if (existsSync(this.path)) replaceFile(file, `${timeline}\n`);
     };
     return {
       async raise(timeline) {
-        const stored = existsSync(file) ? Number.parseInt(readFileSync(file, "utf8"), 10) || 0 : 0;
+        const stored = Number.parseInt(readOwnFile(file) ?? "", 10) || 0;
         if (timeline > stored) await replace(timeline);
         return Math.max(timeline, stored);
       },
@@ -179,8 +170,6 @@ function filesOf(path: string) {
   } as const;
 }
 
-export const OTHER_USERS = 0o077;
-
 /** Returns the problem of a directory and what to do, for a server and petstore doctor. */
 export function notWritable(path: string): readonly [problem: string, remedy: string] {
   return [
@@ -203,32 +192,4 @@ export function rejectUnwritable(path: string, access = accessSync): void {
     code = Reflect.get(Object(error), "code");
   }
   if (code === "EACCES") throw new Error(notWritable(path).join("; "));
-}
-
-/** Replaces the file and its mode, or the link in its place. The server can read a file that root writes. */
-export function writePrivateFile(path: string, text: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  rmSync(path, { force: true });
-  writeFileSync(path, text, { mode: 0o600, flag: "wx" });
-  inheritDirectoryOwner(path);
-}
-
-/** Replaces the file in one step, so that readers get all of the old text or all of the new. */
-export function replacePrivateFile(path: string, text: string): void {
-  const temporary = `${path}.${process.pid}`;
-  try {
-    writePrivateFile(temporary, text);
-    renameSync(temporary, path);
-  } finally {
-    rmSync(temporary, { force: true });
-  }
-}
-
-/** Whether other users have access to a file of this user. */
-function isOpenToOthers(stats: Stats | undefined): boolean {
-  return stats !== undefined && (stats.mode & OTHER_USERS) !== 0 && stats.uid === process.getuid?.();
-}
-
-export function statOf(path: string): Stats | undefined {
-  return statSync(path, { throwIfNoEntry: false });
 }

@@ -80,7 +80,7 @@ const ARROWS: Readonly<Record<string, string>> = {
   domain: "api runtime text",
   clock: "domain api runtime",
   config: "domain api text data-directory",
-  "data-directory": "domain store",
+  "data-directory": "domain runtime store",
   "postgres-options": "config store rate-limit",
   auth: "domain api http1 config runtime",
   "rate-limit": "domain api runtime",
@@ -94,8 +94,8 @@ const ARROWS: Readonly<Record<string, string>> = {
   "docs-site":
     "petstore client domain api http1 browser-bundle pages content-encoding runtime text executable",
   console: "operator pages domain api text",
-  doctor: "store rate-limit observe http1 domain api config data-directory postgres-options text",
-  adapters: "store rate-limit observe domain api config data-directory postgres-options clock",
+  doctor: "store rate-limit observe http1 domain api config data-directory postgres-options runtime text",
+  adapters: "store rate-limit observe domain api config data-directory postgres-options clock runtime",
   "optional-parts": "adapters petstore operator observe domain config http1",
   app: "optional-parts adapters petstore operator docs-site auth observe domain api config http1 clock runtime",
   demo: "app adapters store client operator observe domain config runtime",
@@ -168,6 +168,16 @@ describe("modules", () => {
       "databases are spoken to in store alone, and SQLite's memory is used by the request log",
       /["']bun:sqlite["']|\bBun\.(?:sql|SQL)\b|\bSQL\b[^;]*from "bun"/,
       /^src\/store\/|^src\/observe\/request-log\.ts$/,
+    ],
+    [
+      "files are opened, named, given a mode and an owner, and removed in own-files alone, which follows no link",
+      /\b(?:[fl]?ch(?:mod|own)|rename|rm|rmdir|unlink|mkdir|mkdtemp|open|writeFile|appendFile|copyFile|cp|link|symlink|truncate|utimes|createWriteStream)(?:Sync)?\b[^;]*\} from "node:fs|\* as \w+ from "node:fs|\brequire\(|\bBun\.(?:write\((?!Bun\.stdout)|file\()/,
+      /^src\/runtime\/own-files\.ts$/,
+    ],
+    [
+      "SQLite opens files in one function, which follows no link",
+      /\bnew Database\((?!":memory:")|\bDatabase\.open\b/,
+      /^src\/store\/sqlite\/connection\.ts$/,
     ],
     [
       "Valkey is spoken to in rate-limit alone",

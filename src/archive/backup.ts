@@ -1,24 +1,23 @@
 /* A backup is a directory: copies of the databases, a description, and the checksums of all of them. */
 
 import { createHash } from "node:crypto";
-import {
-  createReadStream,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { formatTime } from "../text/formatting.ts";
 import { parseJson } from "../api/json.ts";
 import { dateTime, type Infer, Invalid, object, oneOf, text } from "../api/schema.ts";
 import type { DataDirectory } from "../data-directory.ts";
 import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
-import { renameDurably, syncToDisk } from "../store/sqlite/durable-files.ts";
+import {
+  makeDirectory,
+  makeNewDirectory,
+  removeDirectory,
+  rename,
+  renameDurably,
+  syncDirectory,
+  syncToDisk,
+  writeNewFile,
+} from "../runtime/own-files.ts";
 import { acquireLock } from "../store/sqlite/process-lock.ts";
 import { assignedIds, type DatabaseFacts, recordBackup } from "../store/sqlite/snapshot.ts";
 import type { OnProgress } from "./contents.ts";
@@ -48,7 +47,7 @@ export type Backup = Awaited<ReturnType<typeof makeBackup>>;
 export async function makeBackup(options: BackupOptions) {
   const { source, directory, keep, at, version, onProgress, onUnrecorded } = options;
   const { environment } = source;
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makeDirectory(directory);
   using lock = acquireLock(join(directory, `.${environment}.lock`));
   if (lock === undefined) throw new Error(`another backup of ${environment} to ${directory} is running`);
   removePartialBackups(directory, environment);
@@ -79,14 +78,14 @@ export async function createDirectory(
   partial: string,
   fill: (partial: string) => Promise<void>,
 ): Promise<void> {
-  rmSync(partial, { recursive: true, force: true });
-  mkdirSync(partial, { recursive: true, mode: 0o700 });
+  removeDirectory(partial);
+  makeNewDirectory(partial);
   try {
     await fill(partial);
-    syncToDisk(partial);
+    syncDirectory(partial);
     renameDurably(partial, path);
   } catch (error) {
-    rmSync(partial, { recursive: true, force: true });
+    removeDirectory(partial);
     throw error;
   }
 }
@@ -151,8 +150,7 @@ export function bytesOf(path: string): number {
 
 /** Writes a new file that only its owner can read, and waits until it is on the disk. */
 export function writeDurably(path: string, content: string): void {
-  writeFileSync(path, content, { mode: 0o600, flag: "wx" });
-  syncToDisk(path);
+  writeNewFile(path, content, { isDurable: true });
 }
 
 export const DESCRIPTION_FILE = "backup.json";
@@ -212,14 +210,14 @@ function partialPath(path: string): string {
 function removePartialBackups(directory: string, environment: Environment): void {
   for (const name of namesIn(directory)) {
     if (!name.startsWith(`.${environment}-`) || !name.endsWith(PARTIAL)) continue;
-    rmSync(join(directory, name), { recursive: true, force: true });
+    removeDirectory(join(directory, name));
   }
 }
 
 /** Removes a backup in one step from the view of `listBackups`, which never lists half of one. */
 function removeBackup(path: string): void {
-  renameSync(path, partialPath(path));
-  rmSync(partialPath(path), { recursive: true, force: true });
+  rename(path, partialPath(path));
+  removeDirectory(partialPath(path));
 }
 
 /** Reads and verifies a backup. Throws if it is unreadable, or has changed since it was made. */

@@ -7,7 +7,8 @@ import { postgresOf } from "../postgres-options.ts";
 import { readQuotas, writeQuotas } from "../rate-limit/valkey/maintenance.ts";
 import type { SchemaState } from "../store/migrations.ts";
 import { postgresSessions, postgresTables } from "../store/postgres/tables.ts";
-import { publishDatabase, removeDatabase, renameDurably } from "../store/sqlite/durable-files.ts";
+import { renameDurably } from "../runtime/own-files.ts";
+import { publishDatabase, removeDatabase } from "../store/sqlite/durable-files.ts";
 import { sqliteTables } from "../store/sqlite/tables.ts";
 import { openQuotaStore } from "../store/sqlite/quota-store.ts";
 import {

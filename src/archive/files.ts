@@ -1,22 +1,12 @@
 /* The files that an import reads and an export writes. */
 
 import { randomUUID } from "node:crypto";
-import {
-  closeSync,
-  fstatSync,
-  fsyncSync,
-  openSync,
-  readSync,
-  renameSync,
-  rmSync,
-  type Stats,
-  statSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, fstatSync, fsyncSync, readSync, type Stats, statSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
+import { createFile, openToRead, removeFile, rename, statOf } from "../runtime/own-files.ts";
 import { InputError } from "./row-formats.ts";
 
 /** A file to import. Standard input is copied to a file first, because it is read twice. */
@@ -52,13 +42,13 @@ export async function openInput(
   }
 }
 
-/** Opens a regular file. Opening a pipe without a writer would never return. */
+/** Opens a regular file. */
 function openFile(path: string): number {
   const stats: Stats | undefined = statSync(path, { throwIfNoEntry: false });
   if (stats === undefined) throw new InputError("there is no such file");
   if (stats.isDirectory()) throw new InputError("it is a directory");
   if (!stats.isFile()) throw new InputError("it is not a regular file; pipe it into petstore import -");
-  return openSync(path, "r");
+  return openToRead(path);
 }
 
 /**
@@ -67,8 +57,8 @@ function openFile(path: string): number {
  */
 async function copyOf(bytes: AsyncIterable<Uint8Array>): Promise<number> {
   const path = join(tmpdir(), `petstore-import-${randomUUID()}`);
-  const descriptor = openSync(path, "wx+", 0o600);
-  rmSync(path);
+  const descriptor = createFile(path);
+  removeFile(path);
   const failure = `cannot copy standard input to ${tmpdir()}; TMPDIR can name a directory with more space`;
   for await (const piece of bytes) writeAll(descriptor, piece, failure);
   return descriptor;
@@ -164,11 +154,11 @@ export function fileOutput(path: string): Output {
     throw new Error(`${path} is not a regular file; leave FILE out and redirect standard output to it`);
   }
   const partial = `${path}.partial`;
-  rmSync(partial, { force: true });
-  const descriptor = openSync(partial, "wx", 0o600);
+  removeFile(partial);
+  const descriptor = createFile(partial);
   const own = fstatSync(descriptor).ino;
   // Whether a later export to the same file has replaced the partial file.
-  const isReplaced = () => statSync(partial, { throwIfNoEntry: false })?.ino !== own;
+  const isReplaced = () => statOf(partial)?.ino !== own;
   let isDone = false;
   return {
     async write(data) {
@@ -179,11 +169,11 @@ export function fileOutput(path: string): Output {
       fsyncSync(descriptor);
       if (isReplaced())
         throw new Error(`another export to ${path} has begun meanwhile; ${path} will be its result`);
-      renameSync(partial, path);
+      rename(partial, path);
       isDone = true;
     },
     close() {
-      if (!isDone && !isReplaced()) rmSync(partial, { force: true });
+      if (!isDone && !isReplaced()) removeFile(partial);
       closeSync(descriptor);
     },
   };

@@ -1,6 +1,7 @@
-import { closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync } from "node:fs";
+import { closeSync, fstatSync, ftruncateSync, writeSync } from "node:fs";
 import { describeProblems, pathText } from "../api/errors.ts";
 import { parseJson } from "../api/json.ts";
+import { openOwnFile } from "../runtime/own-files.ts";
 import type { InputProblem } from "../api/schema.ts";
 import { csvRow, type InputFormat, type SourceRow } from "./row-formats.ts";
 
@@ -57,9 +58,7 @@ export class RejectsFile {
   }
 
   #open(position: number): number {
-    const { O_RDWR, O_CREAT, O_NOFOLLOW } = constants;
-    // O_NOFOLLOW rejects a symbolic link: in a directory of other users, it could point to any file of this user.
-    const descriptor = openSync(this.path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600);
+    const descriptor = openOwnFile(this.path);
     this.#missingBytes = Math.max(0, position - fstatSync(descriptor).size);
     ftruncateSync(descriptor, position - this.#missingBytes);
     return descriptor;

@@ -1,12 +1,19 @@
-import { constants, existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
-import { chmod, copyFile } from "node:fs/promises";
+import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { messageOf } from "../api/errors.ts";
 import type { DataDirectory } from "../data-directory.ts";
 import type { Environment } from "../domain/api-keys.ts";
 import type { Attribution } from "../domain/audit.ts";
 import { type Migration, schemaState } from "../store/migrations.ts";
-import { inheritDirectoryOwner, renameDurably, syncToDisk } from "../store/sqlite/durable-files.ts";
+import {
+  copyPrivately,
+  inheritDirectoryOwner,
+  makeDirectory,
+  removeDirectory,
+  renameDurably,
+  syncDirectory,
+  syncToDisk,
+} from "../runtime/own-files.ts";
 import { SQLITE_MIGRATIONS } from "../store/sqlite/migrations.ts";
 import { isOpenElsewhere } from "../store/sqlite/process-lock.ts";
 import {
@@ -219,11 +226,9 @@ async function stage(plan: RestorePlan, { by, onProgress }: RestoreRequest): Pro
     for (const name of files) {
       const [from, to] = [join(path, name), join(partial, name)];
       const size = Math.max(1, bytesOf(from));
-      const copied = copyFile(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
-      await pollWhile(copied, () =>
+      await pollWhile(copyPrivately(from, to), () =>
         onProgress({ step: "copying", done: bytesOf(to), share: bytesOf(to) / size }),
       );
-      await chmod(to, 0o600);
     }
     const copy = join(partial, basename(store));
     // Identifiers are never assigned twice. If the later database is damaged, the assigned ones are unknown.
@@ -252,7 +257,7 @@ async function checkCopy(path: string, onProgress: OnProgress): Promise<void> {
 function moveAway({ directory, replaced, files }: RestorePlan): void {
   if (replaced === undefined) return;
   const { restore } = directory.files;
-  mkdirSync(replaced, { recursive: true, mode: 0o700 });
+  makeDirectory(replaced);
   inheritDirectoryOwner(replaced);
   for (const file of directory.databaseFiles) {
     const copy = basename(file).replace(/-(?:wal|shm)$/, "");
@@ -272,8 +277,8 @@ function moveIntoPlace({ directory, files }: RestorePlan): void {
   }
   // The directory is renamed before it is removed, because a directory without a description could not be continued.
   const done = `${restore}.partial`;
-  rmSync(done, { recursive: true, force: true });
+  removeDirectory(done);
   renameDurably(restore, done);
-  rmSync(done, { recursive: true, force: true });
-  syncToDisk(directory.path);
+  removeDirectory(done);
+  syncDirectory(directory.path);
 }

@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { makeTemporaryDirectory, removeDirectory } from "../runtime/own-files.ts";
 import { configOf } from "../config/config.ts";
 import { SETTINGS } from "../config/options.ts";
 import { shownSettings } from "../config/shown-settings.ts";
@@ -25,8 +23,8 @@ export const demo = defineCommand({
   examples: ["petstore demo", "petstore demo --port 8080 --admin-address 127.0.0.1:9091"],
   async run({ values }, context) {
     const stopSignal = context.stopSignal(0);
-    const directory = mkdtempSync(join(tmpdir(), "petstore-demo-"));
-    const remove = () => rmSync(directory, { recursive: true, force: true });
+    const directory = makeTemporaryDirectory("petstore-demo-");
+    const remove = () => removeDirectory(directory);
     // A second Ctrl-C, and an error that nothing catches, end the process at once.
     process.on("exit", remove);
     try {

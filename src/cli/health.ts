@@ -1,8 +1,8 @@
-import { readFileSync } from "node:fs";
 import { originOf } from "../config/config.ts";
 import { DEFAULT_PORT, SETTINGS } from "../config/options.ts";
 import type { ValuesOf } from "../config/parse-options.ts";
 import { DataDirectory } from "../data-directory.ts";
+import { readOwnFile } from "../runtime/own-files.ts";
 import { HEALTH_PATH } from "../domain/constants.ts";
 import { systemErrorField } from "./arguments.ts";
 import { defineCommand, Failure } from "./command.ts";
@@ -44,7 +44,7 @@ function originIn(values: ValuesOf<typeof OPTIONS>): string {
 /** Undefined if no server runs there, or if this user may not read it. */
 function readSaved(file: string): string | undefined {
   try {
-    return readFileSync(file, "utf8").trim();
+    return readOwnFile(file)?.trim();
   } catch {
     return undefined;
   }

@@ -3,7 +3,7 @@ import { parseJson, toJson } from "../api/json.ts";
 import { serverOrigin } from "../config/address-types.ts";
 import { type Flags, parseValue, sourceOf, type Variables } from "../config/parse-options.ts";
 import { adminToken } from "../config/value-types.ts";
-import { replacePrivateFile } from "../data-directory.ts";
+import { replaceFile } from "../runtime/own-files.ts";
 import { readIfPresent } from "./terminal.ts";
 
 /** The servers that the user has logged in to. */
@@ -35,7 +35,7 @@ export function readLogins(variables: Variables): Logins {
 }
 
 export function saveLogins(file: string, logins: Logins): void {
-  replacePrivateFile(file, `${toJson(logins, 2)}\n`);
+  replaceFile(file, `${toJson(logins, 2)}\n`);
 }
 
 /** With any of these flags, a command works on the data here. */

@@ -1,7 +1,7 @@
-import { existsSync, readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { describeEnvironment, type StorageConfig } from "../config/config.ts";
 import type { DataDirectory } from "../data-directory.ts";
+import { readOwnFile } from "../runtime/own-files.ts";
 import type { ServerRegister, SettingsStore } from "../domain/ports.ts";
 import { Failure } from "./command.ts";
 
@@ -51,5 +51,6 @@ export async function findRunningServer(
 
 /** The running server of the data directory. */
 function serverOf({ files: { adminUrl: file } }: DataDirectory): RunningServer | undefined {
-  return existsSync(file) ? { adminUrl: readFileSync(file, "utf8").trim(), name: hostname() } : undefined;
+  const adminUrl = readOwnFile(file)?.trim();
+  return adminUrl === undefined ? undefined : { adminUrl, name: hostname() };
 }

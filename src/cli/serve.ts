@@ -1,4 +1,3 @@
-import { rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import type { App } from "../app.ts";
@@ -15,7 +14,7 @@ import { sharedSettings, shownSettings } from "../config/shown-settings.ts";
 import type { ValuesOf, Variables } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { webhookSecret } from "../config/value-types.ts";
-import { writePrivateFile } from "../data-directory.ts";
+import { removeFile, replaceFile } from "../runtime/own-files.ts";
 import { type ApiKey, generateSecret, limitsOf, toNewSecret } from "../domain/api-keys.ts";
 import { LIMIT_SETTERS_SETTING, limitSetters } from "../domain/servers.ts";
 import type { LogDetails } from "../observe/log-events.ts";
@@ -142,7 +141,7 @@ async function printWithFirstKey(
   const file = screen.isTerminal ? undefined : resolve(config.directory.files.firstKey);
   let isWritten = false;
   try {
-    if (file !== undefined) writePrivateFile(file, `${secret}\n`);
+    if (file !== undefined) replaceFile(file, `${secret}\n`);
     isWritten = file !== undefined;
     const text =
       file === undefined ? `:\n${formatSecret(secret, url)}` : ` in a file:\n${formatSecretFile(file, url)}`;
@@ -150,7 +149,7 @@ async function printWithFirstKey(
     return file;
   } catch (error) {
     await keys.updateKey(key.id, { revokedAt: clock.now() }, byServer(clock));
-    if (file !== undefined && isWritten) rmSync(file, { force: true });
+    if (file !== undefined && isWritten) removeFile(file);
     throw new Failure(
       `${errorMessage(error)}; nobody received the first key, so it is revoked; create another with petstore keys create`,
     );

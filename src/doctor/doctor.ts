@@ -6,7 +6,8 @@ import { type Config, originOf, plainTextConnections } from "../config/config.ts
 import { ADMIN_LISTEN_FLAGS, LISTEN_FLAGS, listenProblems } from "../config/network.ts";
 import type { Variables } from "../config/parse-options.ts";
 import { readTlsFiles } from "../config/tls.ts";
-import { type DataDirectory, existingParent, notWritable, OTHER_USERS, statOf } from "../data-directory.ts";
+import { type DataDirectory, existingParent, notWritable } from "../data-directory.ts";
+import { OTHER_USERS, statOf } from "../runtime/own-files.ts";
 import { HEALTH_PATH } from "../domain/constants.ts";
 import type { Clock } from "../domain/ports.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
@@ -96,7 +97,7 @@ const TOO_LOW_BYTES = 1e8;
 
 function checkDataDirectory(directory: DataDirectory): Finding[] {
   const { path } = directory;
-  const stats = statOf(path);
+  const stats = statSync(path, { throwIfNoEntry: false });
   const accessMode = constants.R_OK | constants.W_OK | constants.X_OK;
   if (stats === undefined) {
     const parent = existingParent(path);
@@ -113,7 +114,7 @@ function checkDataDirectory(directory: DataDirectory): Finding[] {
   const files = readdirSync(path).flatMap((name) => {
     const file = join(path, name);
     const stat = statOf(file);
-    return stat ? { file, mode: stat.mode, uid: stat.uid } : [];
+    return stat && !stat.isSymbolicLink() ? { file, mode: stat.mode, uid: stat.uid } : [];
   });
   const open = files.filter(({ mode }) => (mode & OTHER_USERS) !== 0).map(({ file }) => file);
   // Root may have copied such files into the directory.
@@ -190,9 +191,9 @@ const accessLog = check("access log");
 /** Checks the access log. The server creates the file, but not its directory. */
 function checkAccessLog({ accessLog: path }: Config): Finding[] {
   if (path === undefined || path === "-") return [];
-  const stats = statOf(path);
+  const stats = statSync(path, { throwIfNoEntry: false });
   const parent = dirname(resolve(path));
-  if (stats === undefined && !statOf(parent)?.isDirectory())
+  if (stats === undefined && !statSync(parent, { throwIfNoEntry: false })?.isDirectory())
     return [accessLog.error(`the directory ${parent} does not exist`, `create it: mkdir -p ${parent}`)];
   if (stats?.isDirectory())
     return [accessLog.error(`${path} is a directory`, "choose another --access-log, such as a file in it")];

@@ -9,8 +9,8 @@ import { TokenBucket } from "../runtime/token-bucket.ts";
 import type { RequestObserver, RequestRecord } from "./request-record.ts";
 import type { Response } from "../http1/index.ts";
 import type { Log } from "./log.ts";
-import { constants } from "node:fs";
-import { type FileHandle, open, stat } from "node:fs/promises";
+import { type FileHandle, stat } from "node:fs/promises";
+import { openToAppend } from "../runtime/own-files.ts";
 import { scheduler } from "../runtime/event-loop.ts";
 import { type LineOutput, LineWriter } from "./line-writer.ts";
 import { traceContextOf } from "./trace.ts";
@@ -112,11 +112,8 @@ function safe(found: string, keyPrefix: string | undefined): string {
   return keyPrefix ? `${keyPrefix}…` : `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-const { O_APPEND, O_CREAT, O_WRONLY } = constants;
-
-/** Opens a file to append to. Only its owner can read a new file; an existing one keeps its mode. */
 export async function openLogFile(path: string): Promise<LineOutput> {
-  let handle = await openForAppend(path).catch((cause: unknown) => {
+  let handle = await openToAppend(path).catch((cause: unknown) => {
     throw new Error("cannot open the access log", { cause });
   });
   return {
@@ -125,15 +122,11 @@ export async function openLogFile(path: string): Promise<LineOutput> {
     async prepare() {
       if (await isAt(handle, path)) return;
       const previous = handle;
-      handle = await openForAppend(path);
+      handle = await openToAppend(path);
       await previous.close();
     },
     close: () => handle.close(),
   };
-}
-
-function openForAppend(path: string): Promise<FileHandle> {
-  return open(path, O_APPEND | O_CREAT | O_WRONLY, 0o600);
 }
 
 async function isAt(handle: FileHandle, path: string): Promise<boolean> {

@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { Rejection } from "../api/errors.ts";
 import { sha256 } from "../runtime/hash.ts";
 import { adminToken } from "../config/value-types.ts";
-import { type DataDirectory, replacePrivateFile } from "../data-directory.ts";
+import type { DataDirectory } from "../data-directory.ts";
+import { readOwnFile, replaceFile } from "../runtime/own-files.ts";
 import { type NewSecret, randomBase62 } from "../domain/api-keys.ts";
 import { mayCall, operatorState } from "../domain/operators.ts";
 import type { Clock, OperatorStore } from "../domain/ports.ts";
@@ -30,7 +31,11 @@ export function toNewToken(token: string): NewSecret {
 
 /** Reads a token. Throws if the file cannot be read or does not contain a token. */
 export function readTokenFile(path: string): string {
-  const token = adminToken.parse(readFileSync(path, "utf8").trim());
+  return tokenIn(readFileSync(path, "utf8"), path);
+}
+
+function tokenIn(text: string, path: string): string {
+  const token = adminToken.parse(text.trim());
   if (token === undefined) throw new Error(`${path} does not contain an admin token: ${adminToken.expected}`);
   return token;
 }
@@ -49,19 +54,19 @@ interface OpenFirstTokenOptions {
 export async function openFirstToken(options: OpenFirstTokenOptions): Promise<string | undefined> {
   const { directory, operators, clock, log } = options;
   const file = resolve(directory.files.adminToken);
-  const isSaved = statSync(file, { throwIfNoEntry: false }) !== undefined;
-  const token = isSaved ? readTokenFile(file) : generateToken();
+  const saved = readOwnFile(file);
+  const token = saved === undefined ? generateToken() : tokenIn(saved, file);
   const secret = toNewToken(token);
   const admin = { name: "admin", role: "admin" } as const;
   const first = await operators.createFirstOperator(admin, secret, byServer(clock));
-  if (isSaved) {
+  if (saved !== undefined) {
     if (first || (await operators.readAccess()).tokens.has(secret.hash)) return file;
     log.event("admin.token-outdated", { file });
     return undefined;
   }
   if (first === undefined) return undefined;
   try {
-    replacePrivateFile(file, `${token}\n`);
+    replaceFile(file, `${token}\n`);
     return file;
   } catch (error) {
     // Whoever can use the command line can still sign in and create operators.

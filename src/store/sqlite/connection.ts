@@ -1,19 +1,28 @@
 import {
   type Changes,
   constants as sqlite,
-  type Database,
+  Database,
   SQLiteError,
   type SQLQueryBindings,
   type Statement,
 } from "bun:sqlite";
-import { accessSync, closeSync, constants, openSync, statfsSync } from "node:fs";
-import { inheritDirectoryOwner } from "./durable-files.ts";
+import { accessSync, closeSync, constants, statfsSync } from "node:fs";
 import type { Statement as SqlStatement, Statements } from "../statements.ts";
 import { dirname } from "node:path";
 import { messageOf, Unavailable } from "../../api/errors.ts";
 import { scheduler } from "../../runtime/event-loop.ts";
+import { createFile, isLink, LINK_PROBLEM, withoutLinks } from "../../runtime/own-files.ts";
 
 type Values = SQLQueryBindings[];
+
+interface ConnectionOptions {
+  readonly writeWaitMs?: number;
+  readonly beforeCommit?: () => void;
+  /**
+   * How integers are read: as bigint, or as number, which is faster, from a database that has none above 2^53.
+   */
+  readonly integers?: "number";
+}
 
 /**
  * A connection to a database. A statement is prepared at its first use and kept for the lifetime of the connection; one
@@ -28,7 +37,7 @@ export class Connection {
    */
   constructor(
     private readonly database: Database,
-    private readonly options: { readonly writeWaitMs?: number; readonly beforeCommit?: () => void } = {},
+    private readonly options: ConnectionOptions = {},
   ) {}
 
   all<Row>(sql: string, ...values: Values): Row[] {
@@ -59,11 +68,16 @@ export class Connection {
   prepared<Row>(sql: string): Statement<Row, Values> {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
-      statement = this.database.prepare<unknown, Values>(sql);
+      statement = this.#prepare(sql);
       this.#statements.set(sql, statement);
     }
     // The rows have the columns that the statement selects.
     return statement as Statement<Row, Values>;
+  }
+
+  #prepare(sql: string): Statement<unknown, Values> {
+    const statement = this.database.prepare<unknown, Values>(sql);
+    return statement.safeIntegers(this.options.integers !== "number");
   }
 
   /** Runs any number of statements once. */
@@ -73,7 +87,7 @@ export class Connection {
 
   /** Runs a statement once and returns the first column of its first row. */
   value(sql: string, ...values: Values): unknown {
-    using statement = this.database.prepare<unknown, Values>(sql);
+    using statement = this.#prepare(sql);
     return statement.values(...values)[0]?.[0];
   }
 
@@ -89,7 +103,7 @@ export class Connection {
   #rows({ sql, values, isVaried = false }: SqlStatement): unknown[] {
     if (!isVaried) return this.all(sql, ...values);
     try {
-      using statement = this.database.prepare<unknown, Values>(sql);
+      using statement = this.#prepare(sql);
       return statement.all(...values);
     } catch (error) {
       throw toUnavailable(error, this.database.filename);
@@ -144,11 +158,18 @@ export function keepLogFiles(database: Database): void {
  */
 export function createDatabaseFile(path: string): void {
   try {
-    closeSync(openSync(path, "wx", 0o600));
-    inheritDirectoryOwner(path);
+    closeSync(createFile(path));
   } catch {
     // The file exists, or SQLite will report why it cannot be opened.
   }
+}
+
+/**
+ * Opens a database that exists. With this flag SQLite rejects a link in the path, for an attached database and a copy
+ * too; it never follows a link in the place of a log.
+ */
+export function openFile(path: string): Database {
+  return new Database(withoutLinks(path), sqlite.SQLITE_OPEN_READWRITE | sqlite.SQLITE_OPEN_NOFOLLOW);
 }
 
 const BUSY = 5;
@@ -192,6 +213,7 @@ function reasonOf(error: unknown, path?: string): string {
 
 /** Makes an error that names the file. It omits the error of SQLite if the disk is full or read-only. */
 export function failureOf(task: string, path: string, failure: unknown): Error {
+  if (isLink(path)) return new Error(`cannot ${task} ${path}: ${LINK_PROBLEM}`);
   const error = failure instanceof Unavailable ? failure.cause : failure;
   const reason = reasonOf(error, path);
   const isNamed = primaryCode(error) !== undefined && error instanceof Error && reason !== error.message;

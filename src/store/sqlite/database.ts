@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
-import { Connection, createDatabaseFile, failureOf, isBusy, keepLogFiles } from "./connection.ts";
+import { Connection, createDatabaseFile, failureOf, isBusy, keepLogFiles, openFile } from "./connection.ts";
 import type { Migration } from "../migrations.ts";
 import { migrate, rejectForeignDatabase } from "./migrations.ts";
 import { scheduler } from "../../runtime/event-loop.ts";
@@ -36,9 +36,7 @@ interface DatabaseOptions {
   readonly writeWaitMs?: number;
   /** Called before each commit. It can throw, which rolls the transaction back. */
   readonly beforeCommit?: () => void;
-  /**
-   * How integers are read. A database without identifiers has none above 2^53, and reading them as numbers is faster.
-   */
+  /** How integers are read; as bigint by default. */
   readonly integers?: "number";
   /** Whether closing the database always leaves its log. */
   readonly keepsFiles?: boolean;
@@ -56,8 +54,7 @@ export function openDatabaseFor<T>(
 ): T {
   try {
     createDatabaseFile(path);
-    const safeIntegers = options.integers !== "number";
-    const database = new Database(path, { readwrite: true, safeIntegers, strict: true });
+    const database = openFile(path);
     if (options.keepsFiles || existsSync(`${path}-shm`)) keepLogFiles(database);
     const connection = new Connection(database, options);
     try {

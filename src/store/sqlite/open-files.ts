@@ -1,5 +1,5 @@
-import { mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { makeDirectory, statOf, withoutLinks } from "../../runtime/own-files.ts";
 import { Unavailable } from "../../api/errors.ts";
 import { type ScheduledTimer, scheduler } from "../../runtime/event-loop.ts";
 import { FailureReporter } from "../../runtime/failure-reporter.ts";
@@ -82,15 +82,15 @@ export class OpenFiles {
 }
 
 function identityOf(path: string): string {
-  const stats = statSync(path, { throwIfNoEntry: false });
+  const stats = statOf(path);
   return `${stats?.dev}:${stats?.ino}`;
 }
 
 function copyDurably(connection: Connection, to: string): void {
-  mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
+  makeDirectory(dirname(to));
   const partial = `${to}.partial`;
   removeDatabase(partial);
   createDatabaseFile(partial);
-  connection.value("VACUUM INTO ?", partial);
+  connection.value("VACUUM INTO ?", withoutLinks(partial));
   publishDatabase(partial, to);
 }

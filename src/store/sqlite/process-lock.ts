@@ -1,6 +1,7 @@
-import { Database } from "bun:sqlite";
-import { existsSync, statSync } from "node:fs";
-import { createDatabaseFile, failureOf, isBusy } from "./connection.ts";
+import type { Database } from "bun:sqlite";
+import { existsSync } from "node:fs";
+import { statOf } from "../../runtime/own-files.ts";
+import { createDatabaseFile, failureOf, isBusy, openFile } from "./connection.ts";
 import { scheduler } from "../../runtime/event-loop.ts";
 
 interface ProcessLock extends Disposable {
@@ -24,7 +25,7 @@ export function acquireLock(path: string, databases: readonly string[] = []): Pr
   let lock: Database | undefined;
   try {
     createDatabaseFile(path);
-    lock = new Database(path, { readwrite: true });
+    lock = openFile(path);
     lock.run("PRAGMA busy_timeout = 0");
     // This mode keeps the lock between transactions too.
     lock.run("PRAGMA locking_mode = EXCLUSIVE");
@@ -58,7 +59,7 @@ export function acquireLock(path: string, databases: readonly string[] = []): Pr
  * such. `user_version` holds a positive 32-bit integer.
  */
 function markOf(path: string): number {
-  return (statSync(path).ino % 0x7fff_fffe) + 1;
+  return ((statOf(path)?.ino ?? 0) % 0x7fff_fffe) + 1;
 }
 
 /** How long to wait for other processes. Commands end within this time. */
@@ -79,7 +80,7 @@ export function isOpenElsewhere(path: string): boolean {
 }
 
 function canLock(path: string): boolean {
-  const database = new Database(path, { readwrite: true });
+  const database = openFile(path);
   try {
     database.run("PRAGMA busy_timeout = 0");
     database.run("PRAGMA locking_mode = EXCLUSIVE");

@@ -4,7 +4,8 @@ import type { QuotaStore } from "../../domain/ports.ts";
 import { type Connection, toUnavailable } from "./connection.ts";
 import { OpenFiles, type RescueOptions } from "./open-files.ts";
 import { openDatabaseFor } from "./database.ts";
-import { removeDatabase, renameDurably } from "./durable-files.ts";
+import { renameDurably } from "../../runtime/own-files.ts";
+import { removeDatabase } from "./durable-files.ts";
 import type { Migration } from "../migrations.ts";
 
 export const QUOTA_MIGRATIONS: readonly Migration[] = [

@@ -1,15 +1,15 @@
 /* Copies of whole databases: making them, checking them, and comparing them with a later state. */
 
-import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import type { NewAuditEntry } from "../../domain/audit.ts";
 import { LAST_BACKUP_SETTING } from "../../domain/servers.ts";
 import { countOf } from "../../text/formatting.ts";
+import { withoutLinks } from "../../runtime/own-files.ts";
 import { addAudit } from "../audit.ts";
 import { type AppliedStep, type SchemaState, schemaState } from "../migrations.ts";
 import { SAVE_SETTING } from "../settings.ts";
 import type { API_KEYS } from "../tables.ts";
-import { Connection, createDatabaseFile, failureOf, keepLogFiles } from "./connection.ts";
+import { Connection, createDatabaseFile, failureOf, keepLogFiles, openFile } from "./connection.ts";
 import { SQLITE_MIGRATIONS, rejectForeignDatabase, stepsOf, versionOf } from "./migrations.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
@@ -31,7 +31,7 @@ export interface DatabaseFacts {
  */
 export function copySnapshot(from: string, to: string): void {
   createDatabaseFile(to);
-  withDatabase(from, (connection) => connection.value("VACUUM INTO ?", to), "copy");
+  withDatabase(from, (connection) => connection.value("VACUUM INTO ?", withoutLinks(to)), "copy");
   withDatabase(to, removeSecrets);
 }
 
@@ -103,7 +103,7 @@ function withDatabase<T>(
   task: "read" | "copy" | "write to" = "read",
 ): T {
   try {
-    const database = new Database(path, { readwrite: true, safeIntegers: true, strict: true });
+    const database = openFile(path);
     if (existsSync(`${path}-shm`)) keepLogFiles(database);
     const connection = new Connection(database);
     try {
@@ -202,7 +202,7 @@ export interface KeyDifferences {
  */
 export function keyDifferences(earlier: string, later: string, now: number): KeyDifferences {
   return withDatabase(later, (connection) => {
-    connection.value("ATTACH ? AS earlier", earlier);
+    connection.value("ATTACH ? AS earlier", withoutLinks(earlier));
     const keys = "main.api_keys AS later JOIN earlier.api_keys AS earlier USING (id)";
     const isValid = `later.revoked_at IS NULL AND coalesce(earlier.expires_at, ${NEVER}) > ${now}`;
     const restricted = (column: Restriction) => {
@@ -280,7 +280,7 @@ export function assignedIds(path: string): number {
 /** Makes the earlier copy continue after the identifiers that the later database has assigned. */
 export function skipAssignedIds(earlier: string, later: string): void {
   withDatabase(earlier, (connection) => {
-    connection.value("ATTACH ? AS later", later);
+    connection.value("ATTACH ? AS later", withoutLinks(later));
     connection.exec(`INSERT INTO main.sqlite_sequence (name, seq)
       SELECT name, 0 FROM later.sqlite_sequence WHERE name NOT IN (SELECT name FROM main.sqlite_sequence)`);
     connection.exec(`UPDATE main.sqlite_sequence SET seq = max(seq,
