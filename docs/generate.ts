@@ -68,6 +68,7 @@ export const DEFAULT_SETTINGS: DocsSettings = {
 
 /** The latest migrations of each release, newest first. */
 export const RELEASES = [
+  { release: "1.2.0", sqlite: 20, postgres: 21 },
   { release: "1.1.0", sqlite: 13, postgres: 15 },
   { release: "1.0.0", sqlite: 10, postgres: 11 },
   { release: "0.9.0", sqlite: 5, postgres: 6 },

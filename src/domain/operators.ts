@@ -87,17 +87,24 @@ export interface OperatorSession {
   readonly cookieHash: string;
   readonly secretHash: string;
   readonly operatorId: number;
+  /** The token that made the session, or that was current when its code was made. The session ends with it. */
+  readonly tokenHash: string;
   readonly createdAt: number;
   readonly endsAt: number;
 }
 
-/** A code that signs an operator in once. */
-export interface SignInCode {
+/** A new code that signs an operator in once. */
+export interface NewSignInCode {
   readonly codeHash: string;
   readonly operatorId: number;
   readonly endsAt: number;
   /** The command that made the code, and its user: `admin-url (root)`. Codes of release 1.1.0 have none. */
   readonly madeBy?: string;
+}
+
+export interface SignInCode extends NewSignInCode {
+  /** The token that was current when the code was made. */
+  readonly tokenHash: string;
 }
 
 /** A token that was found, and its operator. */

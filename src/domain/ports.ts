@@ -17,6 +17,7 @@ import type { PlanName } from "./key-fields.ts";
 import type { LimitPolicy, PolicyChange } from "./limit-policy.ts";
 import type {
   NewOperator,
+  NewSignInCode,
   Operator,
   OperatorAccess,
   OperatorChange,
@@ -331,14 +332,14 @@ export interface OperatorStore {
 
   readAccess(): Awaitable<OperatorAccess>;
   /** Deletes expired codes, and the oldest of too many. */
-  createCode(code: SignInCode, now: number): Promise<void>;
+  createCode(code: NewSignInCode, now: number): Promise<void>;
   /** Deletes and returns the code. Of concurrent calls, one gets it. */
   takeCode(codeHash: string): Promise<SignInCode | undefined>;
   /**
-   * Creates the session if `tokenHash` is still that of the operator's token, and returns whether it is. Deletes
-   * expired sessions, and the oldest of too many.
+   * Creates the session if its token still works, and returns whether it does. Deletes expired sessions, and the oldest
+   * of too many.
    */
-  createSession(session: OperatorSession, entry: NewAuditEntry, tokenHash: string): Promise<boolean>;
+  createSession(session: OperatorSession, entry: NewAuditEntry): Promise<boolean>;
   /** Records the entry if the session exists. */
   deleteSession(cookieHash: string, entry: NewAuditEntry): Promise<void>;
   /** Deletes all sessions and codes of an operator. */
@@ -346,11 +347,11 @@ export interface OperatorStore {
 }
 
 export interface TokenRotation extends NewSecret {
-  /** The hash of the session that stays valid. */
+  /** The hash of the session that stays valid: from now on it is one of the new token. */
   readonly keeps?: string | undefined;
   /** The hash of the only token that may be replaced. If the operator has another one, nothing changes. */
   readonly replaces?: string | undefined;
-  /** When the earlier tokens and the other sessions stop working; by default at once. */
+  /** When the earlier tokens, and with them their sessions and codes, stop working; by default at once. */
   readonly overlapEndsAt?: number | undefined;
 }
 

@@ -12,7 +12,6 @@ import {
   Unavailable,
 } from "../api/errors.ts";
 import { parseJson, toJson } from "../api/json.ts";
-import { leastRoleOf, mayCall, type Role } from "../domain/operators.ts";
 import {
   headerLine,
   type Request,
@@ -28,12 +27,12 @@ import {
   ADMIN_PATH_NOT_FOUND,
   FORBIDDEN_HOST,
   FORBIDDEN_ORIGIN,
-  forbiddenRole,
   operatorsUnknown,
 } from "./errors.ts";
 import { UNAUTHENTICATED_BODY_SECONDS } from "./admin-listener.ts";
 import { MAX_ADMIN_BODY_BYTES, MAX_OPEN_BODY_BYTES } from "../domain/size-limits.ts";
 import { createConsole } from "./console/assets.ts";
+import { callRejection } from "./credentials.ts";
 import { adminOpenApiJson } from "./openapi.ts";
 import { dataHandlers } from "./handlers/data-handlers.ts";
 import { requestHandlers } from "./handlers/requests.ts";
@@ -104,6 +103,8 @@ interface AdminCall extends Call {
 }
 
 const READ_ONLY = "GET, HEAD";
+/** What `/metrics` needs, as if it were an operation. */
+const READ_METRICS = { method: "GET", role: "metrics" } as const;
 const OPENAPI_PATH = `${ADMIN_API.basePath}/openapi.json`;
 
 /** The handler of the operator's listener: health, metrics, the admin API and the console. */
@@ -213,7 +214,7 @@ class AdminApp {
       request.markAuthenticated();
       return { actor: { kind: "server", name }, signResponse } as const;
     }
-    return this.#authenticate(request, operation ? leastRoleOf(operation) : "viewer");
+    return this.#authenticate(request, operation ?? { method: "GET" });
   }
 
   #contextOf(
@@ -223,15 +224,14 @@ class AdminApp {
     return { by: { actor, at: this.#services.clock.now() }, ...rest, request, responseHeaders: {} };
   }
 
-  async #authenticate(request: Request, leastRole: Role) {
+  async #authenticate(request: Request, operation: Parameters<typeof callRejection>[1]) {
     const identity = await this.#services.authentication.authenticate(request).catch((error: unknown) => {
       if (error instanceof Unavailable) return operatorsUnknown(error.retryAfterSeconds);
       throw error;
     });
     if (identity instanceof Rejection) return identity;
     request.markAuthenticated();
-    const { principal } = identity;
-    return mayCall(principal.role, leastRole) ? identity : forbiddenRole(principal, leastRole);
+    return callRejection(identity.principal, operation) ?? identity;
   }
 
   #respondWithOpenApi(request: Request): Response {
@@ -248,7 +248,7 @@ class AdminApp {
   async #respondWithMetrics(request: Request): Promise<Response> {
     const { admin, metrics } = this.#services;
     if (isFromOtherOrigin(request)) return reject(FORBIDDEN_ORIGIN);
-    const identity = admin.areMetricsPublic ? undefined : await this.#authenticate(request, "metrics");
+    const identity = admin.areMetricsPublic ? undefined : await this.#authenticate(request, READ_METRICS);
     if (identity instanceof Rejection) return reject(identity);
     const { contentType, body } = metrics.expose(request.headers.get("accept"));
     return textResponse(200, body, contentType);

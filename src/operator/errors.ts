@@ -11,6 +11,10 @@ export const ADMIN_ERRORS = errorTable({
   },
   invalid_code: { status: 401, meaning: "The code is wrong, was used, or is older than five minutes." },
   forbidden_role: { status: 403, meaning: "The role of the operator does not allow it." },
+  replaced_token: {
+    status: 403,
+    meaning: "The token, or the one that made the session, was replaced: it changes no credentials.",
+  },
   forbidden_host: {
     status: 403,
     meaning: "`Host` is neither an IP address, `localhost` nor a name in `--admin-hostname`.",
@@ -62,6 +66,13 @@ export const OWN_OPERATOR = /* @__PURE__ */ new Rejection(
 
 export function forbiddenRole({ name, role }: NewOperator, needed: Role): Rejection<"forbidden_role"> {
   return new Rejection("forbidden_role", `This needs the role ${needed}; ${name} has ${role}.`);
+}
+
+export function replacedToken({ name }: Pick<NewOperator, "name">): Rejection<"replaced_token"> {
+  return new Rejection(
+    "replaced_token",
+    `The token of ${name} was replaced. Until its overlap ends, it and its sessions can change neither operators nor API keys nor the secret of the servers. Use the new token.`,
+  );
 }
 
 export function operatorsUnknown(retryAfterSeconds: number) {

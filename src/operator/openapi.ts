@@ -12,6 +12,7 @@ import { type JsonSchema, type Schema, text } from "../api/schema.ts";
 import { leastRoleOf } from "../domain/operators.ts";
 import { OrderStatus, OrderUpdate, Pet, PetStatus, PetUpdate } from "../domain/resources.ts";
 import { ADMIN_API } from "./api.ts";
+import { changesCredentials } from "./credentials.ts";
 import { ADMIN_ERRORS, type AdminErrorCode } from "./errors.ts";
 import * as history from "./history-resources.ts";
 import * as keys from "./key-resources.ts";
@@ -108,6 +109,7 @@ function paths(): JsonSchema {
       ...new Set([
         ...errorsOf(operation),
         ...(operation.needsNoToken ? UNAUTHENTICATED_ERRORS : COMMON_ADMIN_ERRORS),
+        ...(changesCredentials(operation) ? (["replaced_token"] as const) : []),
       ]),
     ],
     flags: (operation) =>

@@ -39,7 +39,7 @@ export const ADMIN_OPERATIONS = {
       path: "/session",
       audited: "admin.signed-in",
       summary: "Sign in",
-      description: `Trades a token or a code for a session, for browsers: a cookie, and a secret that the page sends as the header \`${SESSION_HEADER}\`. It is valid for 12 hours, and until the token is replaced. Programs send the token in every request instead: \`Authorization: Bearer <token>\`.`,
+      description: `Trades a token or a code for a session, for browsers: a cookie, and a secret that the page sends as the header \`${SESSION_HEADER}\`. It is valid for 12 hours, and no longer than the token. Programs send the token in every request instead: \`Authorization: Bearer <token>\`.`,
       body: resources.NewSession,
       success: ok("The session; `Set-Cookie` has the cookie", resources.CreatedSession),
       errors: ["invalid_token", "invalid_code", "too_many_attempts", "forbidden_role"],
@@ -125,7 +125,7 @@ export const ADMIN_OPERATIONS = {
       audited: "operator.rotated",
       summary: "Replace the token of an operator",
       description:
-        "Makes a new token, which is shown only this once. The earlier ones stop working and the operator's other sessions end when the overlap is over, by default at once: on every server within a second. Every operator may replace their own token, with the newest one; that of somebody else needs the role admin.",
+        "Makes a new token, which is shown only this once. The earlier ones stop working and the operator's other sessions end when the overlap is over, by default at once: on every server within a second. Every operator may replace their own token, with the newest one or a session of it; that of somebody else needs the role admin.",
       body: resources.OperatorRotation,
       success: ok("The operator and their new token", resources.OperatorWithToken),
       errors: ["operator_not_active", "forbidden_role", "invalid_token", "too_many_attempts"],

@@ -3,34 +3,17 @@ import { TokenBucket } from "../runtime/token-bucket.ts";
 import { Rejection } from "../api/errors.ts";
 import { sha256 } from "../runtime/hash.ts";
 import type { Actor } from "../domain/audit.ts";
-import {
-  type OperatorAccess,
-  type OperatorCredential,
-  type Role,
-  tokenExpired,
-} from "../domain/operators.ts";
+import type { OperatorAccess } from "../domain/operators.ts";
 import type { AuditStore, Clock, OperatorStore } from "../domain/ports.ts";
 import { HOUR_MS } from "../domain/usage-history.ts";
 import type { Request } from "../http1/index.ts";
 import type { Log } from "../observe/log.ts";
 import { AccessReader } from "./access.ts";
+import { type Principal, principalWith } from "./credentials.ts";
 import { INVALID_CODE, INVALID_TOKEN, NOT_SIGNED_IN, tooManyAttempts } from "./errors.ts";
 import { GuessLimiter, type TokenRejection } from "./guess-limiter.ts";
 import { SESSION_HEADER } from "./operation-rows.ts";
 import { isSameSecret } from "./server-secret.ts";
-
-/** The operator who has signed in or sent a token. */
-export interface Principal {
-  readonly id: number;
-  readonly name: string;
-  readonly role: Role;
-  /** The hash of the token with which the operator was authenticated. */
-  readonly tokenHash: string;
-  /** Set if the token was replaced: when it stops working. */
-  readonly tokenValidUntil?: number | undefined;
-  /** The hash of the session cookie, for a browser. */
-  readonly session?: string;
-}
 
 /** Who signs in. */
 type NewSessionPrincipal = Principal & {
@@ -118,10 +101,7 @@ export class AdminAuthentication {
    */
   async checkToken(candidate: string, actor: Actor): Promise<Principal | TokenRejection> {
     const hash = sha256(candidate);
-    const pick = ({ tokens }: OperatorAccess) => {
-      const credential = tokens.get(hash);
-      return credential && this.#principalOf(credential, hash);
-    };
+    const pick = (access: OperatorAccess) => this.#principalWith(access, hash);
     if (this.#guesses.wasWrong(hash)) return (await this.#access.findRead(pick)) ?? INVALID_TOKEN;
     const compare = () => this.#access.find(pick);
     return this.#guesses.limit(candidate, compare, () => this.#reportFailure(actor));
@@ -135,7 +115,7 @@ export class AdminAuthentication {
     const codeHash = sha256(code);
     const holder = await this.#access.find((access) => {
       const code = access.codes.get(codeHash);
-      return code && this.#operatorIn(access, code.operatorId);
+      return code && this.#principalWith(access, code.tokenHash);
     });
     if (holder === "unknown") return tooManyAttempts(1);
     if (holder instanceof Rejection) return holder;
@@ -161,11 +141,12 @@ export class AdminAuthentication {
   }
 
   /**
-   * Creates a session. Resolves to the value of its cookie and the secret that the page keeps, or to undefined if the
-   * token was just replaced, perhaps by another server. Rejects while the database is unavailable.
+   * Creates a session, which works as long as its token. Resolves to the value of its cookie and the secret that the
+   * page keeps, or to undefined if the token has just stopped working, perhaps by a call of another server. Rejects
+   * while the database is unavailable.
    */
   async createSession(
-    { id, name, tokenHash, tokenValidUntil = Infinity, codeMadeBy }: NewSessionPrincipal,
+    { id, name, tokenHash, codeMadeBy }: NewSessionPrincipal,
     actor: Actor,
   ): Promise<{ cookie: string; secret: string } | undefined> {
     const { clock, operators } = this.#options;
@@ -175,13 +156,14 @@ export class AdminAuthentication {
       cookieHash: sha256(cookie),
       secretHash: sha256(secret),
       operatorId: id,
+      tokenHash,
       createdAt,
-      endsAt: Math.min(createdAt + SESSION_MS, tokenValidUntil),
+      endsAt: createdAt + SESSION_MS,
     };
     const action = "admin.signed-in";
     const after = codeMadeBy === undefined ? {} : { after: { codeMadeBy } };
     const entry = { at: createdAt, actor: { ...actor, operator: name }, action, ...after } as const;
-    const isCreated = await operators.createSession(session, entry, tokenHash);
+    const isCreated = await operators.createSession(session, entry);
     this.changed();
     return isCreated ? { cookie, secret } : undefined;
   }
@@ -212,7 +194,7 @@ export class AdminAuthentication {
     const principal = await this.#access.find((access) => {
       const sessions = cookies.flatMap((hash) => access.sessions.get(hash) ?? []);
       const session = sessions.find((each) => isSameSecret(each.secretHash, secretHash) && now < each.endsAt);
-      const operator = session && this.#operatorIn(access, session.operatorId);
+      const operator = session && this.#principalWith(access, session.tokenHash);
       return operator instanceof Rejection
         ? operator
         : operator && { ...operator, session: session.cookieHash };
@@ -221,29 +203,18 @@ export class AdminAuthentication {
     return principal ?? NOT_SIGNED_IN;
   }
 
-  /** Finds an operator by identifier, with the current token; undefined if the operator is revoked. */
-  #operatorIn({ tokens }: OperatorAccess, id: number) {
-    const isCurrent = ({ operator, validUntil }: OperatorCredential) =>
-      operator.id === id && validUntil === undefined;
-    const [hash, credential] = tokens.entries().find(([, each]) => isCurrent(each)) ?? [];
-    return hash !== undefined && credential ? this.#principalOf(credential, hash) : undefined;
-  }
-
-  /** Returns undefined for a token that was replaced, after its overlap. The clock of the machine decides. */
-  #principalOf(
-    { operator, validUntil }: OperatorCredential,
-    tokenHash: string,
-  ): Principal | Rejection<"invalid_token"> | undefined {
+  #principalWith(access: OperatorAccess, tokenHash: string) {
     const { clock, operators } = this.#options;
-    const { id, name, role, lastUsedAt = 0, expiresAt = Infinity } = operator;
     const now = clock.now();
-    if (now >= (validUntil ?? Infinity)) return undefined;
-    if (now >= expiresAt) return tokenExpired(operator);
+    const principal = principalWith(access, tokenHash, now);
+    if (principal === undefined || principal instanceof Rejection) return principal;
+    const { id } = principal;
+    const { lastUsedAt = 0 } = access.tokens.get(tokenHash)?.operator ?? {};
     if (now - Math.max(lastUsedAt, this.#used.get(id) ?? 0) >= USE_EVERY_MS) {
       this.#used.set(id, now);
       // If this fails, it is tried again in an hour.
       void operators.recordUse(id, now).catch(() => {});
     }
-    return { id, name, role, tokenHash, tokenValidUntil: validUntil };
+    return principal;
   }
 }

@@ -1,29 +1,33 @@
 /*
- * The sessions of operators, and the codes that start one. Those of release 1.1.0 without an `operator_id` belonged to
- * the token of a setting. They are not read, and are deleted like all others.
+ * The sessions of operators, and the codes that start one. Those without a `token_hash` are of earlier releases and do
+ * not say which token they belong to. They are not read, and are deleted like all others.
  */
 
 import {
   MAX_SESSIONS,
   MAX_SESSIONS_OF_OPERATOR,
   MAX_SIGN_IN_CODES,
+  type NewSignInCode,
   type OperatorSession,
   type SignInCode,
 } from "../domain/operators.ts";
+import { currentTokenOf } from "./operator-tokens.ts";
 import { isAfterNewest, numberRowsOf, objectsOf, rowsOf } from "./statements.ts";
 
-const CODE_COLUMNS = `code_hash AS "codeHash", operator_id AS "operatorId", ends_at AS "endsAt", made_by AS "madeBy"`;
+const CODE_COLUMNS = `code_hash AS "codeHash", operator_id AS "operatorId", token_hash AS "tokenHash",
+  ends_at AS "endsAt", made_by AS "madeBy"`;
 
 export function readSessions() {
   return numberRowsOf<OperatorSession>(
     `SELECT cookie_hash AS "cookieHash", secret_hash AS "secretHash",
-       operator_id AS "operatorId", created_at AS "createdAt", ends_at AS "endsAt"
-       FROM operator_sessions WHERE operator_id IS NOT NULL`,
+       operator_id AS "operatorId", token_hash AS "tokenHash", created_at AS "createdAt", ends_at AS "endsAt"
+       FROM operator_sessions WHERE token_hash IS NOT NULL`,
   );
 }
 
 /** Adds a session. Deletes expired ones, and the oldest of too many: of all operators, and of this one. */
-export function* addSession({ cookieHash, secretHash, operatorId, createdAt, endsAt }: OperatorSession) {
+export function* addSession(session: OperatorSession) {
+  const { cookieHash, secretHash, operatorId, tokenHash, createdAt, endsAt } = session;
   const sessions = {
     key: "cookie_hash",
     from: "operator_sessions",
@@ -37,11 +41,12 @@ export function* addSession({ cookieHash, secretHash, operatorId, createdAt, end
     operatorId,
   );
   yield* rowsOf(
-    `INSERT INTO operator_sessions (cookie_hash, secret_hash, operator_id, created_at, ends_at)
-       VALUES (?, ?, ?, ?, ?)`,
+    `INSERT INTO operator_sessions (cookie_hash, secret_hash, operator_id, token_hash, created_at, ends_at)
+       VALUES (?, ?, ?, ?, ?, ?)`,
     cookieHash,
     secretHash,
     operatorId,
+    tokenHash,
     createdAt,
     endsAt,
   );
@@ -61,29 +66,25 @@ export function* endSessions(operatorId: number, keeps = "") {
   return (yield* rowsOf(end, operatorId, keeps)).length;
 }
 
-/** Lets no session of an operator but the one to keep last longer than this time. */
-export function* shortenSessions(operatorId: number, endsAt: number, keeps = "") {
-  yield* rowsOf(
-    "UPDATE operator_sessions SET ends_at = ?1 WHERE operator_id = ?2 AND cookie_hash <> ?3 AND ends_at > ?1",
-    endsAt,
-    operatorId,
-    keeps,
-  );
+/** Makes a session one of another token. */
+export function* moveSession(cookieHash: string, tokenHash: string) {
+  yield* rowsOf("UPDATE operator_sessions SET token_hash = ? WHERE cookie_hash = ?", tokenHash, cookieHash);
 }
 
 export function readCodes() {
-  return objectsOf<SignInCode>(`SELECT ${CODE_COLUMNS} FROM sign_in_codes WHERE operator_id IS NOT NULL`);
+  return objectsOf<SignInCode>(`SELECT ${CODE_COLUMNS} FROM sign_in_codes WHERE token_hash IS NOT NULL`);
 }
 
-/** Adds a code. Deletes expired ones, and the oldest of too many. */
-export function* addCode({ codeHash, operatorId, endsAt, madeBy }: SignInCode, now: number) {
+/** Adds a code of the current token. Deletes expired ones, and the oldest of too many. */
+export function* addCode({ codeHash, operatorId, endsAt, madeBy }: NewSignInCode, now: number) {
   const isTooOld = isAfterNewest(MAX_SIGN_IN_CODES - 1, {
     key: "code_hash",
     from: "sign_in_codes",
     newestFirst: "ends_at DESC, code_hash",
   });
   yield* rowsOf(`DELETE FROM sign_in_codes WHERE ends_at <= ? OR ${isTooOld}`, now);
-  const insert = "INSERT INTO sign_in_codes (code_hash, operator_id, ends_at, made_by) VALUES (?, ?, ?, ?)";
+  const insert = `INSERT INTO sign_in_codes (code_hash, operator_id, token_hash, ends_at, made_by)
+    VALUES (?1, ?2, ${currentTokenOf("?2")}, ?3, ?4)`;
   yield* rowsOf(insert, codeHash, operatorId, endsAt, madeBy ?? null);
 }
 

@@ -17,6 +17,10 @@ const IS_EARLIER = "valid_until IS NOT NULL";
 /** The operators with their current tokens, as the table of a SELECT. */
 export const OPERATORS_WITH_TOKENS = `operators JOIN operator_tokens ON operator_id = operators.id AND ${IS_CURRENT}`;
 
+/** An expression for the current token of an operator. */
+export const currentTokenOf = (operatorId: string) =>
+  `(SELECT hash FROM operator_tokens WHERE operator_id = ${operatorId} AND ${IS_CURRENT})`;
+
 /** An expression for the time at which the last earlier token of an operator stops working. */
 export const OVERLAP_ENDS_AT = `(SELECT max(valid_until) FROM operator_tokens AS earlier
     WHERE earlier.operator_id = operators.id AND earlier.${IS_EARLIER})`;

@@ -7,6 +7,7 @@ import {
   MAX_OPERATORS,
   mayCall,
   type NewOperator,
+  type NewSignInCode,
   type Operator,
   type OperatorAccess,
   type OperatorChange,
@@ -35,9 +36,9 @@ import {
   addSession,
   endSession,
   endSessions,
+  moveSession,
   readCodes,
   readSessions,
-  shortenSessions,
   takeCode,
 } from "./operator-sessions.ts";
 import {
@@ -117,8 +118,8 @@ function* replaceToken(
   by: Attribution,
 ) {
   yield* replaceCurrentToken(id, { hash, hint }, { at: by.at, overlapEndsAt });
+  if (keeps !== undefined) yield* moveSession(keeps, hash);
   if (overlapEndsAt === undefined) yield* endSessions(id, keeps);
-  else yield* shortenSessions(id, overlapEndsAt, keeps);
   const overlap = overlapEndsAt === undefined ? {} : { previousTokensValidUntil: formatTime(overlapEndsAt) };
   yield* addAudit(operatorEntry("operator.rotated", { id, name, hint, ...overlap }, by));
   return yield* readOperator(id);
@@ -265,7 +266,7 @@ export class SqlOperatorStore implements OperatorStore {
     });
   }
 
-  createCode(code: SignInCode, now: number): Promise<void> {
+  createCode(code: NewSignInCode, now: number): Promise<void> {
     return this.database.write(() => addCode(code, now));
   }
 
@@ -273,9 +274,10 @@ export class SqlOperatorStore implements OperatorStore {
     return this.database.write(() => takeCode(codeHash));
   }
 
-  createSession(session: OperatorSession, entry: NewAuditEntry, tokenHash: string): Promise<boolean> {
+  createSession(session: OperatorSession, entry: NewAuditEntry): Promise<boolean> {
+    const { operatorId, tokenHash, createdAt } = session;
     return this.#change(function* () {
-      if (!(yield* isAccepted(session.operatorId, tokenHash, session.createdAt))) return false;
+      if (!(yield* isAccepted(operatorId, tokenHash, createdAt))) return false;
       yield* addSession(session);
       yield* addAudit(entry);
       return true;

@@ -179,7 +179,7 @@ describe("rotation with an overlap", () => {
     const statuses = async () => Promise.all(all.map((each) => statusOf(each)));
     expect(await statuses()).toEqual([200, 200, 200, 200]);
     const again = await rotate(ann, {}, ann.token);
-    expect(again).toMatchObject({ status: 401, json: { code: "invalid_token" } });
+    expect(again).toMatchObject({ status: 403, json: { code: "replaced_token" } });
     service.clock.advance(10 * MINUTE);
     expect(await statuses()).toEqual([401, 200, 401, 200]);
   });

@@ -162,10 +162,11 @@ describe("a file that changes", () => {
       cookieHash: sha256("cookie"),
       secretHash: sha256("secret"),
       operatorId: 1,
+      tokenHash: sha256(ONE),
       createdAt: 0,
       endsAt: 1,
     };
-    await stores.operators.createSession(session, { ...BY, action: "admin.signed-in" }, sha256(ONE));
+    await stores.operators.createSession(session, { ...BY, action: "admin.signed-in" });
     const unusable = [
       () => rmSync(file),
       () => replaceFile("short"),
@@ -214,11 +215,19 @@ describe("a file that changes", () => {
   });
 });
 
-test("sessions and codes of release 1.1.0 that were those of a setting let nobody in", async () => {
+test("sessions and codes of earlier releases that do not say which token is theirs let nobody in", async () => {
   using database = new Database(join(directory, "production.db"));
-  const hash = `'${sha256("of release 1.1.0")}'`;
-  database.run(`INSERT INTO operator_sessions VALUES (${hash}, ${hash}, NULL, 'check', 0, 1)`);
-  database.run(`INSERT INTO sign_in_codes VALUES (${hash}, NULL, 1, NULL)`);
+  const columns = "cookie_hash, secret_hash, operator_id, token_check, created_at, ends_at";
+  for (const [release, owner] of [
+    ["1.1.0", "NULL, 'check'"],
+    ["1.2.0", "1, NULL"],
+  ] as const) {
+    const hash = `'${sha256(release)}'`;
+    database.run(`INSERT INTO operator_sessions (${columns}) VALUES (${hash}, ${hash}, ${owner}, 0, 1)`);
+    database.run(
+      `INSERT INTO sign_in_codes (code_hash, operator_id, ends_at) VALUES (${hash}, ${owner.split(",")[0]}, 1)`,
+    );
+  }
   const { sessions, codes } = await stores.operators.readAccess();
   expect([sessions.size, codes.size]).toEqual([0, 0]);
 });

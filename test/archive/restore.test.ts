@@ -202,11 +202,9 @@ describe("petstore restore", () => {
     for (const name of names) await create(before, name);
     const session = { cookieHash: hash(101), secretHash: hash(102), operatorId: 1 };
     const signedIn = { ...by, action: "admin.signed-in" } as const;
-    await before.operators.createSession(
-      { ...session, createdAt: NOW, endsAt: NOW + 1 },
-      signedIn,
-      secret("a").hash,
-    );
+    const times = { createdAt: NOW, endsAt: NOW + 1 };
+    const { hash: tokenHash } = secret("a");
+    await before.operators.createSession({ ...session, tokenHash, ...times }, signedIn);
     await before.operators.createCode({ codeHash: hash(103), operatorId: 1, endsAt: NOW + 1 }, NOW);
     const serverSecret = await before.settings.openSecret("5f0e-secret-of-servers-9d3c");
     await before.close();

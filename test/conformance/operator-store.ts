@@ -21,10 +21,12 @@ function operatorIn(result: Operator | Rejection | undefined): Operator {
 const create = async (operators: OperatorStore, name: string, role: Operator["role"] = "admin") =>
   operatorIn(await operators.createOperator({ name, role }, token(name), by));
 
-const session = (text: string, operatorId: number, createdAt = AT) => ({
+/** A session that the token with the text `by` has made. */
+const session = (text: string, operatorId: number, by: string, createdAt = AT) => ({
   cookieHash: hashOf(`cookie-${text}`),
   secretHash: hashOf(`secret-${text}`),
   operatorId,
+  tokenHash: hashOf(by),
   createdAt,
   endsAt: createdAt + 12 * HOUR,
 });
@@ -56,7 +58,7 @@ export function operatorStoreConformance(test: TestCase): void {
     await Promise.all([operators, other, operators, other].map((each) => give(each, "first")));
     expect(await valid()).toEqual([hashOf("first")]);
     const { id } = operatorIn((await operators.listOperators())[0]);
-    await operators.createSession(session("one", id), SIGNED_IN, hashOf("first"));
+    await operators.createSession(session("one", id, "first"), SIGNED_IN);
     await Promise.all([operators, other].map((each) => give(each, "second")));
     expect(await valid()).toEqual([hashOf("second")]);
     expect((await operators.readAccess()).sessions.size).toBe(0);
@@ -135,17 +137,19 @@ export function operatorStoreConformance(test: TestCase): void {
     const { operators, audit, another } = opened;
     const { id } = await create(operators, "ann");
     const bob = await create(operators, "bob");
-    for (const name of ["one", "two"])
-      await operators.createSession(session(name, id), SIGNED_IN, hashOf("ann"));
-    await operators.createSession(session("bob", bob.id), SIGNED_IN, hashOf("bob"));
+    for (const name of ["one", "two"]) await operators.createSession(session(name, id, "ann"), SIGNED_IN);
+    await operators.createSession(session("bob", bob.id, "bob"), SIGNED_IN);
     await operators.createCode({ codeHash: hashOf("code"), operatorId: id, endsAt: AT + 1 }, AT);
-    const keeps = session("two", id).cookieHash;
+    const keeps = session("two", id, "ann").cookieHash;
     const rotated = await operators.rotateOperator(id, { ...token("next"), keeps }, { ...by, at: AT + 5 });
     const { hint } = token("next");
     expect(rotated).toEqual({ id, ...ANN, hint, createdAt: AT, issuedAt: AT + 5 });
     const { tokens, sessions, codes } = await (await another()).operators.readAccess();
     expect([...tokens.keys()].toSorted()).toEqual([hashOf("bob"), hashOf("next")].toSorted());
-    expect([...sessions.values()]).toContainAllValues([session("two", id), session("bob", bob.id)]);
+    expect([...sessions.values()]).toContainAllValues([
+      session("two", id, "next"),
+      session("bob", bob.id, "bob"),
+    ]);
     expect(sessions.size).toBe(2);
     expect(codes.size).toBe(0);
     const { items } = await audit.listAudit({ action: "operator.rotated", limit: 9 });
@@ -162,28 +166,33 @@ export function operatorStoreConformance(test: TestCase): void {
       [...(await operators.readAccess()).tokens].map(([hash, each]) => [hash, each.validUntil]),
     );
 
-  test("rotateOperator with an overlap: the earlier token and its sessions end with it, and the audit trail says when", async (opened) => {
+  test("rotateOperator with an overlap: the earlier token works until then, sessions and codes know theirs, and the audit trail says when", async (opened) => {
     const { operators, audit, another } = opened;
     const { id } = await create(operators, "ann");
     const signIn = (name: string, with_ = name) =>
-      operators.createSession(session(name, id), SIGNED_IN, hashOf(with_));
+      operators.createSession(session(name, id, with_), SIGNED_IN);
     await signIn("ann");
+    const codeOf = (name: string) => ({ codeHash: hashOf(name), operatorId: id, endsAt: AT + 1 });
+    await operators.createCode(codeOf("before"), AT);
     const endsAt = AT + 600_000;
     const rotated = await overlap(operators, "next", 10);
+    await operators.createCode(codeOf("after"), AT);
+    expect((await operators.readAccess()).codes.get(hashOf("after"))?.tokenHash).toBe(hashOf("next"));
     const { hint } = token("next");
     expect(rotated).toEqual({ id, ...ANN, hint, createdAt: AT, issuedAt: AT, overlapEndsAt: endsAt });
     const other = (await another()).operators;
     expect(await other.listOperators()).toStrictEqual([operatorIn(rotated)]);
     expect(await validUntil(other)).toEqual({ [hashOf("ann")]: endsAt, [hashOf("next")]: undefined });
     const access = await other.readAccess();
-    expect(access.sessions.get(session("ann", id).cookieHash)?.endsAt).toBe(endsAt);
+    expect([...access.sessions.values()]).toEqual([session("ann", id, "ann")]);
+    expect(access.codes.get(hashOf("before"))?.tokenHash).toBe(hashOf("ann"));
     expect(access.tokens.get(hashOf("ann"))?.operator.id).toBe(id);
     const after = { name: "ann", hint, previousTokensValidUntil: new Date(endsAt).toISOString() };
     const { items } = await audit.listAudit({ action: "operator.rotated", limit: 9 });
     expect(items).toMatchObject([{ after }]);
     // Both make sessions, and only the newest replaces itself.
     expect([await signIn("two", "ann"), await signIn("three", "next")]).toEqual([true, true]);
-    const late = operators.createSession(session("late", id, endsAt), SIGNED_IN, hashOf("ann"));
+    const late = operators.createSession(session("late", id, "ann", endsAt), SIGNED_IN);
     expect(await late).toBeFalse();
     const replaced = await operators.rotateOperator(id, { ...token("x"), replaces: hashOf("ann") }, by);
     expect(rejectionCode(replaced)).toBe("invalid_token");
@@ -239,7 +248,7 @@ export function operatorStoreConformance(test: TestCase): void {
     await update({ role: "support" });
     expect(await entries()).toHaveLength(1);
     const signIn = (name: string, createdAt: number) =>
-      operators.createSession(session(name, ann.id, createdAt), SIGNED_IN, hashOf("ann"));
+      operators.createSession(session(name, ann.id, "ann", createdAt), SIGNED_IN);
     expect([await signIn("late", expiresAt), await signIn("in-time", expiresAt - 1)]).toEqual([false, true]);
     const rotation = operators.rotateOperator(ann.id, token("x"), { ...by, at: expiresAt });
     expect(rejectionCode(await rotation)).toBe("operator_not_active");
@@ -286,7 +295,7 @@ export function operatorStoreConformance(test: TestCase): void {
 
   test("a token that was replaced makes no session, and replaces no token", async ({ operators }) => {
     const { id } = await create(operators, "ann");
-    const signIn = (name: string) => operators.createSession(session(name, id), SIGNED_IN, hashOf(name));
+    const signIn = (name: string) => operators.createSession(session(name, id, name), SIGNED_IN);
     expect(await signIn("ann")).toBeTrue();
     const replace = (next: string, replaces: string) =>
       operators.rotateOperator(id, { ...token(next), replaces: hashOf(replaces) }, by);
@@ -301,7 +310,7 @@ export function operatorStoreConformance(test: TestCase): void {
     const { operators, audit, another } = opened;
     const ann = await create(operators, "ann");
     const bob = await create(operators, "bob");
-    await operators.createSession(session("bob", bob.id), SIGNED_IN, hashOf("bob"));
+    await operators.createSession(session("bob", bob.id, "bob"), SIGNED_IN);
     const revoked = { ...bob, revokedAt: AT + 7 };
     expect(operatorIn(await operators.revokeOperator(bob.id, { ...by, at: AT + 7 }))).toEqual(revoked);
     expect(operatorIn(await operators.revokeOperator(bob.id, { ...by, at: AT + 9 }))).toEqual(revoked);
@@ -337,12 +346,13 @@ export function operatorStoreConformance(test: TestCase): void {
     const { operators, another } = opened;
     const { id } = await create(operators, "ann");
     const code = { codeHash: hashOf("code"), operatorId: id, endsAt: AT + 10, madeBy: "admin-url (root)" };
+    const stored = { ...code, tokenHash: hashOf("ann") };
     await operators.createCode(code, AT);
     const codes = async () => (await operators.readAccess()).codes;
-    expect((await codes()).get(code.codeHash)).toStrictEqual(code);
+    expect((await codes()).get(code.codeHash)).toStrictEqual(stored);
     const other = (await another()).operators;
     const taken = await Promise.all([operators.takeCode(code.codeHash), other.takeCode(code.codeHash)]);
-    expect(taken.filter((each) => each !== undefined)).toEqual([code]);
+    expect(taken.filter((each) => each !== undefined)).toEqual([stored]);
     await operators.createCode(code, AT);
     for (let n = 0; n < 101; n++)
       await operators.createCode({ ...code, codeHash: hashOf(`${n}`), endsAt: AT + 20 + n }, AT + 10);
@@ -354,8 +364,8 @@ export function operatorStoreConformance(test: TestCase): void {
   test("sessions: signing in and out is in the audit trail; expired ones are deleted, and there are at most 500, and 100 of an operator", async (opened) => {
     const { operators, audit, another } = opened;
     const { id } = await create(operators, "ann");
-    const one = session("one", id);
-    await operators.createSession(one, SIGNED_IN, hashOf("ann"));
+    const one = session("one", id, "ann");
+    await operators.createSession(one, SIGNED_IN);
     const other = (await another()).operators;
     expect((await other.readAccess()).sessions.get(one.cookieHash)).toStrictEqual(one);
     for (let n = 0; n < 2; n++)
@@ -365,9 +375,8 @@ export function operatorStoreConformance(test: TestCase): void {
     expect(actions).toEqual(["admin.signed-out", "admin.signed-in", "operator.created"]);
 
     const [bob, code] = [await create(operators, "bob"), hashOf("code")];
-    for (const name of ["one", "two"])
-      await operators.createSession(session(name, id), SIGNED_IN, hashOf("ann"));
-    await operators.createSession(session("bob", bob.id), SIGNED_IN, hashOf("bob"));
+    for (const name of ["one", "two"]) await operators.createSession(session(name, id, "ann"), SIGNED_IN);
+    await operators.createSession(session("bob", bob.id, "bob"), SIGNED_IN);
     await operators.createCode({ codeHash: code, operatorId: id, endsAt: AT + 1 }, AT);
     for (let n = 0; n < 2; n++) await other.deleteSessions(id, by);
     const { sessions, codes } = await operators.readAccess();
@@ -377,23 +386,19 @@ export function operatorStoreConformance(test: TestCase): void {
     expect(items).toMatchObject([{ ...by, after: { sessions: 2 } }, {}]);
     await operators.deleteSessions(bob.id, by);
 
-    await operators.createSession(one, SIGNED_IN, hashOf("ann"));
+    await operators.createSession(one, SIGNED_IN);
     const names = ["ann", "bob", "cleo", "dan", "eve", "fay"];
     const ids = [id, bob.id];
     for (const name of names.slice(2)) ids.push((await create(operators, name)).id);
     const signIn = (n: number, of = n % ids.length) =>
-      operators.createSession(
-        session(`${n}`, ids[of] ?? 0, one.endsAt + n),
-        SIGNED_IN,
-        hashOf(names[of] ?? ""),
-      );
+      operators.createSession(session(`${n}`, ids[of] ?? 0, names[of] ?? "", one.endsAt + n), SIGNED_IN);
     const signInAll = (from: number, to: number, of?: number) =>
       Promise.all(Array.from({ length: to - from }, (_, n) => signIn(from + n, of)));
     await signInAll(0, 500);
     await signIn(500);
     const hashes = async () => [...(await operators.readAccess()).sessions.keys()];
     expect(await hashes()).toHaveLength(500);
-    expect(await hashes()).not.toContain(session("0", id).cookieHash);
+    expect(await hashes()).not.toContain(session("0", id, "ann").cookieHash);
     await signInAll(501, 601, 0);
     const kept = [...(await operators.readAccess()).sessions.values()];
     expect(kept.filter(({ operatorId }) => operatorId === id)).toHaveLength(100);

@@ -9,6 +9,26 @@ type Digests = Readonly<Record<string, string>>;
 
 /** The digests of the released steps, which never change. The steps of the next release are not here yet. */
 const RELEASED: Readonly<Record<Release, { readonly sqlite: Digests; readonly postgres: Digests }>> = {
+  "1.2.0": {
+    sqlite: {
+      "the secret of the servers in a table of its own": "73da2209af728ebe",
+      "pets without their JSON, which statements write": "b5c393b3d8c696db",
+      "usage history without sums of all keys": "10be6b2ba71567bc",
+      "position of the webhook, announced expiries of keys": "252f6e804e30cc43",
+      "limits of the plans and ban rules, which all servers share": "4e7afae19ca657f5",
+      "expiry of operators, overlap of their tokens, who made a sign-in code": "9ede9700af415b3e",
+      "pets by category": "28bb0526129695e7",
+    },
+    postgres: {
+      "the secret of the servers in a table of its own": "cb1d429eae4e78c7",
+      "position of the webhook, announced expiries of keys, identifiers of audit entries in order":
+        "ad8bfaeb0fe79f56",
+      "keys by expiry": "6d8479f5788961f3",
+      "limits of the plans and ban rules, which all servers share": "7c6c719424b0b775",
+      "expiry of operators, overlap of their tokens, who made a sign-in code": "77899bbf7b6ae753",
+      "pets by category": "640e754047df74ee",
+    },
+  },
   "1.1.0": {
     sqlite: {
       "keys that are switched off": "43742cd30c8fd265",

@@ -6,6 +6,7 @@ import { openDatabase } from "../../src/store/sqlite/database.ts";
 import type { Migration } from "../../src/store/migrations.ts";
 import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { ADD_SESSIONS, EXPECTED_TOKENS, SESSION_STEP, sessionTokens } from "./sessions-before-migration.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
 
 const first: Migration = {
@@ -83,6 +84,17 @@ describe("migrations", () => {
     const connection = open(directory.path("a.db"), [first, second]);
     expect(connection.value("SELECT count(*) FROM sqlite_schema WHERE name = 'b'")).toBe(0n);
     connection.close();
+  });
+
+  test("a session of an earlier release gets the token of its operator, unless it may be one of a replaced token", async () => {
+    using directory = temporaryDirectory();
+    const steps = SQLITE_MIGRATIONS.findIndex(({ name }) => name === SESSION_STEP);
+    const older = open(directory.path("a.db"), SQLITE_MIGRATIONS.slice(0, steps));
+    for (const statement of ADD_SESSIONS) older.exec(statement);
+    older.close();
+    const stores = openSqlite(directory.path("a.db"));
+    expect(await sessionTokens(stores)).toEqual(EXPECTED_TOKENS);
+    await stores.close();
   });
 
   test("every table of the store is STRICT", () => {

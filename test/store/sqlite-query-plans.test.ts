@@ -94,10 +94,12 @@ async function useSmallTables({ operators, policies, settings, webhooks }: Small
     operatorId: 1,
     cookieHash: hashOf("c"),
     secretHash: hashOf("s"),
+    tokenHash: hashOf("d"),
     createdAt: 1,
     endsAt: DAY_MS,
   };
-  await operators.createSession(session, { ...BY, action: "admin.signed-in" }, hashOf("d"));
+  await operators.createSession(session, { ...BY, action: "admin.signed-in" });
+  await operators.rotateOperator(1, { ...tokenOf("f"), keeps: hashOf("c") }, BY);
   await operators.deleteSession(hashOf("c"), { ...BY, action: "admin.signed-out" });
   await operators.deleteSessions(1, BY);
   await operators.createCode({ codeHash: hashOf("c"), operatorId: 1, endsAt: DAY_MS }, 1);

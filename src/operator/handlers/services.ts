@@ -22,7 +22,8 @@ import type {
   Setting,
 } from "../operations.ts";
 import type { ReadResponse } from "../calls.ts";
-import type { AdminAuthentication, Principal } from "../sign-in.ts";
+import type { Principal } from "../credentials.ts";
+import type { AdminAuthentication } from "../sign-in.ts";
 
 /** Who calls an operation, and when. */
 export interface AdminContext {

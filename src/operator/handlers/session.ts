@@ -2,7 +2,8 @@ import { Rejection } from "../../api/errors.ts";
 import { mayCall } from "../../domain/operators.ts";
 import type { Request } from "../../http1/index.ts";
 import { forbiddenRole, INVALID_CODE, INVALID_TOKEN } from "../errors.ts";
-import { type Principal, SESSION_MS } from "../sign-in.ts";
+import type { Principal } from "../credentials.ts";
+import { SESSION_MS } from "../sign-in.ts";
 import type { AdminHandlers, ServerServices } from "./services.ts";
 
 export function sessionHandlers(services: ServerServices) {

@@ -371,4 +371,21 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
       "CREATE INDEX CONCURRENTLY pets_by_category ON pets (category_id, id)",
     ],
   },
+  {
+    version: 22,
+    name: "the token of each session and sign-in code of an operator",
+    oldestRelease: "1.2.0",
+    // With an overlap, the token of a session is unknown: its operator signs in again.
+    sql: `
+      ALTER TABLE operator_sessions ADD COLUMN token_hash TEXT;
+      ALTER TABLE sign_in_codes ADD COLUMN token_hash TEXT;
+      UPDATE operator_sessions SET token_hash = (
+        SELECT hash FROM operator_tokens
+          WHERE operator_tokens.operator_id = operator_sessions.operator_id AND replaced_at IS NULL
+      ) WHERE NOT EXISTS (
+        SELECT 1 FROM operator_tokens
+          WHERE operator_tokens.operator_id = operator_sessions.operator_id AND valid_until IS NOT NULL
+      );
+    `,
+  },
 ];

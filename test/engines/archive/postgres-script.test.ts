@@ -26,12 +26,13 @@ const token = { hash: hash("4"), hint: "" };
 const operator = await stores.operators.createOperator({ name: "zoe", role: "admin" }, token, BY);
 const ends = { operatorId: "id" in operator ? operator.id : 0, endsAt: Date.now() + 3_600_000 };
 await stores.operators.createCode({ codeHash: hash("1"), ...ends }, Date.now());
-const session = { cookieHash: hash("2"), secretHash: hash("3"), createdAt: Date.now() };
-await stores.operators.createSession(
-  { ...session, ...ends },
-  { ...BY, action: "admin.signed-in" },
-  token.hash,
-);
+const session = {
+  cookieHash: hash("2"),
+  secretHash: hash("3"),
+  tokenHash: token.hash,
+  createdAt: Date.now(),
+};
+await stores.operators.createSession({ ...session, ...ends }, { ...BY, action: "admin.signed-in" });
 await stores.close();
 afterAll(cleanUp);
 

@@ -3,6 +3,12 @@ import { expect, spyOn, test } from "bun:test";
 import { version } from "../../../package.json";
 import { scheduler } from "../../../src/runtime/event-loop.ts";
 import { POSTGRES_MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
+import {
+  ADD_SESSIONS,
+  EXPECTED_TOKENS,
+  SESSION_STEP,
+  sessionTokens,
+} from "../../store/sessions-before-migration.ts";
 import { until } from "../../timing.ts";
 import { createDatabase, type TestDatabase } from "./postgres-database.ts";
 
@@ -72,6 +78,12 @@ test("a migration that waits for the lock of a table lets other sessions use the
   await opening;
   await older.close({ timeout: 0 });
   expect(await database.sql`SELECT FROM schema_migrations`).toHaveLength(POSTGRES_MIGRATIONS.length);
+});
+
+test("a session of an earlier release gets the token of its operator, unless it may be one of a replaced token", async () => {
+  await using database = await databaseBefore(SESSION_STEP);
+  for (const statement of ADD_SESSIONS) await database.sql.unsafe(statement);
+  expect(await sessionTokens(await database.open())).toEqual(EXPECTED_TOKENS);
 });
 
 test("a start that was interrupted while it built an index builds it again", async () => {

@@ -160,7 +160,11 @@ export const admin: Scenario = {
     ["admin, revokeOperator 404", send("POST /api/operators/99/revoke")],
     ["admin, revokeOperator 200", send("POST /api/operators/3/revoke")],
     ["admin, rotateOperator 409: revoked", send("POST /api/operators/3/rotate")],
-    ["admin, rotateOperator 200: oneself", as("ann", "POST /api/operators/1/rotate")],
+    [
+      "admin, rotateOperator 200: oneself",
+      write("POST /api/operators/1/rotate", { overlapSeconds: 600 }).replace(TOKEN, tokenOf("ann")),
+    ],
+    ["admin, rotateOperator 403: a replaced token", as("ann", "POST /api/operators/1/rotate")],
     fillOperators,
     ["admin, createOperator 409: too many", write("POST /api/operators", { name: "zoe", role: "admin" })],
 

@@ -1,0 +1,70 @@
+/*
+ * What an operator's credential may do. A token, a session and a code each lead to the token that an operator has or
+ * had: a session remembers the token that made it, and a code the token that was current when the code was made. So one
+ * rule, about that token and its operator, holds for all three, whatever has changed since.
+ */
+
+import type { Rejection } from "../api/errors.ts";
+import type { AuditAction } from "../domain/audit.ts";
+import { leastRoleOf, mayCall, type OperatorAccess, type Role, tokenExpired } from "../domain/operators.ts";
+import { forbiddenRole, replacedToken } from "./errors.ts";
+
+/** The operator who has signed in or sent a token. */
+export interface Principal {
+  readonly id: number;
+  readonly name: string;
+  readonly role: Role;
+  /** The hash of the token with which the operator was authenticated, or which made their session or code. */
+  readonly tokenHash: string;
+  /** Set if the token was replaced: when it stops working. */
+  readonly tokenValidUntil?: number | undefined;
+  /** The hash of the session cookie, for a browser. */
+  readonly session?: string;
+}
+
+/**
+ * Finds who has a token, with the role that they have now. Returns undefined for a token that is unknown or whose
+ * overlap is over, and for a revoked operator. The clock of the machine decides.
+ */
+export function principalWith(
+  { tokens }: OperatorAccess,
+  tokenHash: string,
+  now: number,
+): Principal | Rejection<"invalid_token"> | undefined {
+  const credential = tokens.get(tokenHash);
+  if (credential === undefined || now >= (credential.validUntil ?? Infinity)) return undefined;
+  const { operator, validUntil } = credential;
+  const { id, name, role, expiresAt = Infinity } = operator;
+  if (now >= expiresAt) return tokenExpired(operator);
+  return { id, name, role, tokenHash, tokenValidUntil: validUntil };
+}
+
+interface CalledOperation {
+  readonly method: string;
+  readonly role?: Role;
+  readonly audited?: string;
+}
+
+/** Why a principal may not call an operation; undefined if they may. */
+export function callRejection(
+  principal: Principal,
+  operation: CalledOperation,
+): Rejection<"forbidden_role" | "replaced_token"> | undefined {
+  const leastRole = leastRoleOf(operation);
+  if (!mayCall(principal.role, leastRole)) return forbiddenRole(principal, leastRole);
+  const isReplaced = principal.tokenValidUntil !== undefined;
+  return isReplaced && changesCredentials(operation) ? replacedToken(principal) : undefined;
+}
+
+/** The actions whose target is a credential begin so. */
+const CREDENTIALS = ["operator.", "key.", "server-secret."];
+/** A ban is no part of a key. */
+const UNBANNED: AuditAction = "key.unbanned";
+
+/**
+ * Whether an operation makes, changes or ends credentials: operators and their tokens, API keys, or the secret of the
+ * servers. A token that was replaced could stay for good with it, or lock others out.
+ */
+export function changesCredentials({ audited = "" }: CalledOperation): boolean {
+  return audited !== UNBANNED && CREDENTIALS.some((prefix) => audited.startsWith(prefix));
+}
