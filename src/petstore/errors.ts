@@ -4,7 +4,7 @@ import type { Environment } from "../domain/api-keys.ts";
 import { DOCS_PATH, KEY_PREFIX } from "../domain/constants.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH, MAX_BODY_BYTES } from "../domain/size-limits.ts";
 
-/** The closed set of error codes, each with its status. */
+/** The error codes, each with its status. Within /v1 codes are added, never removed or given another status. */
 export const ERRORS = errorTable({
   invalid_parameter: { status: 400, meaning: "A query parameter or header has an invalid value." },
   missing_api_key: { status: 401, meaning: "The request has no API key." },

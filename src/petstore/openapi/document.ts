@@ -170,7 +170,8 @@ const ApiError: JsonSchema = {
     code: {
       type: "string",
       enum: errors.map(([code]) => code),
-      description: "Machine-readable error code, one of a closed set",
+      description:
+        "Machine-readable error code. More codes may be added: a client that does not know one goes by `status`.",
     },
     message: { type: "string", minLength: 1, description: "Human-readable description" },
     status: { type: "integer", enum: statuses, description: "The HTTP status code" },
