@@ -87,7 +87,6 @@ export const KEY_COMMANDS = [
       "petstore keys create --name partner --plan enterprise --per-minute 5000 --per-day 2000000",
       "petstore keys create --name 'nightly build' --plan pro --expires 30d --env staging --json",
     ],
-    createsData: true,
     showsUrl: true,
     json: ({ key, secret }) => ({ ...key, key: secret, secret }),
     text({ key, secret }, { url, context: { screen } }) {

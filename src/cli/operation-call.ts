@@ -82,7 +82,7 @@ type Work = (call: CallUnchecked, saved: SavedSettings) => Promise<Outcome>;
 
 interface WorkOptions {
   /** Whether the database is created if it is missing. */
-  readonly createsData?: true | undefined;
+  readonly createsData?: boolean;
   /** Whether the URL of the API is needed. */
   readonly showsUrl?: true | undefined;
   /** Whether the command may change something. */

@@ -4,10 +4,10 @@ import { ADDRESS_OPTIONS } from "../config/options.ts";
 import type { Options, ValuesOf } from "../config/parse-options.ts";
 import { alternatives, UsageError } from "../config/usage-error.ts";
 import { integerWithin, switchOption, type ValueType } from "../config/value-types.ts";
-import { leastRoleOf } from "../domain/operators.ts";
 import type { AnyCallInput } from "../operator/calls.ts";
 import type { CommandOperationId } from "../operator/handlers/data-handlers.ts";
 import { ADMIN_OPERATIONS, type AdminOperation, type ResponseOf } from "../operator/operations.ts";
+import { changesData } from "../operator/operation-rows.ts";
 import { type Command, type Context, defineCommand, Failure } from "./command.ts";
 import { type FieldFlags, ID_TYPES, OperationFlags } from "./operation-flags.ts";
 import {
@@ -51,8 +51,6 @@ interface OperationView<Id extends CommandOperationId, O extends Options, R> {
   readonly positionals?: readonly string[];
   /** Flags that are no fields. */
   readonly options?: O;
-  /** Whether the database is created if it is missing. */
-  readonly createsData?: true;
   /** Whether the text has the URL of the API. */
   readonly showsUrl?: true;
   /** Changes the input of the operation. */
@@ -84,7 +82,7 @@ type GenericView<Id extends CommandOperationId, O extends Options, R> = Omit<
 function commandOf<Id extends CommandOperationId, O extends Options, R>(
   view: GenericView<Id, O, R>,
 ): Command {
-  const { name, operation, positionals: moved = [], showsUrl, createsData } = view;
+  const { name, operation, positionals: moved = [], showsUrl } = view;
   const row: AdminOperation = ADMIN_OPERATIONS[operation];
   const { method, identifier, summary, description } = row;
   const flags = new OperationFlags(operation, view.fields);
@@ -143,7 +141,9 @@ function commandOf<Id extends CommandOperationId, O extends Options, R>(
         if (warning !== undefined) context.warn(warning);
         return undefined;
       };
-      const isChange = leastRoleOf(row) !== "viewer";
+      const isChange = changesData(row);
+      // What an identifier names does not exist in a new database.
+      const createsData = isChange && identifier === undefined;
       return withOperator(operatorInput, context, work, { createsData, showsUrl, isChange, flags });
     },
   });

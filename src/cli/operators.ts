@@ -72,7 +72,6 @@ export const OPERATOR_COMMANDS = [
       "petstore operators create --name contractor --role support --expires 90d",
       "petstore operators create --name prometheus --role metrics",
     ],
-    createsData: true,
     text(created, { values, context: { screen } }) {
       const { id, name, role, expiresAt: time } = created.operator;
       const expiration = time === null ? "" : `; the token expires ${screen.at(time)}`;

@@ -37,6 +37,11 @@ export interface AdminOperation extends Operation<AdminErrorCode> {
   readonly role?: Role;
 }
 
+/** Whether the operation changes data. */
+export function changesData({ audited = "nothing" }: AdminOperation): boolean {
+  return audited !== "nothing";
+}
+
 /**
  * The header with the second secret of a session. Every listener on this machine receives the cookie, because cookies
  * do not distinguish ports.
