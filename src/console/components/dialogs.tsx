@@ -1,8 +1,9 @@
-import type { ComponentChildren, VNode } from "preact";
+import type { ComponentChildren, RefObject, VNode } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { MAX_REASON_LENGTH } from "../../domain/audit.ts";
 import { curlCommand } from "../../text/curl.ts";
 import { printable } from "../../text/formatting.ts";
+import { COPY_TEXTS, copyText } from "../../pages/clipboard.ts";
 import { capitalized } from "../../pages/format.ts";
 import { refresh } from "../polling.ts";
 import { navigate, useLeaveGuard } from "../router.ts";
@@ -183,6 +184,7 @@ interface IssuedSecret {
 export function SecretDialog(props: IssuedSecret) {
   const { name, secret, noun, overlapEndsAt, nextUrl } = props;
   const publicUrl = server.use()?.publicUrl;
+  const shown = useRef<HTMLTextAreaElement>(null);
   const [isCopied, setCopied] = useState(false);
   const [isAsking, setAsking] = useState(false);
   useLeaveGuard(isCopied ? undefined : `You have not copied the ${noun}, and nobody can see it again.`);
@@ -201,6 +203,7 @@ export function SecretDialog(props: IssuedSecret) {
         </p>
         <div class="copy">
           <textarea
+            ref={shown}
             class="secret"
             rows={2}
             readOnly
@@ -211,7 +214,13 @@ export function SecretDialog(props: IssuedSecret) {
             onFocus={(event) => event.currentTarget.select()}
             onCopy={() => setCopied(true)}
           />
-          <CopyButton what={noun} text={secret} isPrimary={!isCopied} onCopied={() => setCopied(true)} />
+          <CopyButton
+            what={noun}
+            shown={shown}
+            text={secret}
+            isPrimary={!isCopied}
+            onCopied={() => setCopied(true)}
+          />
         </div>
         {curl && (
           <div class="field">
@@ -243,37 +252,33 @@ export function SecretDialog(props: IssuedSecret) {
 interface CopyProps {
   /** What is copied, for screen readers: "secret". */
   readonly what: string;
+  /** The element that shows it. */
+  readonly shown: RefObject<HTMLElement | null>;
   readonly text: string;
   readonly isPrimary?: boolean;
   readonly onCopied: () => void;
 }
 
-const COPY_TEXTS = { ready: "Copy", copied: "Copied ✓", failed: "Press Ctrl-C" } as const;
-
 /** A command to copy. */
-export function CurlCommand(props: Omit<CopyProps, "what">) {
+export function CurlCommand(props: Omit<CopyProps, "what" | "shown">) {
+  const shown = useRef<HTMLPreElement>(null);
   return (
     <div class="copy">
-      <pre tabIndex={0} aria-label="curl command">
+      <pre ref={shown} tabIndex={0} aria-label="curl command" onCopy={props.onCopied}>
         {props.text}
       </pre>
-      <CopyButton what="curl command" {...props} />
+      <CopyButton what="curl command" shown={shown} {...props} />
     </div>
   );
 }
 
-/** Copies a text. Where the browser forbids it, the text is there to be selected. */
-function CopyButton({ what, text, isPrimary, onCopied }: CopyProps) {
+function CopyButton({ what, shown, text, isPrimary, onCopied }: CopyProps) {
   const [state, setState] = useState<keyof typeof COPY_TEXTS>("ready");
   async function copy() {
-    try {
-      await navigator.clipboard.writeText(text);
-      setState("copied");
-      onCopied();
-    } catch {
-      // Over plain HTTP a browser offers the clipboard on the loopback address only.
-      setState("failed");
-    }
+    if (shown.current === null) return;
+    const result = await copyText(text, shown.current);
+    setState(result);
+    if (result === "copied") onCopied();
   }
   return (
     <button

@@ -1,3 +1,4 @@
+import { COPY_TEXTS, copyText } from "../../pages/clipboard.ts";
 import { capitalized } from "../../pages/format.ts";
 import { readStored, writeStored } from "../../pages/storage.ts";
 import { chooseTheme, chosenTheme, type Theme, THEMES } from "../../pages/theme.ts";
@@ -52,7 +53,7 @@ export function addCopyButtons(): void {
   for (const block of document.querySelectorAll<HTMLElement>(".code:not(:has(.copy))")) {
     const code = block.querySelector("pre");
     if (code === null) continue;
-    const properties = { type: "button", className: "copy", textContent: "Copy" } as const;
+    const properties = { type: "button", className: "copy", textContent: COPY_TEXTS.ready } as const;
     const button = Object.assign(document.createElement("button"), properties);
     button.addEventListener("click", () => void copy(button, code));
     block.append(button);
@@ -60,16 +61,8 @@ export function addCopyButtons(): void {
 }
 
 async function copy(button: HTMLButtonElement, code: HTMLElement): Promise<void> {
-  let isCopied = true;
-  try {
-    await navigator.clipboard.writeText(code.textContent);
-  } catch {
-    // Without HTTPS, browsers offer the clipboard on this machine's own addresses alone.
-    getSelection()?.selectAllChildren(code);
-    isCopied = document.execCommand("copy");
-  }
-  button.textContent = isCopied ? "Copied ✓" : "Press Ctrl-C";
-  setTimeout(() => (button.textContent = "Copy"), SHOWN_MS);
+  button.textContent = COPY_TEXTS[await copyText(code.textContent, code)];
+  setTimeout(() => (button.textContent = COPY_TEXTS.ready), SHOWN_MS);
 }
 
 const SIDEBAR = "petstore-docs-sidebar";
