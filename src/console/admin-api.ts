@@ -35,7 +35,17 @@ export class RejectedRequest extends Error {
   }
 }
 
-function setSession({ operator }: Session): void {
+/** The operator who has signed in with this browser; undefined if somebody signs in meanwhile. */
+export async function loadSession(): Promise<Session | undefined> {
+  const before = current.isSignedIn;
+  const session = await call("getSession");
+  return current.isSignedIn === before ? session : undefined;
+}
+
+/** One who signs in while a session is loaded stays signed in. */
+export function setSession(session: Session | undefined): void {
+  if (session === undefined) return;
+  const { operator } = session;
   update({
     isSignedIn: operator !== undefined,
     ...(operator && { operator: keepUnchanged(current.operator, operator) }),
@@ -153,9 +163,6 @@ export async function signOutEverywhere(): Promise<undefined> {
   location.reload();
 }
 
-/** Finds the operator who has signed in with this browser. One who signs in meanwhile stays signed in. */
 export async function findSession(): Promise<void> {
-  const before = current.isSignedIn;
-  const session = await call("getSession");
-  if (current.isSignedIn === before) setSession(session);
+  setSession(await loadSession());
 }

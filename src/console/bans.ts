@@ -5,11 +5,16 @@ import { usePolled } from "./polling.ts";
 
 const NONE: readonly AuditItem[] = [];
 
-/** The latest 500 bans since a time in milliseconds, of all keys or of one. Another `name` loads them at once. */
-export function useBans(name: string, since: number, keyId?: number): readonly AuditItem[] {
+/**
+ * The latest 500 bans since a time in milliseconds, which is read whenever they are loaded, of all keys or of one.
+ * Another `name` loads them at once.
+ */
+export function useBans(name: string, sinceOf: () => number, keyId?: number): readonly AuditItem[] {
   const target = keyId === undefined ? undefined : `key:${keyId}`;
-  const query = { action: "key.banned", since: formatTime(since), limit: 500, target } as const;
-  const { data } = usePolled(`bans ${name} ${target}`, () => call("listAudit", { query }));
+  const { data } = usePolled(`bans ${name} ${target}`, () => {
+    const query = { action: "key.banned", since: formatTime(sinceOf()), limit: 500, target } as const;
+    return call("listAudit", { query });
+  });
   return data?.items ?? NONE;
 }
 

@@ -1,7 +1,7 @@
 import { type ComponentType, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { matchPage, type PageName } from "../operator/console/pages.ts";
-import { call, findSession, mayOpen, signIn } from "./admin-api.ts";
+import { call, findSession, loadSession, mayOpen, setSession, signIn } from "./admin-api.ts";
 import { startSearchKey } from "./components/filters.tsx";
 import { ENVIRONMENT, Layout } from "./components/layout.tsx";
 import { Empty, PageHead, type PageProps, Skeleton } from "./components/page.tsx";
@@ -19,7 +19,7 @@ import { PlanListPage } from "./pages/plans.tsx";
 import { RequestListPage } from "./pages/requests.tsx";
 import { SettingsPage } from "./pages/settings.tsx";
 import { SignInPage } from "./pages/sign-in.tsx";
-import { startPolling, usePolled } from "./polling.ts";
+import { startPolling, usePolling } from "./polling.ts";
 import { startPrintableText } from "./printable-text.ts";
 import { navigate, startRouter } from "./router.ts";
 import { applyTheme, chosenTheme } from "../pages/theme.ts";
@@ -59,9 +59,9 @@ function App() {
 }
 
 function Console() {
-  usePolled("server", async () => server.set(await call("getServer")));
+  usePolling("server", () => call("getServer"), { onData: (data) => server.set(data) });
   // The role may change, and with it what the pages show.
-  usePolled("session", findSession);
+  usePolling("session", loadSession, { onData: setSession });
   const { path, dialog } = current;
   useDocumentTitle(path);
   useFocusOnNewPage(path);

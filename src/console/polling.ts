@@ -5,6 +5,7 @@ import {
   call,
   type CallInput,
   type ResponseOf,
+  RejectedRequest,
   ServerUnreachable,
 } from "./admin-api.ts";
 import { update } from "./state.ts";
@@ -19,10 +20,35 @@ const polls = new Set<() => Promise<void>>();
 let timer: ReturnType<typeof setTimeout> | undefined;
 let retryMs = INTERVAL_MS;
 
+/** Returns whether a request is newer than all those for which the returned function was called before it. */
+function inOrder(): () => () => boolean {
+  let [asked, latest] = [0, 0];
+  return () => {
+    const number = ++asked;
+    return () => number > latest && (latest = number) === number;
+  };
+}
+
+const startRound = inOrder();
+/** What went wrong with parts of the page that may be loaded later. */
+const failures = new Map<object, string>();
+
+/** Whether it is an error of the server, or of this page, and not of what was asked for. */
+export const mayPass = (error: Error): boolean => !(error instanceof RejectedRequest) || error.status >= 429;
+
+function reportFailure(poll: object, error: Error | undefined): void {
+  if (error !== undefined && mayPass(error)) failures.set(poll, error.message);
+  else failures.delete(poll);
+  const [failure] = failures.values();
+  update({ failure });
+}
+
 /** Loads everything on the screen again: after a change, and when the person asks for it. */
 export async function refresh(): Promise<void> {
   clearTimeout(timer);
+  const isNewest = startRound();
   const results = await Promise.allSettled([...polls].map((poll) => poll()));
+  if (!isNewest()) return;
   const isLost = results.some((result) => result.status === "rejected");
   update({ retryAt: isLost ? Date.now() + retryMs : undefined });
   schedule(isLost ? retryMs : INTERVAL_MS);
@@ -57,19 +83,33 @@ export interface Polled<T> extends Loaded<T> {
   readonly isStale: boolean;
 }
 
-/** `key` names what `load` loads: with another key it is loaded at once, otherwise every two seconds. */
-export function usePolled<T>(key: string, load: () => Promise<T>): Polled<T> {
-  const [loaded, setLoaded] = useState<Loaded<T>>({ key });
+interface Receiver<T> {
+  readonly onData: (data: T) => void;
+  readonly onError?: (error: Error) => void;
+}
+
+/**
+ * `key` names what `load` loads: with another key it is loaded at once, otherwise every two seconds. A response that
+ * arrives after that of a later request is left out.
+ */
+export function usePolling<T>(key: string, load: () => Promise<T>, { onData, onError }: Receiver<T>): void {
   useEffect(() => {
     let isCurrent = true;
+    const startRequest = inOrder();
     const poll = async () => {
+      const isNewest = startRequest();
+      const receive = (problem: Error | undefined, report: () => void) => {
+        if (!isCurrent || !isNewest()) return;
+        reportFailure(poll, problem);
+        report();
+      };
       try {
         const data = await load();
-        if (isCurrent) setLoaded((last) => withData(last, key, data));
+        receive(undefined, () => onData(data));
       } catch (error) {
         if (error instanceof ServerUnreachable) throw error;
         const problem = error instanceof Error ? error : new Error(String(error));
-        if (isCurrent) setLoaded((last) => withError(last, key, problem));
+        receive(problem, () => onError?.(problem));
       }
     };
     polls.add(poll);
@@ -77,8 +117,18 @@ export function usePolled<T>(key: string, load: () => Promise<T>): Polled<T> {
     return () => {
       isCurrent = false;
       polls.delete(poll);
+      reportFailure(poll, undefined);
     };
   }, [key]);
+}
+
+/** What was polled, and what went wrong. */
+export function usePolled<T>(key: string, load: () => Promise<T>): Polled<T> {
+  const [loaded, setLoaded] = useState<Loaded<T>>({ key });
+  usePolling(key, load, {
+    onData: (data) => setLoaded((last) => withData(last, key, data)),
+    onError: (error) => setLoaded((last) => withError(last, key, error)),
+  });
   return { ...loaded, isStale: loaded.key !== key };
 }
 

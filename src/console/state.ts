@@ -15,6 +15,8 @@ interface State {
   urlProblem?: string;
   /** When a server that does not respond is asked again; undefined while it responds. */
   retryAt?: number | undefined;
+  /** Why a part of the page was not loaded; undefined while all of it is. */
+  failure?: string | undefined;
   /** How many rows of the last response of each operation this page cannot read. */
   unreadable: { readonly [Id in AdminOperationId]?: number };
   /** One short sentence about what was just done. Screen readers read it. */

@@ -16,7 +16,7 @@ export async function copyText(text: string, shown: HTMLElement): Promise<keyof 
     await navigator.clipboard.writeText(text);
     return "copied";
   } catch {
-    // Over plain HTTP a browser has a clipboard on the loopback address only. The older command copies what is selected.
+    // Over plain HTTP a browser has a clipboard on the loopback address only. The older command copies a selection.
     const button = document.activeElement;
     shown.focus({ preventScroll: true });
     if (shown instanceof HTMLTextAreaElement) shown.select();

@@ -49,7 +49,7 @@ test("/ focuses the search, arrow keys choose a result, Enter opens it, Escape c
   expect(await results.first().getAttribute("aria-selected")).toBe("true");
   await page.keyboard.press("ArrowDown");
   expect(await results.nth(1).getAttribute("aria-selected")).toBe("true");
-  expect(await input.getAttribute("aria-activedescendant")).toBe("search-result-1");
+  expect(await input.getAttribute("aria-activedescendant")).toBe("search-results-1");
   await page.keyboard.press("Escape");
   expect(await results.count()).toBe(0);
 
@@ -71,6 +71,39 @@ test("a search without a result says so, and hostile text stays text", async () 
   await page.keyboard.type("<img onload=xyzzy>");
   await page.getByText("Nothing found").waitFor();
   expect(await page.locator(".search img").count()).toBe(0);
+});
+
+test("a search whose index does not load says so, and tries again when it is asked to", async () => {
+  await open("/docs");
+  await page.route("**/search-*.json", (route) => route.fulfill({ status: 503, json: {} }));
+  await page.keyboard.press("/");
+  await page.keyboard.type("pagination");
+  const problem = page.getByRole("alert").filter({ hasText: "The search could not be loaded." });
+  await problem.waitFor();
+  expect(await look("docs-search-failed")).toEqual([]);
+  await page.keyboard.press("Enter");
+  await problem.waitFor();
+  await page.unroute("**/search-*.json");
+  await problem.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("option", { name: "Pagination" }).first().waitFor();
+  expect(await problem.count()).toBe(0);
+  expect(takeProblems().filter((each) => !each.includes("Failed to load resource"))).toEqual([]);
+});
+
+test("every control of a form that is not valid has a border in the colour of errors", async () => {
+  await open("/docs/reference/listPets");
+  await page.getByRole("button", { name: "Send request" }).waitFor();
+  const borders = await page.evaluate<string[]>(`(() => {
+    const probe = document.body.appendChild(document.createElement("i"));
+    probe.style.color = "var(--error)";
+    const controls = document.querySelectorAll("main :is(input:not([type=checkbox], [type=radio]), select)");
+    return [...controls].map((control) => {
+      control.style.transition = "none";
+      control.setAttribute("aria-invalid", "true");
+      return control.tagName + " " + (getComputedStyle(control).borderTopColor === getComputedStyle(probe).color);
+    });
+  })()`);
+  expect([...new Set(borders)].toSorted()).toEqual(["INPUT true", "SELECT true"]);
 });
 
 test("a malformed fragment in the address is no error", async () => {

@@ -51,6 +51,7 @@ export function Layout({ children }: { readonly children: ComponentChildren }) {
         <PaletteButton />
       </header>
       <LostBanner />
+      <FailureBanner />
       {version !== loadedVersion && !isLost && (
         <div class="banner" role="status">
           The server has another version now.
@@ -70,6 +71,23 @@ export function Layout({ children }: { readonly children: ComponentChildren }) {
       <div class="toast" role="status">
         {notice}
       </div>
+    </div>
+  );
+}
+
+/** Whatever is loaded says here that it was not, so that no part of a page is missing without a word. */
+function FailureBanner() {
+  const { failure, retryAt } = current;
+  return (
+    <div role="alert">
+      {failure !== undefined && retryAt === undefined && (
+        <div class="banner">
+          Not all of this page could be loaded: {failure}
+          <button type="button" onClick={() => void refresh()}>
+            Try again
+          </button>
+        </div>
+      )}
     </div>
   );
 }

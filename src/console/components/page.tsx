@@ -5,7 +5,7 @@ import { useId, useLayoutEffect } from "preact/hooks";
 import { BASE_PATH, DOCS_PATH } from "../../domain/constants.ts";
 import { RejectedRequest } from "../admin-api.ts";
 import { capitalized } from "../../pages/format.ts";
-import { type Polled, refresh } from "../polling.ts";
+import { mayPass, type Polled } from "../polling.ts";
 import { restorePlace } from "../router.ts";
 import { current, server } from "../state.ts";
 
@@ -104,21 +104,17 @@ interface LoadedProps<T> {
   readonly children: (data: T) => ComponentChildren;
 }
 
-/** What was loaded; what went wrong, above the last data if there are any. */
+/** What was loaded; why it was rejected, above the last data if there are any. A banner has what may pass. */
 export function Loaded<T>({ of: { data, error, isStale }, children }: LoadedProps<T>) {
   useLayoutEffect(restorePlace, [data, isStale]);
-  if (data === undefined && error === undefined)
-    return current.retryAt ? <p class="muted">Nothing is loaded yet.</p> : <Skeleton />;
+  const rejection = error && !mayPass(error) && error.message;
+  if (data === undefined && !rejection)
+    return error || current.retryAt ? <p class="muted">Nothing is loaded yet.</p> : <Skeleton />;
   return (
     <>
-      {error !== undefined && !isStale && (
+      {rejection && !isStale && (
         <p class="problem" role="alert">
-          {error.message}{" "}
-          {error instanceof RejectedRequest && error.status >= 500 && (
-            <button type="button" onClick={() => void refresh()}>
-              Try again
-            </button>
-          )}
+          {rejection}
         </p>
       )}
       {data !== undefined && <div class={isStale ? "stale" : undefined}>{children(data)}</div>}

@@ -1,6 +1,8 @@
 /* One field that leads to every page, key and request. */
 
 import { useEffect, useId, useState } from "preact/hooks";
+import { isMac } from "../../pages/clipboard.ts";
+import { useCombobox } from "../../pages/combobox.ts";
 import { PAGE_NAMES, PAGES } from "../../operator/console/pages.ts";
 import { call, mayOpen } from "../admin-api.ts";
 import { navigate } from "../router.ts";
@@ -8,7 +10,6 @@ import { current } from "../state.ts";
 import { closeDialog, Modal, openDialog } from "./dialogs.tsx";
 import { SECRET_TEXT } from "./filters.tsx";
 
-const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 const openPalette = () => openDialog(() => <Palette />);
 
 /** Ctrl K, or ⌘ K, opens it. A dialog that is open stays: it may have a secret. */
@@ -44,34 +45,53 @@ function pagesOf(text: string): Place[] {
     .map((name) => ({ text: name, kind: "Page", url: PAGES[name] }));
 }
 
+interface FoundKeys {
+  readonly places: readonly Place[];
+  /** Undefined while the keys are loaded. */
+  readonly status?: string;
+}
+
+const NO_KEYS: FoundKeys = { places: [], status: "" };
+
+async function findKeys(search: string): Promise<FoundKeys> {
+  try {
+    const { items } = await call("listKeys", { query: { search, limit: MAX_KEYS } });
+    // A label or an owner has the text, too.
+    const rank = ({ name }: { readonly name: string }) =>
+      Number(!name.toLowerCase().includes(search.toLowerCase()));
+    const places = items
+      .toSorted((a, b) => rank(a) - rank(b))
+      .map(({ id, name, owner }) => {
+        const kind = owner === null ? "Key" : `Key of ${owner}`;
+        return { text: name, kind, url: `/keys/${id}` };
+      });
+    return { places, status: "" };
+  } catch (error) {
+    return {
+      places: [],
+      status: `Keys cannot be searched: ${error instanceof Error ? error.message : error}`,
+    };
+  }
+}
+
 /** The keys that a text finds, a moment after it was typed. */
-function useKeys(text: string): readonly Place[] {
-  const [places, setPlaces] = useState<readonly Place[]>([]);
+function useKeys(text: string): FoundKeys {
+  const isSearched = text !== "" && !SECRET_TEXT.test(text);
+  const [found, setFound] = useState({ text: "", keys: NO_KEYS });
   useEffect(() => {
-    setPlaces([]);
-    if (text === "" || SECRET_TEXT.test(text)) return undefined;
+    if (!isSearched) return undefined;
     let isCurrent = true;
     const timer = setTimeout(async () => {
-      const { items } = await call("listKeys", { query: { search: text, limit: MAX_KEYS } });
-      // A label or an owner has the text, too.
-      const rank = ({ name }: { readonly name: string }) =>
-        Number(!name.toLowerCase().includes(text.toLowerCase()));
-      if (isCurrent)
-        setPlaces(
-          items
-            .toSorted((a, b) => rank(a) - rank(b))
-            .map(({ id, name, owner }) => {
-              const kind = owner === null ? "Key" : `Key of ${owner}`;
-              return { text: name, kind, url: `/keys/${id}` };
-            }),
-        );
+      const keys = await findKeys(text);
+      if (isCurrent) setFound({ text, keys });
     }, TYPING_MS);
     return () => {
       isCurrent = false;
       clearTimeout(timer);
     };
   }, [text]);
-  return places;
+  if (!isSearched) return NO_KEYS;
+  return found.text === text ? found.keys : { places: [] };
 }
 
 function go(place: Place | undefined): void {
@@ -83,52 +103,37 @@ function go(place: Place | undefined): void {
 function Palette() {
   const id = useId();
   const [typed, setTyped] = useState("");
-  const [chosen, setChosen] = useState(0);
   const text = typed.trim();
   const isSecret = SECRET_TEXT.test(text);
   const request = { text, kind: "Request", url: `/requests?${new URLSearchParams({ requestId: text })}` };
-  const places = [
-    ...pagesOf(text),
-    ...useKeys(text),
-    ...(REQUEST_ID.test(text) && !isSecret ? [request] : []),
-  ];
-  const at = Math.min(chosen, places.length - 1);
+  const keys = useKeys(text);
+  const places = [...pagesOf(text), ...keys.places, ...(REQUEST_ID.test(text) && !isSecret ? [request] : [])];
+  const box = useCombobox(id, places.length, (index) => go(places[index]));
   return (
     <Modal title="Go to" onCancel={closeDialog}>
       <div class="palette">
         <input
           type="text"
-          role="combobox"
+          {...box.input}
+          list={undefined}
           autofocus
-          autocomplete="off"
           spellcheck={false}
           aria-label="A page, a key or a request"
           aria-expanded="true"
-          aria-controls={id}
-          aria-activedescendant={places.length === 0 ? undefined : `${id}-${at}`}
           placeholder="A page, a key or the id of a request"
           maxLength={128}
           value={typed}
           onInput={({ currentTarget }) => {
             setTyped(currentTarget.value);
-            setChosen(0);
-          }}
-          onKeyDown={(event) => {
-            const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-            if (step !== undefined) setChosen((at + step + places.length) % places.length);
-            else if (event.key === "Enter") go(places[at]);
-            else return;
-            event.preventDefault();
+            box.choose(0);
           }}
         />
-        <ul id={id} role="listbox" aria-label="Places">
+        <ul {...box.list} aria-label="Places">
           {places.map((place, i) => (
             <li
               key={place.url}
-              id={`${id}-${i}`}
-              role="option"
-              aria-selected={i === at}
-              onPointerMove={() => setChosen(i)}
+              {...box.option(i)}
+              onPointerMove={() => box.choose(i)}
               onClick={() => go(place)}
             >
               <bdi class="one-line">{place.text}</bdi> <span class="muted small">{place.kind}</span>
@@ -137,7 +142,8 @@ function Palette() {
         </ul>
         <p class="hint" role="status">
           {isSecret && "That is a secret. The search of the keys finds its key."}
-          {places.length === 0 && !isSecret && "Nothing has that name."}
+          {!isSecret && (keys.status ?? "Searching …")}
+          {places.length === 0 && keys.status === "" && !isSecret && "Nothing has that name."}
         </p>
       </div>
     </Modal>

@@ -25,7 +25,7 @@ export function FirstSteps({ isUsed, hasRequests, children }: FirstStepsProps) {
 }
 
 function Steps({ hasRequests, children }: Omit<FirstStepsProps, "isUsed">) {
-  const { data } = useCall("listKeys", { query: { sort: "lastUsedAt", order: "desc", limit: 1 } });
+  const { data, error } = useCall("listKeys", { query: { sort: "lastUsedAt", order: "desc", limit: 1 } });
   const publicUrl = server.use()?.publicUrl;
   const [wasNew, setNew] = useState(false);
   const [isCopied, setCopied] = useState(false);
@@ -34,6 +34,7 @@ function Steps({ hasRequests, children }: Omit<FirstStepsProps, "isUsed">) {
   useEffect(() => {
     if (data !== undefined && !isUsed) setNew(true);
   }, [data, isUsed]);
+  if (data === undefined && error !== undefined) return <>{children}</>;
   if (data === undefined || publicUrl === undefined) return null;
   if (isUsed && !wasNew)
     return (

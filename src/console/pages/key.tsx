@@ -139,7 +139,7 @@ function StateSentence({ id, state, bannedUntil, revokedAt, expiresAt, lastUsedA
 
 /** Says how many times the key was banned: each ban is longer than the one before. */
 function TimesBanned({ id }: Pick<Key, "id">) {
-  const { length: count } = useBans("24h", Date.now() - DAY_MS, id);
+  const { length: count } = useBans("24h", () => Date.now() - DAY_MS, id);
   return count > 1 ? <>, for the {ordinal(count)} time in 24 hours</> : null;
 }
 
@@ -276,7 +276,7 @@ function UsageHistory({ history, createdAt, perDay, earlier, keyId }: UsageHisto
   const plotted = useMemo(() => usageSeries(history, createdAt, perDay), [history, createdAt, perDay]);
   const { by } = history;
   const [length, [first = 0]] = [INTERVAL_LENGTH_MS[by], plotted.times];
-  const bans = useBans(`${first}`, first * 1_000, keyId);
+  const bans = useBans(`${first}`, () => first * 1_000, keyId);
   // A ban is at the bar that has its requests.
   const marks = useMemo(
     () => bans.map(({ at }) => banMark(Math.floor(Date.parse(at) / length) * (length / 1_000), "banned")),

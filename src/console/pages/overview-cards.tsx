@@ -186,7 +186,7 @@ function lastSum(requests: Overview["requests"]): number | undefined {
 /** The bans and the starts of servers that the plots span. */
 function useMarks({ times, topKeys }: Overview, { value }: ShownRange, servers: Fleet["items"]) {
   const since = (times[0] ?? 0) * 1_000;
-  const bans = useBans(value, since);
+  const bans = useBans(value, () => since);
   const starts = servers.map(({ name, startedAt }) => `${startedAt} ${name}`).join("\n");
   const names = topKeys.map(({ id, name }) => `${id} ${name}`).join("\n");
   return useMemo<readonly Mark[]>(() => {

@@ -1,14 +1,14 @@
 import { useState } from "preact/hooks";
-import { findSession, signIn } from "../admin-api.ts";
+import { loadSession, setSession, signIn } from "../admin-api.ts";
 import { current } from "../state.ts";
 import { Brand, ENVIRONMENT } from "../components/layout.tsx";
 import { Form, TextField } from "../components/forms.tsx";
-import { usePolled } from "../polling.ts";
+import { usePolling } from "../polling.ts";
 
 export function SignInPage() {
   const [token, setToken] = useState("");
   // Somebody may sign in in another tab.
-  usePolled("session", findSession);
+  usePolling("session", loadSession, { onData: setSession });
   return (
     <main class="sign-in">
       <div class="card">

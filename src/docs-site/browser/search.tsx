@@ -1,5 +1,6 @@
 import { render } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useCombobox } from "../../pages/combobox.ts";
 import type { SearchEntry } from "../page-data.ts";
 import { urlOf } from "./page-controls.ts";
 import { excerptOf, markedParts, type Match, SearchIndex, type SearchResult } from "./search-matches.ts";
@@ -13,10 +14,11 @@ export function startSearch(): void {
 
 let index: Promise<SearchIndex> | undefined;
 
-/** The index is loaded when it is needed first. After a failure the next key tries again. */
+/** The index is loaded when it is needed first. Undefined if that fails: the next call tries again. */
 async function loadIndex(url: string): Promise<SearchIndex | undefined> {
   try {
     return await (index ??= fetch(url).then(async (response) => {
+      if (!response.ok) throw new Error(`The server responds ${response.status}.`);
       const entries: readonly SearchEntry[] = await response.json();
       return new SearchIndex(entries);
     }));
@@ -29,11 +31,14 @@ function Search({ indexUrl }: { readonly indexUrl: string }) {
   const input = useRef<HTMLInputElement>(null);
   const list = useRef<HTMLUListElement>(null);
   /** Undefined while the list is closed. */
-  const [result, setResult] = useState<SearchResult>();
-  const { matches = [], corrections = [] } = result ?? {};
-  const [chosen, setChosen] = useState(0);
+  const [result, setResult] = useState<SearchResult | "failed">();
+  const isFailed = result === "failed";
+  const { matches = [], corrections = [] } = isFailed ? {} : (result ?? {});
   const close = () => setResult(undefined);
-  const chosenItem = () => list.current?.querySelectorAll("li:not([aria-disabled])")[chosen];
+  const { input: comboboxInput, ...box } = useCombobox("search-results", matches.length, (i) => {
+    list.current?.querySelectorAll("a")[i]?.click();
+    close();
+  });
 
   // An effect after the first paint would be too late: people press the key before.
   useLayoutEffect(() => {
@@ -48,29 +53,19 @@ function Search({ indexUrl }: { readonly indexUrl: string }) {
       if (target instanceof Element && target.closest(".search") === null) close();
     });
   }, []);
-  useEffect(() => chosenItem()?.scrollIntoView({ block: "nearest" }), [chosen, result]);
 
   async function show() {
     const loaded = await loadIndex(indexUrl);
     const query = input.current?.value.trim() ?? "";
-    setResult(query === "" ? undefined : loaded?.search(query));
-    setChosen(0);
+    setResult(query === "" ? undefined : (loaded?.search(query) ?? "failed"));
+    box.choose(0);
   }
 
   function onKeyDown(event: KeyboardEvent) {
-    const count = matches.length;
-    if (event.key === "Escape") {
-      close();
-      input.current?.blur();
-    } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-      event.preventDefault();
-      const step = event.key === "ArrowDown" ? 1 : -1;
-      if (count > 0) setChosen((chosen + step + count) % count);
-    } else if (event.key === "Enter") {
-      event.preventDefault();
-      chosenItem()?.querySelector("a")?.click();
-      close();
-    }
+    if (event.key === "Enter" && isFailed) void show();
+    if (event.key !== "Escape") return comboboxInput.onKeyDown(event);
+    close();
+    input.current?.blur();
   }
 
   return (
@@ -78,22 +73,28 @@ function Search({ indexUrl }: { readonly indexUrl: string }) {
       <input
         ref={input}
         type="search"
-        role="combobox"
+        {...comboboxInput}
         list={undefined}
         placeholder="Search"
         title="Press / or Ctrl+K to search"
-        autocomplete="off"
         aria-label="Search the documentation"
-        aria-autocomplete="list"
-        aria-controls="search-results"
         aria-keyshortcuts="/ Control+K Meta+K"
         aria-expanded={result !== undefined}
-        aria-activedescendant={matches.length > 0 ? `search-result-${chosen}` : undefined}
         onFocus={() => void loadIndex(indexUrl)}
         onInput={() => void show()}
         onKeyDown={onKeyDown}
       />
-      <ul ref={list} id="search-results" role="listbox" aria-label="Results" hidden={result === undefined}>
+      <div class="search-problem" role="alert" hidden={!isFailed}>
+        {isFailed && (
+          <>
+            The search could not be loaded.{" "}
+            <button type="button" class="button" onClick={() => void show()}>
+              Try again
+            </button>
+          </>
+        )}
+      </div>
+      <ul ref={list} {...box.list} aria-label="Results" hidden={result === undefined || isFailed}>
         {(matches.length === 0 || corrections.length > 0) && (
           <li role="option" aria-disabled>
             {matches.length === 0
@@ -102,12 +103,7 @@ function Search({ indexUrl }: { readonly indexUrl: string }) {
           </li>
         )}
         {matches.map((match, index) => (
-          <li
-            key={match.entry[2]}
-            role="option"
-            id={`search-result-${index}`}
-            aria-selected={index === chosen}
-          >
+          <li key={match.entry[2]} {...box.option(index)}>
             <Result {...match} />
           </li>
         ))}
