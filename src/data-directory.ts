@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Environment } from "./domain/api-keys.ts";
-import type { HighestTimeline } from "./store/postgres/primary.ts";
+import { isSameTimeline, laterOf, parseTimeline, type Timeline, timelineText } from "./domain/timeline.ts";
 import {
   makeDirectory,
   makePrivate,
@@ -11,6 +11,7 @@ import {
   replaceFile,
   statOf,
 } from "./runtime/own-files.ts";
+import type { LatestTimeline } from "./store/postgres/primary.ts";
 
 interface DataDirectoryOptions {
   readonly path: string;
@@ -135,16 +136,17 @@ export class DataDirectory {
   }
 
   /** Saving it creates no directory. */
-  get highestTimeline(): HighestTimeline {
+  get latestTimeline(): LatestTimeline {
     const { timeline: file } = this.files;
-    const replace = async (timeline: number) => {
-      if (existsSync(this.path)) replaceFile(file, `${timeline}\n`);
+    const replace = async (timeline: Timeline) => {
+      if (existsSync(this.path)) replaceFile(file, `${timelineText(timeline)}\n`);
     };
     return {
       async raise(timeline) {
-        const stored = Number.parseInt(readOwnFile(file) ?? "", 10) || 0;
-        if (timeline > stored) await replace(timeline);
-        return Math.max(timeline, stored);
+        const stored = parseTimeline(readOwnFile(file) ?? "");
+        const latest = laterOf(stored, timeline);
+        if (!isSameTimeline(latest, stored)) await replace(latest);
+        return latest;
       },
       replace,
     };
@@ -163,7 +165,7 @@ function filesOf(path: string) {
     adminToken: `${path}-admin-token`,
     adminUrl: `${path}-admin-url`,
     url: `${path}-url`,
-    /** The highest timeline of PostgreSQL that a process with this directory has seen. */
+    /** The latest timeline of PostgreSQL that a process with this directory has seen. */
     timeline: `${path}-timeline`,
     /** A directory that exists while a restore replaces the databases. */
     restore: `${path}-restore`,

@@ -1,42 +1,44 @@
 import { readDatabaseUrl, type StorageConfig, valkeyOf } from "./config/config.ts";
-import type { HighestTimeline } from "./store/postgres/primary.ts";
+import { isSameTimeline, type Timeline } from "./domain/timeline.ts";
+import type { LatestTimeline } from "./store/postgres/primary.ts";
 
 /** Returns the PostgreSQL database of an environment, and how its primary is found. */
 export function postgresOf(storage: StorageConfig) {
   const { databaseUrl: url = "", environment: schema, acceptsPrimary: acceptsAny } = storage;
   const readUrl = () => readDatabaseUrl(storage) ?? url;
-  return { url, readUrl, schema, acceptsAny, highestTimeline: highestTimelineOf(storage) };
+  return { url, readUrl, schema, acceptsAny, latestTimeline: latestTimelineOf(storage) };
 }
 
 /**
- * The highest timeline is stored in the data directory and, if there is one, in Valkey, where processes on all machines
- * find it. A place that cannot be used is left out, so that a server starts in an outage of Valkey.
+ * The latest timeline is stored in the data directory and, if there is one, in Valkey, where processes on all machines
+ * find it. What Valkey has counts for all of them. A place that cannot be used is left out, so that a server starts in
+ * an outage of Valkey.
  */
-function highestTimelineOf(storage: StorageConfig): HighestTimeline {
-  const places = [
-    storage.directory.highestTimeline,
-    ...(storage.limitsUrls ? [valkeyTimeline(storage)] : []),
-  ];
+function latestTimelineOf(storage: StorageConfig): LatestTimeline {
+  const here = storage.directory.latestTimeline;
+  const shared = storage.limitsUrls ? valkeyTimeline(storage) : undefined;
   return {
     async raise(timeline) {
-      const stored = await Promise.allSettled(places.map((place) => place.raise(timeline)));
-      return Math.max(...stored.map((each) => (each.status === "fulfilled" ? each.value : 0)));
+      const latestHere = await here.raise(timeline).catch(() => timeline);
+      const latest = (await shared?.raise(latestHere).catch(() => undefined)) ?? latestHere;
+      if (!isSameTimeline(latest, latestHere)) await here.replace(latest).catch(() => {});
+      return latest;
     },
     async replace(timeline) {
-      await Promise.allSettled(places.map((place) => place.replace(timeline)));
+      await Promise.allSettled([here.replace(timeline), shared?.replace(timeline)]);
     },
   };
 }
 
-function valkeyTimeline(storage: StorageConfig): HighestTimeline {
-  const store = async (timeline: number, condition: "if higher" | "always") =>
+function valkeyTimeline(storage: StorageConfig): LatestTimeline {
+  const store = async (timeline: Timeline, condition: "if later" | "always") =>
     (await import("./rate-limit/valkey/maintenance.ts")).storeTimeline(
       valkeyOf(storage),
       timeline,
       condition,
     );
   return {
-    raise: (timeline) => store(timeline, "if higher"),
+    raise: (timeline) => store(timeline, "if later"),
     async replace(timeline) {
       await store(timeline, "always");
     },

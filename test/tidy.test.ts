@@ -81,7 +81,7 @@ const ARROWS: Readonly<Record<string, string>> = {
   clock: "domain api runtime",
   config: "domain api text data-directory",
   "data-directory": "domain runtime store",
-  "postgres-options": "config store rate-limit",
+  "postgres-options": "config domain store rate-limit",
   auth: "domain api http1 config runtime",
   "rate-limit": "domain api runtime",
   store: "domain api runtime text",

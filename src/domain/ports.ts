@@ -236,8 +236,8 @@ export interface KeyStore {
 export interface KeyChanges {
   /** The current revision. */
   readonly revision: number;
-  /** A number that changes when another copy of the database has taken over, which may lack the last changes. */
-  readonly timeline: number;
+  /** A text that changes when another copy of the database has taken over, which may lack the last changes. */
+  readonly timeline: string;
   /** Each key once, in the order of the changes. */
   readonly changed: readonly ChangedKey[];
 }

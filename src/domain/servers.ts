@@ -134,6 +134,9 @@ export const SERVERS_SETTING = "servers";
 /** The name of the setting that saves when the last backup was made, in milliseconds since the epoch. */
 export const LAST_BACKUP_SETTING = "last-backup";
 
+/** The name of the setting that saves the timeline of the PostgreSQL server with its mark. */
+export const PRIMARY_SETTING = "primary";
+
 /** The activity of a server that has just started. */
 export const NO_ACTIVITY: ServerActivity = {
   adminUrl: undefined,

@@ -142,7 +142,7 @@ export class SqlKeyStore implements KeyStore {
   changesSince(since: number): Awaitable<KeyChanges> {
     const select = `SELECT revision, ${this.database.dialect.timeline} AS timeline FROM key_revision`;
     return this.database.read(function* () {
-      const [stored] = yield* objectsOf<{ revision: number; timeline: number }>(select);
+      const [stored] = yield* objectsOf<{ revision: number; timeline: string }>(select);
       const { revision, timeline } = requireRow(stored);
       const rows = revision > since ? yield* rowsOf<KeyRow>(SELECT_CHANGED, since) : [];
       const changed = rows.map((row): ChangedKey => ({

@@ -191,7 +191,7 @@ export interface Dialect {
    * number. Two instances that delete at the same time delete different rows.
    */
   deleteFirst(rows: { readonly table: string; readonly where: string; readonly order: string }): string;
-  /** An expression for a number that changes when another copy of the database takes over. */
+  /** An expression for a text that changes when another copy of the database takes over. */
   readonly timeline: string;
   /** The sum of the columns `operations` of the rows `stored` and `excluded`, whose form usage-history.ts explains. */
   readonly addedOperations: string;

@@ -4,7 +4,7 @@
  */
 
 import type { NewAuditEntry } from "../domain/audit.ts";
-import { LAST_BACKUP_SETTING } from "../domain/servers.ts";
+import { LAST_BACKUP_SETTING, PRIMARY_SETTING } from "../domain/servers.ts";
 import type { SchemaState } from "./migrations.ts";
 import { KEY_ROWS, OPERATOR_ORDER_ROWS, PET_ROWS } from "./rows.ts";
 import {
@@ -124,8 +124,8 @@ export const TABLES: readonly Table[] = [
   }),
   {
     ...table("server_settings", ["name"], { name: "text", value: "text" }),
-    // The copy has no backup yet.
-    where: `name <> '${LAST_BACKUP_SETTING}'`,
+    // The copy has no backup yet, and is on a server of its own.
+    where: `name NOT IN ('${LAST_BACKUP_SETTING}', '${PRIMARY_SETTING}')`,
   },
   table("plans", ["name"], { name: "text", per_minute: "integer", per_day: "integer" }),
   table("ban_rules", ["sole"], {

@@ -219,7 +219,7 @@ describe("a valid key", () => {
     let others = 0;
     const changesSince = () => ({
       revision: 1,
-      timeline: 1,
+      timeline: "1",
       changed: Array.from(
         { length: others },
         (_, i) => ({ kind: "key", key: { ...key, id: id + 1 + i } as ApiKey }) as const,

@@ -28,7 +28,7 @@ export class MapKeyStore {
     const keys = [...this.#keys.values()].filter(({ revision }) => revision > since);
     const kindOf = ({ unbanRevision = 0 }) => (unbanRevision > since ? "unban" : "key");
     const changed = keys.map((key) => ({ key, kind: kindOf(key) }) as const);
-    return { revision: this.#revision, timeline: this.timeline, changed };
+    return { revision: this.#revision, timeline: `${this.timeline}`, changed };
   }
 
   /** As findCredential, and counts no lookup. */

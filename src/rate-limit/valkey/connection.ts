@@ -1,6 +1,7 @@
 import { Cluster, Redis } from "ioredis";
 import { messageOf } from "../../api/errors.ts";
 import type { Clock } from "../../domain/ports.ts";
+import { parseTimeline, type Timeline } from "../../domain/timeline.ts";
 import {
   type BanRules,
   expire,
@@ -83,13 +84,21 @@ export interface RegisterContents {
   readonly wasMissing: boolean;
 }
 
-/** The script uses only commands for which servers have permission anyway. */
+/**
+ * Stores a timeline as its number, which earlier releases write and read alone, and as its text. The script uses only
+ * commands for which servers have permission anyway.
+ */
 const STORE_TIMELINE = `
-  local stored = tonumber(redis.call('HMGET', KEYS[1], 'timeline')[1] or 0)
+  local stored = redis.call('HMGET', KEYS[1], 'timeline', 'marked')
+  local number, mark = tonumber(stored[1] or 0), ''
+  local marked_number, marked = string.match(stored[2] or '', '^(%d+) (%w+)$')
+  if marked_number and tonumber(marked_number) == number then mark = marked end
   local given = tonumber(ARGV[1])
-  if ARGV[2] ~= 'always' and given <= stored then return stored end
-  redis.call('HSET', KEYS[1], 'timeline', given)
-  return given`;
+  local is_later = given > number or given == number and mark == ''
+  if ARGV[3] ~= 'always' and not is_later then return number .. ' ' .. mark end
+  local text = ARGV[1] .. ' ' .. ARGV[2]
+  redis.call('HSET', KEYS[1], 'timeline', ARGV[1], 'marked', text)
+  return text`;
 
 /** The part of a connection that servers use. A simulation replaces it. */
 export type ValkeyLink = Pick<
@@ -239,10 +248,10 @@ export class ValkeyConnection {
   }
 
   /** Resolves to the timeline that is stored afterwards. */
-  async storeTimeline(timeline: number, condition: "if higher" | "always"): Promise<number> {
+  async storeTimeline({ number, mark }: Timeline, condition: "if later" | "always"): Promise<Timeline> {
     const key = `${this.#options.prefix}timeline`;
-    const work = this.#client.eval(STORE_TIMELINE, 1, key, timeline, condition);
-    return Number(await this.#inTime(work));
+    const work = this.#client.eval(STORE_TIMELINE, 1, key, number, mark, condition);
+    return parseTimeline(String(await this.#inTime(work)));
   }
 
   /** Returns the time of the node that has the key, in milliseconds since the epoch. */

@@ -1,5 +1,6 @@
 /* What commands do with Valkey while servers use it. */
 
+import type { Timeline } from "../../domain/timeline.ts";
 import { COMMAND_BAN_RULES, type Subject, type Quota } from "../../domain/rate-limit.ts";
 import { loggableError, parseServers, ValkeyConnection, type ValkeyOptions } from "./connection.ts";
 
@@ -71,12 +72,12 @@ export async function writeQuotas(
   return written.filter(Boolean).length;
 }
 
-/** Stores the timeline of PostgreSQL's primary, and resolves to the stored one; 0 if there is none. */
+/** Stores the timeline of PostgreSQL's primary, and resolves to the stored one. */
 export function storeTimeline(
   options: ValkeyOptions,
-  timeline: number,
-  condition: "if higher" | "always",
-): Promise<number> {
+  timeline: Timeline,
+  condition: "if later" | "always",
+): Promise<Timeline> {
   return withConnection(options, (connection) => connection.storeTimeline(timeline, condition));
 }
 

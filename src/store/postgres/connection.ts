@@ -125,12 +125,6 @@ export function nextIdLock(table: string): string {
 }
 
 /**
- * The number of the server's timeline. Each promotion of a standby begins a timeline with a higher number, which is the
- * first eight hexadecimal digits in the names of its log files.
- */
-export const TIMELINE = "('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int4";
-
-/**
  * The SQLSTATE with which a standby rejects the connection: "transaction read-write mode must be set before any query".
  */
 const STANDBY_STATE = "25001";

@@ -1,3 +1,4 @@
+import { UNKNOWN_TIMELINE } from "../../domain/timeline.ts";
 import { type SchemaState, schemaState } from "../migrations.ts";
 import { connect, tableExists } from "./connection.ts";
 import { readSchema } from "./migrate.ts";
@@ -23,18 +24,18 @@ export interface PostgresState extends ServerState {
   readonly schema: SchemaState;
 }
 
-interface InspectOptions extends Pick<PrimaryOptions, "highestTimeline"> {
+interface InspectOptions extends Pick<PrimaryOptions, "latestTimeline"> {
   readonly url: string;
   readonly schema: string;
 }
 
 /** Connects and reads the facts about a server, without changing anything. */
 export async function inspectPostgres(
-  { url: anyServer, schema, highestTimeline: highest }: InspectOptions,
+  { url: anyServer, schema, latestTimeline: latest }: InspectOptions,
   now: () => number,
 ): Promise<PostgresState> {
-  const highestTimeline = highest && { ...highest, raise: () => highest.raise(0) };
-  const { url } = await Primary.of(anyServer, { highestTimeline });
+  const latestTimeline = latest && { ...latest, raise: () => latest.raise(UNKNOWN_TIMELINE) };
+  const { url } = await Primary.of(anyServer, { schema, latestTimeline, isReadOnly: true });
   await using sql = connect(url, { schema, acceptsStandby: true, lockMs: 1_000 });
   const [server] = await sql<[ServerState]>`
     SELECT current_setting('server_version_num')::int / 10000 AS version,

@@ -23,7 +23,7 @@ import {
 
 export interface PoolsOptions {
   /** The schema of the tables. The default is that of the server. */
-  readonly schema?: string;
+  readonly schema?: string | undefined;
   /** The longest time that a query or a transaction may take. */
   readonly timeoutMs?: number;
   /** The number of queries that may wait for a connection, in each pool. The next one is rejected at once. */

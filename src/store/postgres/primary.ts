@@ -1,4 +1,6 @@
+import type { SQL } from "bun";
 import { messageOf } from "../../api/errors.ts";
+import { isSameTimeline, type Timeline, UNKNOWN_TIMELINE } from "../../domain/timeline.ts";
 import { hostUrls } from "../../text/host-urls.ts";
 import { withTimeout } from "../../runtime/event-loop.ts";
 import {
@@ -8,50 +10,59 @@ import {
   type ConnectOptions,
   withExplanation,
   isStandby,
-  TIMELINE,
 } from "./connection.ts";
+import { type FoundTimeline, readTimeline, storeMark } from "./timeline.ts";
 
-/** Stores the highest timeline that any process has seen. */
-export interface HighestTimeline {
-  /** Stores the number unless a higher one is stored. Resolves to the higher of the two; 0 means that none is known. */
-  raise(timeline: number): Promise<number>;
-  /** Stores the number even if a higher one is stored. */
-  replace(timeline: number): Promise<void>;
+/** Stores the latest timeline that any process has used. */
+export interface LatestTimeline {
+  /** Stores the timeline unless a later one is stored. Resolves to the later of the two. */
+  raise(timeline: Timeline): Promise<Timeline>;
+  /** Stores the timeline even if a later one is stored. */
+  replace(timeline: Timeline): Promise<void>;
 }
 
 export interface PrimaryOptions {
   /** Reads the URL again: while a server is unusable, its password or its host may have been changed. */
   readonly readUrl?: (() => string) | undefined;
+  /** The schema of the tables. The default is that of the server. */
+  readonly schema?: string | undefined;
   /** The timeline that all processes share. Without it, no other process is asked. */
-  readonly highestTimeline?: HighestTimeline | undefined;
+  readonly latestTimeline?: LatestTimeline | undefined;
   /** Whether to accept the server that takes writes now as the primary, whatever was seen before. */
   readonly acceptsAny?: boolean | undefined;
+  /** Whether to leave a timeline without a mark as it is. */
+  readonly isReadOnly?: boolean | undefined;
 }
 
-interface Candidate {
+interface Candidate extends FoundTimeline {
   readonly url: string;
-  readonly timeline: number;
+}
+
+interface Asked {
+  readonly found: readonly Candidate[];
+  readonly silent: readonly Silent[];
 }
 
 /**
  * Knows which of the servers of a database accepts writes. There are several if the primary is replicated to standbys,
  * one of which is promoted when the primary fails. A replaced primary that comes back lacks the writes since then. So a
- * server is used only if its timeline is at least the highest known one. A process that knows of no timeline needs the
- * responses of all servers.
+ * server is used only if its timeline is the latest known one, or a later one. A process that knows of no timeline
+ * needs the responses of all servers.
  */
 export class Primary {
+  readonly #options: PrimaryOptions;
   readonly #readUrl: () => string;
-  readonly #highest: HighestTimeline | undefined;
   #urls: readonly string[];
   #url: string;
-  /** The highest timeline that this process knows of. */
-  #timeline = 0;
+  /** The latest timeline that this process knows of. */
+  #known = UNKNOWN_TIMELINE;
+  #isMarked = false;
 
-  constructor(url: string, { readUrl = () => url, highestTimeline }: PrimaryOptions = {}) {
-    this.#readUrl = readUrl;
+  constructor(url: string, options: PrimaryOptions = {}) {
+    this.#options = options;
+    this.#readUrl = options.readUrl ?? (() => url);
     this.#urls = hostUrls(url);
     this.#url = this.#urls[0] ?? url;
-    this.#highest = highestTimeline;
   }
 
   /** Finds the primary. A single server is not asked, because connecting to it will show whether it accepts writes. */
@@ -72,51 +83,126 @@ export class Primary {
     return this.#url;
   }
 
-  /** Asks all servers. Rejects if none accepts writes, or if one that does not respond may be the primary. */
+  /**
+   * Asks all servers. Rejects if none accepts writes, if one that does not respond may be the primary, or if several
+   * were promoted independently and nothing shows which one was used first.
+   */
   async find(options: ConnectOptions = {}): Promise<void> {
-    const { latest, silent } = await this.#ask(options);
-    if (this.#isOneOfSeveral) {
-      const known = this.#timeline || ((await this.#highest?.raise(0)) ?? 0);
-      if (known === 0 && silent.length > 0) throw unknownPrimary(latest, silent);
-      const raised = await this.#highest?.raise(latest.timeline);
-      this.#timeline = Math.max(known, latest.timeline, raised ?? 0);
-      if (latest.timeline < this.#timeline) throw replacedPrimary(latest, this.#timeline);
+    const asked = await this.#ask(options);
+    const [first] = asked.found;
+    if (!this.#isOneOfSeveral) {
+      if (first) this.#url = first.url;
+      return;
     }
-    this.#url = latest.url;
+    this.#known = await this.#raise(this.#known);
+    await this.#use(choose(asked, this.#known), options);
   }
 
   async #accept(): Promise<void> {
-    const { latest } = await this.#ask();
-    await this.#highest?.replace(latest.timeline);
-    this.#timeline = latest.timeline;
-    this.#url = latest.url;
+    const candidate = onlyOne(latestOf((await this.#ask()).found));
+    this.#known = candidate.timeline;
+    await this.#options.latestTimeline?.replace(candidate.timeline);
+    await this.#use(candidate, {});
+  }
+
+  async #use({ url, timeline, hasTable }: Candidate, options: ConnectOptions): Promise<void> {
+    this.#isMarked = timeline.mark !== "";
+    const isKnown = timeline.number === this.#known.number;
+    if (hasTable) await this.#raiseTo(url, await this.#markedTimeline(url, timeline, options));
+    else await this.#raiseTo(url, isKnown ? this.#known : timeline);
+    this.#url = url;
   }
 
   /**
-   * Returns an error once another process knows of a higher timeline than that of the primary that this one has found.
+   * Marks the timeline of the primary unless it has a mark. New tables get the mark by which processes know the
+   * timeline already.
    */
-  async findReplacement(): Promise<Error | undefined> {
-    const highest = this.#isOneOfSeveral ? ((await this.#highest?.raise(this.#timeline)) ?? 0) : 0;
-    const timeline = this.#timeline;
-    if (highest <= timeline) return undefined;
-    this.#timeline = highest;
-    return replacedPrimary({ url: this.#url, timeline }, highest);
+  async mark(schema = this.#options.schema): Promise<void> {
+    if (!this.#isOneOfSeveral || this.#isMarked) return;
+    await this.#raiseTo(this.#url, await this.#markedTimeline(this.#url, this.#known, { schema }));
   }
 
-  /** Asks all servers. If two accept writes, `latest` is the server that was promoted last. */
-  async #ask(options: ConnectOptions = {}): Promise<{ latest: Candidate; silent: readonly Silent[] }> {
+  /** A server that cannot write, for example on a full disk, keeps a timeline without a mark. */
+  async #markedTimeline(url: string, timeline: Timeline, options: ConnectOptions): Promise<Timeline> {
+    const { schema, isReadOnly = false } = this.#options;
+    if (this.#isMarked || isReadOnly) return timeline;
+    const mark = timeline.mark || crypto.randomUUID().replaceAll("-", "");
+    const store = (sql: SQL) => storeMark(sql, mark);
+    const marked = await withConnection(url, { schema, ...options }, store).catch(() => undefined);
+    this.#isMarked = marked !== undefined;
+    return marked ?? timeline;
+  }
+
+  /** Throws if another process has used a later timeline. */
+  async #raiseTo(url: string, timeline: Timeline): Promise<void> {
+    const latest = await this.#raise(timeline);
+    this.#known = latest;
+    if (!isSameTimeline(latest, timeline)) throw replacedPrimary(url, timeline, latest);
+  }
+
+  async #raise(timeline: Timeline): Promise<Timeline> {
+    return (await this.#options.latestTimeline?.raise(timeline)) ?? timeline;
+  }
+
+  /**
+   * Returns an error once another process knows of a later timeline than that of the primary that this one has found.
+   */
+  async findReplacement(): Promise<Error | undefined> {
+    const before = this.#known;
+    if (!this.#isOneOfSeveral) return undefined;
+    const latest = await this.#raise(before);
+    if (isSameTimeline(latest, before)) return undefined;
+    this.#known = latest;
+    return replacedPrimary(this.#url, before, latest);
+  }
+
+  /** Asks all servers. */
+  async #ask(options: ConnectOptions = {}): Promise<Asked> {
     const urls = hostUrls(this.#readUrl());
     this.#urls = urls;
-    const select = this.#isOneOfSeveral ? SELECT_TIMELINE : NO_TIMELINE;
-    const asked = await Promise.allSettled(urls.map((url) => ask(url, select, options)));
+    const { schema } = this.#options;
+    // A single server may be set up anew with a lower timeline.
+    const read = this.#isOneOfSeveral ? readTimeline : async (sql: SQL) => (await sql`SELECT 1`, NOT_ASKED);
+    const asked = await Promise.allSettled(
+      urls.map(async (url) => ({ url, ...(await withConnection(url, { schema, ...options }, read)) })),
+    );
     const found = asked.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
-    const [latest] = found.toSorted((a, b) => b.timeline - a.timeline);
     const rejected = asked.flatMap((answer, i) =>
       answer.status === "rejected" ? [{ url: urls[i] ?? "", reason: answer.reason }] : [],
     );
-    if (latest === undefined) throw noPrimary(rejected);
-    return { latest, silent: rejected.filter(({ reason }) => !isStandby(reason)) };
+    if (found.length === 0) throw noPrimary(rejected);
+    return { found, silent: rejected.filter(({ reason }) => !isStandby(reason)) };
   }
+}
+
+const NOT_ASKED: FoundTimeline = { timeline: UNKNOWN_TIMELINE, hasTable: false, startedAt: "" };
+
+/** Chooses the server whose timeline is the known one or a later one. */
+function choose({ found, silent }: Asked, known: Timeline): Candidate {
+  const latest = latestOf(found);
+  const [first] = latest;
+  if (first && known.number === 0 && silent.length > 0) throw unknownPrimary(first.url, silent);
+  const same = latest.filter(({ timeline }) => isSameTimeline(timeline, known));
+  const candidate = onlyOne(same.length > 0 ? same : latest);
+  const { url, timeline, hasTable } = candidate;
+  // Tables that are made anew have no mark.
+  const isOther = known.mark !== "" && hasTable && timeline.mark !== known.mark;
+  if (timeline.number < known.number || (timeline.number === known.number && isOther))
+    throw replacedPrimary(url, timeline, known);
+  return candidate;
+}
+
+function latestOf(found: readonly Candidate[]): readonly Candidate[] {
+  const highest = Math.max(...found.map(({ timeline }) => timeline.number));
+  return found.filter(({ timeline }) => timeline.number === highest);
+}
+
+/** Throws if there are several servers. One server may have several names. */
+function onlyOne(candidates: readonly Candidate[]): Candidate {
+  const [first, ...others] = candidates;
+  if (first === undefined) throw new Error("no server accepts writes");
+  if (others.some(({ startedAt }) => startedAt !== first.startedAt)) throw severalPrimaries(candidates);
+  return first;
 }
 
 /** A server that did not report whether it accepts writes. */
@@ -135,29 +221,40 @@ function noPrimary(rejected: readonly Silent[]): unknown {
   return new Error(`no server accepts writes (${rejected.map(describe).join("; ")})`, { cause });
 }
 
-function unknownPrimary({ url }: Candidate, silent: readonly Silent[]): Error {
+function unknownPrimary(url: string, silent: readonly Silent[]): Error {
   return new Error(
     `${addressOf(url)} accepts writes, but another server may have replaced it (${silent.map(describe).join("; ")}); start that server, or if ${addressOf(url)} is the primary, use --accept-primary once`,
   );
 }
 
-function replacedPrimary({ url, timeline }: Candidate, highest: number): Error {
+function replacedPrimary(url: string, { number }: Timeline, latest: Timeline): Error {
+  if (number === latest.number) {
+    return new Error(
+      `${addressOf(url)} and another server were promoted independently (both have timeline ${number}), and the other one was used first; start the other one and stop this one, or to lose what only the other one has, stop all servers and use --accept-primary once`,
+    );
+  }
   return new Error(
-    `${addressOf(url)} was the primary before another server was promoted (its timeline is ${timeline}, and ${highest} was seen); start the new primary, or if the database was created anew, stop all servers and use --accept-primary once`,
+    `${addressOf(url)} was the primary before another server was promoted (its timeline is ${number}, and ${latest.number} was seen); start the new primary, or if the database was created anew, stop all servers and use --accept-primary once`,
   );
 }
 
-const SELECT_TIMELINE = `SELECT ${TIMELINE} AS timeline`;
-/** The statement for a single server, which may be set up anew with a lower timeline. */
-const NO_TIMELINE = "SELECT 0 AS timeline";
+function severalPrimaries(candidates: readonly Candidate[]): Error {
+  const addresses = candidates.map(({ url }) => addressOf(url)).join(" and ");
+  return new Error(
+    `${addresses} accept writes and were promoted independently (all have timeline ${candidates[0]?.timeline.number}); stop all but the one that is to be the primary, and use --accept-primary once`,
+  );
+}
 
-/** Reads the timeline of a server. Rejects if the server does not accept writes: a standby rejects the connection. */
-async function ask(url: string, select: string, options: ConnectOptions): Promise<Candidate> {
-  const sql = connect(url, options);
+/** A standby rejects the connection. */
+async function withConnection<T>(
+  url: string,
+  options: ConnectOptions,
+  work: (sql: SQL) => Promise<T>,
+): Promise<T> {
+  const sql = connect(url, { ...options, maxConnections: 1 });
   const { connectMs = COMMAND_TIMEOUT_MS } = options;
   try {
-    const [server] = await withTimeout(connectMs, sql.unsafe<[{ timeline: number }]>(select));
-    return { url, timeline: server.timeline };
+    return await withTimeout(connectMs, work(sql));
   } finally {
     void sql.close({ timeout: 0 });
   }

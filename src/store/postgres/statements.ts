@@ -1,7 +1,8 @@
 import type { SQL } from "bun";
 import type { ColumnType, Dialect, SqlDatabase, Statements } from "../statements.ts";
-import { nextIdLock, TIMELINE } from "./connection.ts";
+import { nextIdLock } from "./connection.ts";
 import type { Pools } from "./pool.ts";
+import { TIMELINE } from "./timeline.ts";
 
 export function postgresDatabase(pools: Pools): SqlDatabase {
   return {

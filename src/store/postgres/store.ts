@@ -79,10 +79,12 @@ function cannotOpen(url: string, error: unknown): Error {
 
 /** Migrates the tables and opens the stores, which share the connections. */
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<PostgresStores> {
-  const primary = await Primary.of(url, options).catch((error: unknown) => {
+  const cannotFind = (error: unknown) => {
     throw cannotOpen(url, error);
-  });
+  };
+  const primary = await Primary.of(url, options).catch(cannotFind);
   await migratePostgres(primary.url, options.schema);
+  await primary.mark().catch(cannotFind);
   const pools = new Pools(primary, options);
   const store = new PostgresStore(pools, options);
   const petJson = new PostgresPetJson(pools);

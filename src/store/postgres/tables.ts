@@ -59,7 +59,10 @@ const SHARED_OPTIONS = {
 
 /** The tables of an environment, which are in a schema of their own. */
 export function postgresTables({ url: anyServer, schema, ...options }: PostgresTablesOptions): TableStore {
-  const onPrimary = async () => ({ url: (await Primary.of(anyServer, options)).url, schema });
+  const onPrimary = async () => {
+    const primary = await Primary.of(anyServer, { ...options, schema });
+    return { url: primary.url, schema, primary };
+  };
   return {
     exists: async () => tablesExist(await onPrimary()),
     async schema() {
@@ -187,7 +190,10 @@ class PostgresSharedTables implements SharedTables {
 }
 
 /** Creates the tables in a schema of another name, which is renamed when it is published. */
-async function createTables({ url, schema }: PostgresTablesOptions, source: string): Promise<NewTables> {
+async function createTables(
+  { url, schema, primary }: PostgresTablesOptions & { readonly primary: Primary },
+  source: string,
+): Promise<NewTables> {
   const unpublished = `${schema}_copy`;
   const sql = connect(url, { ...CONNECT_OPTIONS, schema: unpublished });
   const close = () => sql.close({ timeout: 0 });
@@ -225,6 +231,7 @@ async function createTables({ url, schema }: PostgresTablesOptions, source: stri
     /** Replaces a schema that an administrator has created for the environment. Unless it is empty, this fails. */
     async publish(entry) {
       for (const { name } of TABLES) await sql.unsafe(`ANALYZE ${name}`);
+      await primary.mark(unpublished);
       await sql.begin(async (tx) => {
         await runAll(tx, () => addAudit(entry));
         await tx.unsafe("DROP TABLE copy_source");

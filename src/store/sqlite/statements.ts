@@ -41,7 +41,7 @@ export function insertInto(table: string, columns: readonly string[]): string {
 export const SQLITE_DIALECT: Dialect = {
   comparesRows: false,
   rangeIndex: { name: "pets_by_category", table: "pets", column: "category_id", bits: 11 },
-  timeline: "0",
+  timeline: "'0'",
   isOneOf: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
   given(columns, parameter = "?") {
     const values = Object.keys(columns).map((column, i) => `value ->> ${i} AS ${column}`);

@@ -1,10 +1,11 @@
 import { SQL } from "bun";
 import { afterAll, expect, test } from "bun:test";
 import { messageOf, Unavailable } from "../../../src/api/errors.ts";
+import { laterOf, type Timeline, UNKNOWN_TIMELINE } from "../../../src/domain/timeline.ts";
 import { openPostgres } from "../../../src/store/postgres/store.ts";
 import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
 import type { Server } from "../../../trials/harness/server.ts";
-import { valkeyUrl } from "../../../trials/harness/valkey.ts";
+import { sendToValkey, startValkey, valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { cleanUp, InProcessCli } from "../../cli/cli.ts";
 import { until } from "../../timing.ts";
 
@@ -18,11 +19,19 @@ afterAll(async () => {
 async function startPair() {
   const primary = await startPostgres();
   servers.push(primary);
+  const standby = await startAsyncStandby(primary);
+  return { primary, standby, url: urlOf(primary, standby) };
+}
+
+async function startAsyncStandby(primary: Server): Promise<Server> {
   const standby = await startStandby(primary, { isSynchronous: false });
   servers.push(standby);
-  const url = primary.url.replace(/@([^/]+)/, `@$1,${hostOf(standby)}`);
-  return { primary, standby, url };
+  return standby;
 }
+
+/** The URL of several servers, in this order. */
+const urlOf = (first: Server, ...others: Server[]) =>
+  first.url.replace(/@([^/]+)/, `@${[first, ...others].map(hostOf).join(",")}`);
 
 const hostOf = ({ url }: Server) => new URL(url).host;
 
@@ -90,6 +99,88 @@ test("no process that starts uses a primary that was replaced, until somebody ac
   ] as const) {
     expect((await cli.run(["keys", "list", ...storage])).code).toBe(0);
   }
+}, 60_000);
+
+test("a server that knows a promotion tells it to Valkey, which was emptied, before the next process starts", async () => {
+  const { primary: first, standby: second } = await startPair();
+  const [running, stranger] = [new InProcessCli(), new InProcessCli()];
+  const valkey = await startValkey();
+  servers.push(valkey);
+  await first.kill();
+  await promote(second);
+  const third = await startAsyncStandby(second);
+  const storage = ["--database-url", urlOf(first, second, third), "--limits-url", valkey.url];
+  // The first primary is gone for good.
+  await first.restart();
+  await first.stop();
+  const server = await running.serve([...storage, "--accept-primary"]);
+  await second.kill();
+  await promote(third);
+  await until(() => server.lines.some((line) => line.includes('"database.available"')));
+  // Everybody forgets, but the server that is running, whose primary is away while the replaced one is back.
+  const outages = () => server.lines.filter((line) => line.includes('"database.unavailable"')).length;
+  const outagesBefore = outages();
+  await third.kill();
+  await until(() => outages() > outagesBefore);
+  await sendToValkey(valkey.url, "FLUSHALL");
+  await second.restart();
+  await until(async () => (await sendToValkey(valkey.url, "KEYS", "*timeline")) !== "");
+  expect(await refusal(stranger, [...create("lost"), ...storage])).toContain(
+    `${hostOf(second)}/postgres was the primary before another server was promoted (its timeline is 2, and 3 was seen)`,
+  );
+  expect(await countIn(second, "api_keys")).toBe(1);
+  await third.restart();
+  await server.stop();
+}, 60_000);
+
+test("of two standbys that were promoted independently, all processes use the one that was used first", async () => {
+  const { primary, standby: one } = await startPair();
+  const other = await startAsyncStandby(primary);
+  const limits = ["--limits-url", await valkeyUrl()];
+  const url = urlOf(primary, other, one);
+  const storage = ["--database-url", url, ...limits];
+  const cli = new InProcessCli();
+  const server = await cli.serve([...storage, ...UNLIMITED]);
+  const post = async (name: string) => {
+    const headers = { Authorization: `Bearer ${server.secret}`, "Content-Type": "application/json" };
+    const body = JSON.stringify({ name, categoryId: 1 });
+    return (await fetch(`${server.url}/pets`, { method: "POST", headers, body })).status;
+  };
+  await until(async () => (await post("before")) === 201);
+  for (const each of [one, other]) await until(async () => (await petsIn(each)).includes("before"));
+  await primary.kill();
+  await promote(one);
+  await until(async () => (await post("one")) === 201);
+  await promote(other);
+
+  const independent = `${hostOf(other)}/postgres and another server were promoted independently (both have timeline 2)`;
+  const [here, elsewhere] = [new InProcessCli(), new InProcessCli()];
+  // Both accept writes, and the other one comes first.
+  expect((await elsewhere.run([...create("ann"), ...storage])).code).toBe(0);
+  expect(await countIn(one, "api_keys")).toBe(2);
+  await one.kill();
+  expect(await refusal(cli, ["keys", "list", "--database-url", url])).toContain(independent);
+  expect(await refusal(here, [...create("lost"), ...storage])).toContain(independent);
+  expect(await refusal(here, ["serve", "--port", "0", ...storage])).toContain(independent);
+  await until(() => server.lines.some((line) => line.includes(independent)));
+  expect(await post("lost")).toBe(503);
+  expect(await petsIn(other)).toEqual(["before"]);
+  await one.restart();
+  await until(async () => (await post("again")) === 201);
+  expect((await petsIn(one)).slice(-1)).toEqual(["again"]);
+
+  // Nothing is known of them, so none of them is used.
+  const several = `${hostOf(other)}/postgres and ${hostOf(one)}/postgres accept writes and were promoted independently`;
+  const stranger = new InProcessCli();
+  const alone = ["--database-url", urlOf(other, one)];
+  expect(await refusal(stranger, ["keys", "list", ...alone])).toContain(several);
+  expect(await refusal(stranger, ["keys", "list", ...alone, "--accept-primary"])).toContain(several);
+  // An operator chooses the other one. The server that is running follows.
+  await one.kill();
+  expect((await elsewhere.run(["keys", "list", ...storage, "--accept-primary"])).code).toBe(0);
+  await one.restart();
+  await until(async () => (await post("chosen")) === 201 && (await petsIn(other)).includes("chosen"));
+  await server.stop();
 }, 60_000);
 
 test("a server on a primary that was replaced leaves it as soon as another process knows the new one", async () => {
@@ -187,21 +278,21 @@ test("after a failover that lost changes of keys, lost keys get 401, and a key t
 
 test("a server that stood still acknowledges no write of a primary that was replaced meanwhile", async () => {
   const { url } = await startPair();
-  let highest = 0;
+  let latest = UNKNOWN_TIMELINE;
   let lookMs = 0;
-  const highestTimeline = {
-    async raise(timeline: number) {
-      highest = Math.max(highest, timeline);
+  const latestTimeline = {
+    async raise(timeline: Timeline) {
+      latest = laterOf(latest, timeline);
       await Bun.sleep(lookMs);
-      return highest;
+      return latest;
     },
     replace: async () => {},
   };
-  const stores = await openPostgres(url, { schema: "production", highestTimeline });
+  const stores = await openPostgres(url, { schema: "production", latestTimeline });
   const write = () => stores.store.createPet({ name: "Rex", categoryId: 1n }, Date.now());
   expect(await write()).toMatchObject({ id: 1n });
   // Another process has seen a promotion, and the write ends before this one has looked.
-  highest++;
+  latest = { number: latest.number + 1, mark: "other" };
   lookMs = 100;
   Bun.sleepSync(1_600);
   await expect(write()).rejects.toThrow(Unavailable);

@@ -1,0 +1,54 @@
+import type { SQL } from "bun";
+import { PRIMARY_SETTING } from "../../domain/servers.ts";
+import { parseTimeline, type Timeline, UNKNOWN_TIMELINE } from "../../domain/timeline.ts";
+
+/**
+ * The number of the server's timeline, which is the first eight hexadecimal digits in the names of its log files.
+ */
+const NUMBER = "('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int4";
+const STORED = `SELECT value FROM server_settings WHERE name = '${PRIMARY_SETTING}'`;
+
+/** The number and the stored mark as text, which differs as soon as another server has taken over. */
+export const TIMELINE = `${NUMBER} || ' ' || coalesce((${STORED}), '')`;
+
+/** The mark of an earlier timeline was replicated from its primary. */
+const STORE = `INSERT INTO server_settings AS stored (name, value) VALUES ('${PRIMARY_SETTING}', ${NUMBER} || ' ' || $1::text)
+  ON CONFLICT (name) DO UPDATE SET value = excluded.value
+  WHERE split_part(stored.value, ' ', 1) <> split_part(excluded.value, ' ', 1)`;
+
+export interface FoundTimeline {
+  readonly timeline: Timeline;
+  /** Whether the database has the table in which the mark is stored. */
+  readonly hasTable: boolean;
+  /** The time when the server started, which two names of one server have in common. */
+  readonly startedAt: string;
+}
+
+/** Reads the timeline of a server that accepts writes. */
+export async function readTimeline(sql: SQL): Promise<FoundTimeline> {
+  const [server] = await sql.unsafe<[{ number: number; hasTable: boolean; startedAt: string }]>(
+    `SELECT ${NUMBER} AS number, to_regclass('server_settings') IS NOT NULL AS "hasTable",
+      pg_postmaster_start_time()::text AS "startedAt"`,
+  );
+  const { number, hasTable, startedAt } = server;
+  const stored = hasTable ? await readStored(sql) : UNKNOWN_TIMELINE;
+  const mark = stored.number === number ? stored.mark : "";
+  return { timeline: { number, mark }, hasTable, startedAt };
+}
+
+/**
+ * Stores the mark unless the timeline has one, and returns the timeline with the stored mark. The commit waits for no
+ * standby, because a standby that is promoted begins another timeline.
+ */
+export async function storeMark(sql: SQL, mark: string): Promise<Timeline> {
+  await sql.begin(async (tx) => {
+    await tx.unsafe("SET LOCAL synchronous_commit = local");
+    await tx.unsafe(STORE, [mark]);
+  });
+  return readStored(sql);
+}
+
+async function readStored(sql: SQL): Promise<Timeline> {
+  const [row]: { value: string }[] = await sql.unsafe(STORED);
+  return row === undefined ? UNKNOWN_TIMELINE : parseTimeline(row.value);
+}
