@@ -88,21 +88,21 @@ export class Primary {
    * were promoted independently and nothing shows which one was used first.
    */
   async find(options: ConnectOptions = {}): Promise<void> {
+    // A mark is stored in the database before other processes know it, so this order finds every mark that they know.
+    if (this.#isOneOfSeveral) this.#known = await this.#raise(this.#known);
     const asked = await this.#ask(options);
     const [first] = asked.found;
-    if (!this.#isOneOfSeveral) {
-      if (first) this.#url = first.url;
-      return;
-    }
-    this.#known = await this.#raise(this.#known);
-    await this.#use(choose(asked, this.#known), options);
+    if (this.#isOneOfSeveral) await this.#use(choose(asked, this.#known), options);
+    else if (first) this.#url = first.url;
   }
 
+  /** Replaces the timeline that processes know by a marked one, because any of them would add its own mark. */
   async #accept(): Promise<void> {
-    const candidate = onlyOne(latestOf((await this.#ask()).found));
-    this.#known = candidate.timeline;
-    await this.#options.latestTimeline?.replace(candidate.timeline);
-    await this.#use(candidate, {});
+    const { url, timeline, hasTable } = onlyOne(latestOf((await this.#ask()).found));
+    this.#isMarked = timeline.mark !== "";
+    this.#known = hasTable ? await this.#markedTimeline(url, timeline, {}) : { ...timeline, mark: newMark() };
+    await this.#options.latestTimeline?.replace(this.#known);
+    this.#url = url;
   }
 
   async #use({ url, timeline, hasTable }: Candidate, options: ConnectOptions): Promise<void> {
@@ -126,7 +126,7 @@ export class Primary {
   async #markedTimeline(url: string, timeline: Timeline, options: ConnectOptions): Promise<Timeline> {
     const { schema, isReadOnly = false } = this.#options;
     if (this.#isMarked || isReadOnly) return timeline;
-    const mark = timeline.mark || crypto.randomUUID().replaceAll("-", "");
+    const mark = timeline.mark || newMark();
     const store = (sql: SQL) => storeMark(sql, mark);
     const marked = await withConnection(url, { schema, ...options }, store).catch(() => undefined);
     this.#isMarked = marked !== undefined;
@@ -174,6 +174,8 @@ export class Primary {
     return { found, silent: rejected.filter(({ reason }) => !isStandby(reason)) };
   }
 }
+
+const newMark = () => crypto.randomUUID().replaceAll("-", "");
 
 const NOT_ASKED: FoundTimeline = { timeline: UNKNOWN_TIMELINE, hasTable: false, startedAt: "" };
 
