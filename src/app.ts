@@ -100,8 +100,12 @@ export async function serveOn(
   const credentials = await openCredentials(context);
 
   const webhook = add(await startWebhook(context));
-  const services = { ...context, authenticator, observers, responseCache, tls, peerOf, webhook };
+  /** Resolves to true when every listener is open, and to false if that fails. */
+  const start = Promise.withResolvers<boolean>();
+  const hasStarted = start.promise;
+  const services = { ...context, authenticator, observers, responseCache, tls, peerOf, webhook, hasStarted };
   const server = add(listen(services));
+  parts.defer(() => start.resolve(false));
   const lastBackup = add(new LastBackup(adapters.settings));
   const metrics = add(startMetrics({ ...services, lastBackup }, server));
   const origin = originOf({ host: config.host, port: server.port, isTls: tls !== undefined });
@@ -112,6 +116,7 @@ export async function serveOn(
 
   await respondToWaitingClients();
   const admin = add(await openAdmin({ ...services, credentials, server, metrics, keyChanges }));
+  start.resolve(true);
   add(await followCertificate(context, admin ? [server, admin] : [server]));
   // A server that cannot listen has changed no limits.
   add(await savePolicy(context, keyChanges));
@@ -175,6 +180,8 @@ interface Services extends Context {
   readonly peerOf: Addresses["peerOf"];
   /** Undefined if no webhook is configured. */
   readonly webhook: WebhookSender | undefined;
+  /** Whether every listener is open; pending during the start. */
+  readonly hasStarted: Promise<boolean>;
 }
 
 function listen(options: Services): HttpServer {
@@ -239,7 +246,7 @@ function publicHandler(server: HttpServer, options: Services): RequestHandler {
       docsPages: createDocsSite(docsSettings),
       securityContacts: config.securityContacts,
       clock,
-      isShuttingDown: () => server.isShuttingDown,
+      isServing: async () => (await options.hasStarted) && !server.isShuttingDown,
     }),
   });
 }

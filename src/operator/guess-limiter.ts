@@ -12,6 +12,15 @@ const MAX_WRONG_TOKENS = 20;
 const WINDOW_MS = 60_000;
 const MAX_REMEMBERED = 100;
 
+interface Comparison<Data, Owner> {
+  /** Applies a comparison to data until it finds something. "unknown" means that newer data could not be read. */
+  readonly find: (
+    compare: (data: Data) => Owner | TokenRejection | undefined,
+  ) => Promise<Owner | TokenRejection | undefined | "unknown">;
+  readonly compare: (data: Data) => Owner | undefined;
+  readonly onWrong: () => void;
+}
+
 /**
  * Limits how many tokens can be guessed. After 20 wrong tokens within a minute, no token is compared until the minute
  * is over, so that a short token cannot be guessed. A token that is too long to be guessed is always compared, so that
@@ -37,27 +46,32 @@ export class GuessLimiter {
   }
 
   /**
-   * Returns the owner of a token, whom `compare` finds. Calls `onWrong` if the token has no owner or is not compared.
+   * Returns the owner of a token, whom `compare` finds in what `find` reads; `find` may read newer data and compare
+   * again. Calls `onWrong` if the token has no owner.
+   *
+   * A wrong token is counted in the same turn of the event loop as it is compared: of guesses that are sent together 20
+   * are compared, and tokens that are right are never counted.
    */
-  async limit<T extends object>(
+  async limit<Data, Owner extends object>(
     token: string,
-    compare: () => Promise<T | undefined | "unknown">,
-    onWrong: () => void,
-  ): Promise<T | TokenRejection> {
+    { find, compare, onWrong }: Comparison<Data, Owner>,
+  ): Promise<Owner | TokenRejection> {
     const isGuessable = token.length < UNGUESSABLE_LENGTH;
-    const wait = this.#blockedSeconds();
-    // The token is counted before it is compared, so that guesses that are sent together are limited to 20 as well.
-    if (isGuessable && wait === undefined) this.#countWrong();
-    const isCompared = !isGuessable || wait === undefined;
-    const holder = isCompared ? await compare() : undefined;
-    if (holder === "unknown") return tooManyAttempts(1);
-    if (holder !== undefined) {
-      if (isGuessable) this.#wrongInWindow--;
-      return holder;
-    }
+    const guess: { isCounted: boolean; wait?: number | undefined } = { isCounted: false };
+    const owner = await find((data) => {
+      if (!guess.isCounted) guess.wait = this.#blockedSeconds();
+      const { wait, isCounted } = guess;
+      if (isGuessable && wait !== undefined) return tooManyAttempts(wait);
+      const found = compare(data);
+      if (wait === undefined && found === undefined && !isCounted) this.#countWrong();
+      if (found !== undefined && isCounted) this.#wrongInWindow = Math.max(0, this.#wrongInWindow - 1);
+      guess.isCounted = wait === undefined && found === undefined;
+      return found;
+    });
+    if (owner === "unknown") return tooManyAttempts(1);
+    if (owner !== undefined) return owner;
     onWrong();
-    if (wait !== undefined) return tooManyAttempts(wait);
-    if (!isGuessable) this.#countWrong();
+    if (guess.wait !== undefined) return tooManyAttempts(guess.wait);
     const [oldest] = this.#wrong;
     if (this.#wrong.size >= MAX_REMEMBERED && oldest !== undefined) this.#wrong.delete(oldest);
     this.#wrong.add(sha256(token));

@@ -63,6 +63,8 @@ export class AdminAuthentication {
   readonly #access: AccessReader;
   readonly #guesses: GuessLimiter;
   readonly #reports: TokenBucket;
+  /** The tokens that are being compared, by their hashes: the same one is compared and counted once. */
+  #checks = new Map<string, Promise<Principal | TokenRejection>>();
   /** When the last use by each operator was recorded, by identifier. */
   readonly #used = new Map<number, number>();
 
@@ -78,6 +80,7 @@ export class AdminAuthentication {
   /** Applies a change of operators to this server at once. It would follow the change within a second anyway. */
   changed(): void {
     this.#access.changed();
+    this.#checks = new Map();
   }
 
   async authenticate(request: Request): Promise<Identity | TokenRejection | Rejection<"not_signed_in">> {
@@ -101,10 +104,18 @@ export class AdminAuthentication {
    */
   async checkToken(candidate: string, actor: Actor): Promise<Principal | TokenRejection> {
     const hash = sha256(candidate);
-    const pick = (access: OperatorAccess) => this.#principalWith(access, hash);
-    if (this.#guesses.wasWrong(hash)) return (await this.#access.findRead(pick)) ?? INVALID_TOKEN;
-    const compare = () => this.#access.find(pick);
-    return this.#guesses.limit(candidate, compare, () => this.#reportFailure(actor));
+    const compare = (access: OperatorAccess) => this.#principalWith(access, hash);
+    if (this.#guesses.wasWrong(hash)) return (await this.#access.findRead(compare)) ?? INVALID_TOKEN;
+    const checks = this.#checks;
+    const check =
+      checks.get(hash) ??
+      this.#guesses.limit(candidate, {
+        find: (each) => this.#access.find(each),
+        compare,
+        onWrong: () => this.#reportFailure(actor),
+      });
+    checks.set(hash, check);
+    return check.finally(() => checks.delete(hash));
   }
 
   /** Authenticates a code, which works once. */

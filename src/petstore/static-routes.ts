@@ -24,12 +24,13 @@ interface StaticRouteOptions {
   /** URIs; without any there is no security.txt. */
   readonly securityContacts: readonly string[];
   readonly clock: Pick<Clock, "now">;
-  readonly isShuttingDown: () => boolean;
+  /** Resolves when the server has started, to whether it goes on serving. */
+  readonly isServing: () => Promise<boolean>;
 }
 
 /** The routes outside the API, which need no key, by path. */
 export function staticRoutes(options: StaticRouteOptions) {
-  const { docsSettings, docsPages, securityContacts, clock, isShuttingDown } = options;
+  const { docsSettings, docsPages, securityContacts, clock, isServing } = options;
   const docs = route((request, lines) => docsPages.respond(request, lines));
   const document = (build: () => Promise<string>, type: string) =>
     content(build, type, () => docsSettings.plans);
@@ -41,7 +42,7 @@ export function staticRoutes(options: StaticRouteOptions) {
     ["/openapi.yaml", document(async () => (await openApi()).openApiYaml(docsSettings), "application/yaml")],
     [POSTMAN_PATH, content(() => postman(docsSettings), "application/json")],
     ["/robots.txt", content(() => robots(docsSettings), PLAIN_TEXT)],
-    [HEALTH_PATH, { ...route(() => health(isShuttingDown())), isRateLimited: false }],
+    [HEALTH_PATH, { ...route(async () => health(await isServing())), isRateLimited: false }],
     // The parser accepts this target only with OPTIONS (RFC 9112, section 3.2.4).
     ["*", { ...docs, respond: (_, lines) => emptyResponse(204, lines + ALLOW_ALL) }],
   ]);
@@ -75,10 +76,10 @@ function onlyGet(respond: Respond): Respond {
         );
 }
 
-function health(isShuttingDown: boolean): Response {
-  return isShuttingDown
-    ? rejectionResponse(serviceUnavailable(1), "")
-    : jsonResponse(200, NO_STORE, '{"status":"ok"}');
+function health(isServing: boolean): Response {
+  return isServing
+    ? jsonResponse(200, NO_STORE, '{"status":"ok"}')
+    : rejectionResponse(serviceUnavailable(1), "");
 }
 
 /** Imports the code of the document when it is used, so that a server starts sooner. */

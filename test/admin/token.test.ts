@@ -78,6 +78,29 @@ describe("wrong tokens", () => {
     expect(results.filter((result) => Object(result).code === "invalid_token")).toHaveLength(20);
   });
 
+  test("a short token that is right is no guess: of 1,000 requests that are sent together all get in", async () => {
+    const { check, clock, reports, database } = authenticationWith("right");
+    const together = async (name: string) =>
+      new Set(await Promise.all(Array.from({ length: 1_000 }, () => check(name))));
+    for (let i = 0; i < 19; i++) await check(`wrong ${i}`);
+    expect(await together("right")).toEqual(new Set(["ann"]));
+    clock.advance(1_000);
+    database.tokens.set(sha256("new"), { operator: ANN });
+    expect(await together("new")).toEqual(new Set(["ann"]));
+    expect(reports).toHaveLength(19);
+    // Nothing was counted, and the next wrong token is the last.
+    expect(await check("wrong 19")).toMatchObject({ code: "invalid_token" });
+    expect(await together("right")).toEqual(new Set([expect.objectContaining(blocked(59))]));
+    expect(reports).toHaveLength(20);
+  });
+
+  test("the same wrong token, 1,000 times together, is one guess", async () => {
+    const { check, reports } = authenticationWith("right");
+    await Promise.all(Array.from({ length: 1_000 }, () => check("old")));
+    expect(await check("right")).toBe("ann");
+    expect(reports).toHaveLength(1);
+  });
+
   test("a token of 40 characters is compared also then, so that nobody can keep operators out", async () => {
     const long = "0123456789abcdef0123456789abcdef01234567";
     const { check, database } = authenticationWith(long);
