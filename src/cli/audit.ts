@@ -7,7 +7,7 @@ import type { Context } from "./command.ts";
 import { type CallOperator, firstItems } from "./operation-call.ts";
 import { FOLLOW_EVERY_MS, followOption, limitOption, listCommand } from "./operation-command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
-import { json } from "./output.ts";
+import { json, shortened } from "./output.ts";
 
 /** An actor as in JSON, or in one word that a shell can complete: `command-line`. */
 const actorKind = {
@@ -69,7 +69,7 @@ export const audit = listCommand<"listAudit", typeof OPTIONS>({
   columns: [
     ["TIME", ({ at }, screen) => screen.time(at)],
     ["ACTION", ({ action }) => action],
-    ["TARGET", ({ target }) => (target === null ? "-" : `${target.kind} ${target.id}`)],
+    ["TARGET", ({ target }) => targetText(target)],
     ["ACTOR", ({ actor }) => describeActor(actor)],
     ["CHANGES", describeChanges],
   ],
@@ -119,8 +119,14 @@ async function follow(
 /** One of many, which come later: a table would have other widths each time. */
 function textLine(item: AuditItem): string {
   const { at, action, target, actor } = item;
-  const concerned = target === null ? "-" : `${target.kind} ${target.id}`;
-  return `${printable(`${at}  ${action}  ${concerned}  ${describeActor(actor)}  ${describeChanges(item)}`)}\n`;
+  return `${printable(`${at}  ${action}  ${targetText(target)}  ${describeActor(actor)}  ${describeChanges(item)}`)}\n`;
+}
+
+/** `key 7 mobile app` */
+function targetText(target: AuditItem["target"]): string {
+  if (target === null) return "-";
+  const { kind, id, name } = target;
+  return [kind, id, name && shortened(name, 20)].filter(Boolean).join(" ");
 }
 
 /** `ann, console (192.0.2.1)`: the person first. */

@@ -20,7 +20,7 @@ const polls = new Set<() => Promise<void>>();
 let timer: ReturnType<typeof setTimeout> | undefined;
 let retryMs = INTERVAL_MS;
 
-/** Returns whether a request is newer than all those for which the returned function was called before it. */
+/** Called for each request; the function that it returns says whether none of the later ones was finished before. */
 function inOrder(): () => () => boolean {
   let [asked, latest] = [0, 0];
   return () => {

@@ -79,7 +79,13 @@ const AuditItem = object("A change that somebody made", {
     name: nullable(line(300, "User of the machine, address of the client, or server")),
   }),
   action: Action,
-  target: nullable(object({ kind: oneOf(AUDIT_TARGET_KINDS), id: int64("Its identifier") })),
+  target: nullable(
+    object(
+      "What was changed",
+      { kind: oneOf(AUDIT_TARGET_KINDS), id: int64("Its identifier") },
+      { name: line(100, "Name of an API key; missing while it cannot be read") },
+    ),
+  ),
   before: nullable(auditedValues("The earlier values of the fields that changed")),
   after: nullable(auditedValues("The new values of the fields that changed")),
 });

@@ -4,7 +4,7 @@ import { NEW_PET_FIELDS, NewPet } from "../../src/domain/resources.ts";
 import { capitalized } from "../../src/pages/format.ts";
 import { objectWith } from "../samples.ts";
 import { untilTrue } from "./browser.ts";
-import { consoleFixture, untilAt } from "./console-fixture.ts";
+import { consoleFixture, showPage, untilAt } from "./console-fixture.ts";
 
 const { server, open, failOnProblems } = await consoleFixture();
 failOnProblems();
@@ -215,7 +215,7 @@ test("the audit trail is filtered by action, actor and target, and links to what
   const table = page.getByRole("table", { name: "Audit" });
   await table.getByText("business").waitFor();
   expect(await table.getByRole("row").count()).toBe(2);
-  await table.getByRole("link", { name: `key ${id}` }).click();
+  await table.getByRole("link", { name: "audited" }).click();
   await page.getByRole("heading", { name: "audited" }).waitFor();
 });
 
@@ -244,6 +244,8 @@ test("the overview names the database and the rate limiter and says which of the
   await page.getByRole("link", { name: "Overview" }).click();
   await page.getByText("PostgreSQL ok").waitFor();
   await page.getByText("Valkey unavailable").waitFor();
+  // It serves: what is amber is the whole, and what is red is Valkey.
+  expect(await page.locator(".health .badge").first().getAttribute("class")).toContain("tone-limited");
   const namesIn = (title: string) => page.locator(".plot", { hasText: title }).locator(".series-name");
   await namesIn("Latency").nth(1).waitFor();
   expect((await namesIn("Latency").allTextContents()).toSorted()).toEqual(["p50", "p99"]);
@@ -276,7 +278,10 @@ test("the overview shows all servers together, and a row for each of them", asyn
     await route.fulfill({ response, json: { items: [...items, other, lost], total: both } });
   });
   await page.getByRole("link", { name: "Overview" }).click();
-  await page.getByText("1 of 3 servers up").waitFor();
+  // Nobody knows whether a server that is not heard of serves.
+  const health = page.locator(".health .badge").first();
+  await health.getByText("1 server up, 1 not heard of, 1 lost").waitFor();
+  expect(await health.getAttribute("class")).toContain("tone-limited");
   const servers = page.getByRole("table", { name: "Servers" });
   const row = servers.getByRole("row").filter({ hasText: "web-2" });
   await row.getByText("10.0.0.2:8090").waitFor();
@@ -286,6 +291,20 @@ test("the overview shows all servers together, and a row for each of them", asyn
   await page.getByText("Latency of the slowest server").first().waitFor();
   expect(await look("overview-of-two-servers")).toEqual([]);
   expect(takeProblems()).toEqual([]);
+});
+
+test("a parameter of the URL that the page does not know is no filter, and every page says who has signed in", async () => {
+  const { page } = await open("/settings");
+  await page.route("**/api/orders?*", (route) => route.fulfill({ json: { items: [], nextCursor: null } }));
+  await showPage(page, "/orders?utm_source=mail");
+  await page.getByText("There are no orders yet").waitFor();
+  await showPage(page, "/keys?utm_source=mail");
+  await page.getByRole("table", { name: "Keys" }).waitFor();
+  expect(await page.getByText("Clear filters").count()).toBe(0);
+  await showPage(page, "/keys?utm_source=mail&state=active");
+  await page.getByText("Clear filters").waitFor();
+  await page.getByRole("banner").getByRole("link", { name: "bootstrap" }).click();
+  await page.getByText("This browser").waitFor();
 });
 
 test("staging is told from production by the bar and the title, and a row has two lines on a phone", async () => {

@@ -23,12 +23,12 @@ test("audit: a table, newest first, with the user and each change", async () => 
   const { code, out } = await cli.run("audit");
   expect(code).toBe(0);
   expect(out.replaceAll(/pet_live_\w{4}…\w{4}/g, "HINT")).toBe(
-    `TIME                      ACTION       TARGET  ACTOR               CHANGES
-2026-11-15T14:00:00.000Z  key.revoked  key 2   command line (ann)  revokedAt: none → 2026-11-15T14:00:00.000Z
-2026-11-15T14:00:00.000Z  key.updated  key 1   command line (ann)  owner: bob → none, labels: none → eu web
-2026-11-15T13:00:00.000Z  key.updated  key 1   command line (ann)  plan: free → pro
-2026-11-15T13:00:00.000Z  key.created  key 2   command line (ann)  name: app, plan: free, access: write, hint: HINT
-2026-11-15T12:00:00.000Z  key.created  key 1   command line (ann)  name: app, owner: bob, plan: free, access: write, hint: HINT
+    `TIME                      ACTION       TARGET     ACTOR               CHANGES
+2026-11-15T14:00:00.000Z  key.revoked  key 2 app  command line (ann)  revokedAt: none → 2026-11-15T14:00:00.000Z
+2026-11-15T14:00:00.000Z  key.updated  key 1 app  command line (ann)  owner: bob → none, labels: none → eu web
+2026-11-15T13:00:00.000Z  key.updated  key 1 app  command line (ann)  plan: free → pro
+2026-11-15T13:00:00.000Z  key.created  key 2 app  command line (ann)  name: app, plan: free, access: write, hint: HINT
+2026-11-15T12:00:00.000Z  key.created  key 1 app  command line (ann)  name: app, owner: bob, plan: free, access: write, hint: HINT
 `,
   );
 });
@@ -40,7 +40,7 @@ test("audit --json: every field, null where there is no value; --actor takes wha
     at: "2026-11-15T14:00:00.000Z",
     actor: { operator: null, kind: "command line", name: "ann" },
     action: "key.revoked",
-    target: { kind: "key", id: 2 },
+    target: { kind: "key", id: 2, name: "app" },
     before: { revokedAt: null },
     after: { revokedAt: "2026-11-15T14:00:00.000Z" },
   });
@@ -177,7 +177,7 @@ test("audit --follow prints what is written between its first requests", async (
   const remote = `--server ${between.url.origin} --admin-token-file ${tokenFile}`;
   const { lines, ended } = follow(new InProcessCli(), `audit --follow --key 2 ${remote}`, "key 2");
   await ended;
-  expect(lines).toEqual([expect.stringContaining("  key.created  key 2  ")]);
+  expect(lines).toEqual([expect.stringContaining("  key.created  key 2 app  ")]);
 });
 
 test("audit --follow ends with Ctrl-C at once and says nothing of it", async () => {

@@ -5,8 +5,9 @@ import { navigate, urlWith } from "../router.ts";
 import { announce, current } from "../state.ts";
 import { capitalized, localInputOf } from "../../pages/format.ts";
 
-export function countFilters(query: URLSearchParams): number {
-  return [...query.keys()].filter((name) => !["sort", "order", "cursor", "open"].includes(name)).length;
+/** How many filters the URL has. What the page does not know is none. */
+export function countFilters(query: URLSearchParams, filters: FilterRows): number {
+  return [...query.keys()].filter((name) => Object.hasOwn(filters, name)).length;
 }
 
 type Option = string | readonly [value: string, text: string, count?: number | undefined];
@@ -78,6 +79,8 @@ interface Filter {
   /** The type of an input. */
   readonly type?: keyof typeof TYPES;
   readonly placeholder?: string;
+  /** Whether something else on the page than an input of its own sets it. */
+  readonly isElsewhere?: boolean;
   /** Whether it is seldom needed, so that it is folded away until it is given. */
   readonly isRare?: boolean;
   /** The longest value that the server accepts. */
@@ -98,7 +101,7 @@ interface FiltersProps {
 export function Filters({ filters, children }: FiltersProps) {
   const { query } = current;
   const [isOpen, setOpen] = useState(false);
-  const entries = Object.entries(filters);
+  const entries = Object.entries(filters).filter(([, { isElsewhere = false }]) => !isElsewhere);
   const others = entries.filter(([, { type }]) => type !== "search");
   const given = others.filter(([name]) => query.has(name)).length;
   return (
@@ -136,7 +139,7 @@ export function Filters({ filters, children }: FiltersProps) {
         </button>
       )}
       {children}
-      {countFilters(query) > 0 && <a href={current.path}>Clear filters</a>}
+      {countFilters(query, filters) > 0 && <a href={current.path}>Clear filters</a>}
     </div>
   );
 }

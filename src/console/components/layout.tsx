@@ -27,7 +27,7 @@ export function Brand() {
 }
 
 export function Layout({ children }: { readonly children: ComponentChildren }) {
-  const { path, notice } = current;
+  const { path, notice, operator } = current;
   const version = server.use()?.version;
   const unreadable = Object.values(current.unreadable).reduce((sum, rows) => sum + rows, 0);
   loadedVersion ??= version;
@@ -49,6 +49,15 @@ export function Layout({ children }: { readonly children: ComponentChildren }) {
           ))}
         </nav>
         <PaletteButton />
+        {operator && (
+          <a
+            class="operator one-line"
+            href="/settings"
+            title={`Signed in as ${operator.name}: ${operator.role}`}
+          >
+            <bdi>{operator.name}</bdi>
+          </a>
+        )}
       </header>
       <LostBanner />
       <FailureBanner />

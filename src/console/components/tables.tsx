@@ -219,7 +219,7 @@ export function ListPage<Row extends Identified>(props: ListPageProps<Row>) {
     ...table
   } = props;
   const { query } = current;
-  const isFiltered = countFilters(query) > 0;
+  const isFiltered = countFilters(query, filters) > 0;
   const isWhole = !isFiltered && !query.has("cursor");
   const isEmpty = of.data?.items.length === 0 && of.data.nextCursor === null && !of.isStale && isWhole;
   const { message = "", field } = of.error instanceof RejectedRequest && !of.isStale ? of.error : {};

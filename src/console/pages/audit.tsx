@@ -4,7 +4,7 @@ import { labelOf } from "../../domain/fields.ts";
 import { type AuditItem, call } from "../admin-api.ts";
 import { Empty } from "../components/page.tsx";
 import { type Column, Latest, ListPage, useList } from "../components/tables.tsx";
-import { LocalTime, NO_VALUE, TimeAgo } from "../components/values.tsx";
+import { LocalTime, NO_VALUE, OtherLink, TimeAgo } from "../components/values.tsx";
 import { capitalized } from "../../pages/format.ts";
 import { useCall } from "../polling.ts";
 import { requestsUrl } from "./requests.tsx";
@@ -87,12 +87,8 @@ function Moment({ at, target, actor }: Pick<AuditItem, "at" | "target" | "actor"
 
 function Target({ target }: Pick<AuditItem, "target">) {
   if (target === null) return NO_VALUE;
-  const { kind, id } = target;
-  return (
-    <a href={kind === "operator" ? "/operators" : `/${kind}s/${id}`}>
-      {kind} {String(id)}
-    </a>
-  );
+  const { kind, id, name = `${kind} ${id}` } = target;
+  return <OtherLink url={kind === "operator" ? "/operators" : `/${kind}s/${id}`} name={name} />;
 }
 
 /** The person first, then where they did it. */

@@ -66,6 +66,8 @@ const FILTERS = {
   expires: { label: "Expire within", all: "–", options: DAYS, isRare: true },
   unused: { label: "Not used for", all: "–", options: DAYS, isRare: true },
   deprecated: { label: "Deprecated calls in", all: "–", options: DAYS, isRare: true },
+  state: { isElsewhere: true },
+  label: { isElsewhere: true },
 } as const;
 
 export function KeyListPage() {
@@ -128,7 +130,7 @@ function StateTabs({ counts }: { readonly counts: ResponseOf<"listKeys">["counts
 
 function NoKeyMatches({ query }: { readonly query: URLSearchParams }) {
   const search = query.get("search") ?? "";
-  if (query.get("state") === "banned" && countFilters(query) === 1) {
+  if (query.get("state") === "banned" && countFilters(query, FILTERS) === 1) {
     return (
       <Empty title="No key is banned">
         <BanRulesText /> <a href="/plans">The ban rules</a> say how strict that is.

@@ -184,15 +184,13 @@ function lastSum(requests: Overview["requests"]): number | undefined {
 }
 
 /** The bans and the starts of servers that the plots span. */
-function useMarks({ times, topKeys }: Overview, { value }: ShownRange, servers: Fleet["items"]) {
+function useMarks({ times }: Overview, { value }: ShownRange, servers: Fleet["items"]) {
   const since = (times[0] ?? 0) * 1_000;
   const bans = useBans(value, () => since);
   const starts = servers.map(({ name, startedAt }) => `${startedAt} ${name}`).join("\n");
-  const names = topKeys.map(({ id, name }) => `${id} ${name}`).join("\n");
   return useMemo<readonly Mark[]>(() => {
-    const nameOf = (id: bigint) => topKeys.find((key) => BigInt(key.id) === id)?.name ?? `key ${id}`;
     const banned = bans.map(({ at, target }) =>
-      banMark(Date.parse(at) / 1_000, `${target === null ? "a key" : nameOf(target.id)} was banned`),
+      banMark(Date.parse(at) / 1_000, `${target?.name ?? `key ${target?.id}`} was banned`),
     );
     const started = servers.map(({ name, startedAt }): Mark => {
       const text = servers.length > 1 ? `${name} started` : "the server started";
@@ -202,5 +200,5 @@ function useMarks({ times, topKeys }: Overview, { value }: ShownRange, servers: 
     return [...banned, ...started]
       .filter(({ time }) => time > first && time <= last)
       .toSorted((a, b) => a.time - b.time);
-  }, [bans, starts, names, times]);
+  }, [bans, starts, times]);
 }

@@ -82,11 +82,11 @@ function Health({ servers }: Pick<ContentProps, "servers">) {
   const own = server.use();
   if (own === undefined) return null;
   const { database, rateLimiter, draining } = own;
-  const up = servers.filter(({ state }) => state === "up").length;
-  const isDown = [database, rateLimiter].some(({ state }) => state === "unavailable");
   const isLost = current.retryAt !== undefined;
-  const meaning = isLost ? "muted" : isDown ? "error" : draining || up < servers.length ? "limited" : "ok";
-  const serving = servers.length > 1 ? `${up} of ${servers.length} servers up` : "Serving";
+  const isDown = database.state === "unavailable";
+  const isWhole = rateLimiter.state === "available" && servers.every(({ state }) => state === "up");
+  const meaning = isLost ? "muted" : isDown ? "error" : draining || !isWhole ? "limited" : "ok";
+  const serving = servers.length > 1 ? serversText(servers) : "Serving";
   return (
     <p class="health">
       <Badge meaning={meaning} text={isLost ? "No response" : draining ? "About to stop" : serving} />{" "}
@@ -97,6 +97,14 @@ function Health({ servers }: Pick<ContentProps, "servers">) {
       )}
     </p>
   );
+}
+
+/** `2 of 3 servers up`; of a server that is not heard of nobody knows whether it is. */
+function serversText(servers: Fleet["items"]): string {
+  const count = (state: keyof typeof STATES) => servers.filter((each) => each.state === state).length;
+  const [up, unknown, lost] = [count("up"), count("unknown"), count("lost")];
+  if (unknown === 0) return `${up} of ${servers.length} servers up`;
+  return `${countOf(up, "server")} up, ${unknown} not heard of${lost > 0 ? `, ${lost} lost` : ""}`;
 }
 
 function AdapterState({ kind, state }: Server["database"] | Server["rateLimiter"]) {

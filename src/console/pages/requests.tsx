@@ -38,6 +38,19 @@ const LAST = [
 ] as const;
 const SLOWER_THAN = [10, 100, 1_000, 5_000].map((ms) => [`${ms}`, latency(ms)] as const);
 
+const FILTERS = {
+  requestId: { label: "Request id", type: "search", placeholder: "X-Request-Id", maxLength: 128 },
+  keyId: { label: "Key", placeholder: "Identifier", maxLength: 20 },
+  status: { options: STATUSES },
+  operation: { options: OPERATION_IDS },
+  last: { all: "Any time", options: LAST },
+  code: { placeholder: "rate_limited", maxLength: 60, isRare: true },
+  address: { placeholder: "192.0.2.7", maxLength: 100, isRare: true },
+  slowerThanMs: { label: "Slower than", all: "Any", options: SLOWER_THAN, isRare: true },
+  since: { label: "From", type: "time", isRare: true },
+  until: { label: "To", type: "time", isRare: true },
+} as const;
+
 function loadRequests({ last, since = "", ...query }: Readonly<Record<string, string>>) {
   const minutes = Number(last ?? 0);
   const start = minutes > 0 ? formatTime(Date.now() - minutes * 60_000) : "";
@@ -61,18 +74,7 @@ export function RequestListPage() {
         of={requests}
         isFeed={isLive}
         isOpen={({ requestId }) => requestId === openId}
-        filters={{
-          requestId: { label: "Request id", type: "search", placeholder: "X-Request-Id", maxLength: 128 },
-          keyId: { label: "Key", placeholder: "Identifier", maxLength: 20 },
-          status: { options: STATUSES },
-          operation: { options: OPERATION_IDS },
-          last: { all: "Any time", options: LAST },
-          code: { placeholder: "rate_limited", maxLength: 60, isRare: true },
-          address: { placeholder: "192.0.2.7", maxLength: 100, isRare: true },
-          slowerThanMs: { label: "Slower than", all: "Any", options: SLOWER_THAN, isRare: true },
-          since: { label: "From", type: "time", isRare: true },
-          until: { label: "To", type: "time", isRare: true },
-        }}
+        filters={FILTERS}
         columns={servers.length > 1 ? [...COLUMNS, serverColumn(servers)] : COLUMNS}
         actions={
           isLive &&
@@ -111,7 +113,7 @@ function NoRequests({ servers }: Pick<RequestPage, "servers">) {
   }
   const oldest = servers.flatMap(({ since }) => since ?? []).toSorted()[0] ?? null;
   const day = query.get("since")?.slice(0, "2026-11-16".length);
-  if (countFilters(query) === 0 || oldest === null) {
+  if (countFilters(query, FILTERS) === 0 || oldest === null) {
     return (
       <Empty
         title="No requests since the server started"

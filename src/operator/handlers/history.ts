@@ -10,8 +10,10 @@ import {
   intervalStart,
   type UsagePeriod,
 } from "../../domain/usage-history.ts";
-import { ADMIN_PAGE_LIMIT, type QueryOf, USAGE_LIMIT } from "../operations.ts";
+import { ADMIN_PAGE_LIMIT, type QueryOf, type ResponseOf, USAGE_LIMIT } from "../operations.ts";
 import type { AdminHandlers, OperatorServices } from "./services.ts";
+
+type AuditItems = ResponseOf<"listAudit">["items"];
 
 export function historyHandlers({ keys, usageHistory, audit, clock }: OperatorServices) {
   return {
@@ -43,9 +45,19 @@ export function historyHandlers({ keys, usageHistory, audit, clock }: OperatorSe
       const until = parseOptionalTime(conditions.until);
       const start = after === undefined ? { before: cursor } : { after: cursor ?? BigInt(after) };
       const page = await audit.listAudit({ ...conditions, since, until, ...start, limit });
-      return { items: page.items.map(auditView), nextCursor: cursorAfter("audit", page) };
+      const items = await withKeyNames(page.items.map(auditView));
+      return { items, nextCursor: cursorAfter("audit", page) };
     },
   } satisfies Partial<AdminHandlers>;
+
+  async function withKeyNames(items: AuditItems): Promise<AuditItems> {
+    const ids = new Set(items.flatMap(({ target }) => (target?.kind === "key" ? Number(target.id) : [])));
+    const names = new Map((await keys.getKeys([...ids])).map(({ id, name }) => [id, name]));
+    return items.map((item) => {
+      const name = item.target?.kind === "key" ? names.get(Number(item.target.id)) : undefined;
+      return item.target && name !== undefined ? { ...item, target: { ...item.target, name } } : item;
+    });
+  }
 }
 
 function periodOf(query: QueryOf<"getKeyUsage">, now: number): UsagePeriod | Rejection<"invalid_parameter"> {
