@@ -65,9 +65,8 @@ export type PetUpdate = Infer<typeof PetUpdate>;
 
 /**
  * The filters of a list of pets: fields with the schemas of their query parameters. Both APIs, both databases, the link
- * to the next page and the flags of the command line have them. For each there is an index that begins with it and the
- * identifier. Of several filters in a request, the first of this table finds the pets, and the others select among
- * them.
+ * to the next page and the flags of the command line have them. For each combination of them there is an index, so that
+ * the cost of a page does not depend on what the other pets are.
  */
 export const PET_FILTERS = {
   categoryId: queryIdentifier("Only pets of this category"),

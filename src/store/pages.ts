@@ -1,13 +1,19 @@
 import { INT64_MAX } from "../api/json.ts";
-import { columnOf } from "../domain/fields.ts";
+import { columnOf, type ResourceField } from "../domain/fields.ts";
 import type { OrderPageQuery, OrderQuery, PetQuery } from "../domain/ports.ts";
-import { ORDER_FILTERS, type OrderFilters, PET_FILTERS, type PetFilters } from "../domain/resources.ts";
+import {
+  ORDER_FILTERS,
+  type OrderFilters,
+  PET_FIELDS,
+  PET_FILTERS,
+  type PetFilters,
+} from "../domain/resources.ts";
 import { OPERATOR_ORDER_ROWS, ORDER_ROWS, PET_ROWS } from "./rows.ts";
 import {
   type ColumnType,
   type Dialect,
   jsonArray,
-  type RangeIndex,
+  type PetIndex,
   type SqlValue,
   type Statement,
 } from "./statements.ts";
@@ -36,7 +42,7 @@ interface PageOptions {
  * The statement has `LIMIT +?` instead of `LIMIT ?`, because SQLite plans by the value of a bare limit, and so compiles
  * the statement again at every call.
  */
-export function selectPage(select: string, options: PageOptions, dialect: Dialect): string {
+function selectPage(select: string, options: PageOptions, dialect: Dialect): string {
   const { filters, isDescending = false, isByIds = false, parameters = [] } = options;
   const indexed = isByIds ? 0 : Math.min(options.indexed ?? 1, filters.length);
   const [follows, ends, direction] = isDescending ? ["<", ">=", " DESC"] : [">", "<=", ""];
@@ -53,34 +59,49 @@ export function selectPage(select: string, options: PageOptions, dialect: Dialec
   conditions.push(
     ...filters.slice(indexed).map((column, i) => isWithoutIndex(column, parameter(indexed + i))),
   );
-  const { rangeIndex } = dialect;
-  if (rangeIndex && indexed > 0 && rangeIndex.column === filters[0])
-    return `${select} WHERE id IN (${selectIdsInRanges(rangeIndex, conditions, { id, limit })}) ORDER BY id`;
   const order = last === undefined ? ["id"] : [last, "id"];
   return `${select} WHERE ${conditions.join(" AND ")}
     ORDER BY ${order.map((column) => column + direction).join(", ")} LIMIT +${limit}`;
 }
 
 /**
- * Selects the identifiers of a page, in ascending order, with an index that begins with ranges of identifiers: from the
- * range of the cursor on, one range after the other, until the page is full. Ranges without a row are skipped. Of a
- * million pets, a page of a category without a pet takes 1 ms, and other pages 20 µs.
- *
- * CROSS JOIN makes the ranges the outer loop, and as a coroutine they are computed as they are needed. An ORDER BY
- * would make SQLite read all rows of the category, since it does not know the order of the ranges.
+ * Selects a page of pets. The index has the columns of all filters, so that a page reads the pets that it shows and no
+ * others. Where the index has choices after those columns, the page merges the pages of all choices: SQLite reads each
+ * as far as the merged page needs it. Of 3,000,000 pets, a page of 20 takes 25 µs with four choices, and 19 with one.
  */
-function selectIdsInRanges(
-  { name, table, bits }: RangeIndex,
-  conditions: readonly string[],
-  { id, limit }: { readonly id: string; readonly limit: string },
-): string {
-  return `WITH RECURSIVE range (number) AS NOT MATERIALIZED (
-      SELECT ${id} >> ${bits}
-      UNION ALL
-      SELECT (SELECT id >> ${bits} FROM ${table} WHERE id >= (number + 1) << ${bits} ORDER BY id LIMIT 1)
-      FROM range WHERE number < (SELECT max(id) FROM ${table}) >> ${bits})
-    SELECT id FROM range CROSS JOIN ${table} INDEXED BY ${name}
-    WHERE id >> ${bits} = number AND ${conditions.join(" AND ")} LIMIT +${limit}`;
+export function selectPets(select: string, options: PageOptions, dialect: Dialect): string {
+  const { filters, isByIds = false, parameters = [] } = options;
+  if (isByIds || filters.length === 0) return selectPage(select, options, dialect);
+  const { name, columns } = petIndex(filters, dialect);
+  const from = select + dialect.indexedBy(name);
+  const given = Object.values(columns).slice(0, filters.length);
+  const merged = Object.keys(columns).slice(filters.length);
+  if (merged.length === 0)
+    return selectPage(from, { ...options, filters: given, indexed: given.length }, dialect);
+  const parameter = (i: number) => parameters[i] ?? `?${i + 1}`;
+  let conditions = [given.map((column, i) => `${column} = ${parameter(i)}`).join(" AND ")];
+  for (const column of merged)
+    conditions = conditions.flatMap((each) => choicesOf(column).map((choice) => `${each} AND ${choice}`));
+  const pages = conditions.map((each) => `${from} WHERE ${each} AND id > ${parameter(given.length)}`);
+  return `${pages.join(" UNION ALL ")} ORDER BY id LIMIT +${parameter(given.length + 1)}`;
+}
+
+/** The shortest index that begins with the columns of the filters. */
+function petIndex(filters: readonly string[], { petIndexes }: Dialect): PetIndex {
+  const fitting = petIndexes.filter(({ columns }) => `${Object.keys(columns)},`.startsWith(`${filters},`));
+  const [shortest] = fitting.toSorted((a, b) => lengthOf(a) - lengthOf(b));
+  if (shortest === undefined) throw new Error(`no index of pets begins with ${filters.join(", ")}`);
+  return shortest;
+}
+
+const lengthOf = ({ columns }: PetIndex) => Object.keys(columns).length;
+
+/** A condition for each choice of a column of pets, and for none. */
+function choicesOf(column: string): readonly string[] {
+  const field = Object.entries<ResourceField>(PET_FIELDS).find(([name]) => columnOf(name) === column)?.[1];
+  if (field?.schema.kind !== "choice") throw new Error(`${column} has no choices to merge pages of`);
+  const choices = field.schema.choices.map((choice) => `${column} = '${choice}'`);
+  return field.ifMissing === undefined ? choices : [`${column} IS NULL`, ...choices];
 }
 
 /**
@@ -138,7 +159,7 @@ export function petPage(query: PetQuery, dialect: Dialect): Statement {
   const isByIds = ids !== undefined;
   const from = isByIds ? jsonArray(idsAfter(query)) : after;
   return {
-    sql: selectPage(SELECT_PETS, { filters: filters.map(({ column }) => column), isByIds }, dialect),
+    sql: selectPets(SELECT_PETS, { filters: filters.map(({ column }) => column), isByIds }, dialect),
     values: [...filters.map(({ value }) => value), from, limit + 1],
   };
 }

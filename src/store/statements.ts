@@ -137,20 +137,18 @@ type RowLock = "UPDATE NOWAIT" | "NO KEY UPDATE NOWAIT" | "NO KEY UPDATE";
 /** `json` is text in SQLite and jsonb in PostgreSQL. */
 export type ColumnType = "integer" | "text" | "json";
 
-/** How the SQL of the two databases differs. */
-export interface RangeIndex {
+export interface PetIndex {
   readonly name: string;
-  readonly table: string;
-  readonly column: string;
-  /** A range has as many identifiers as so many bits can count. */
-  readonly bits: number;
+  /** The columns before `id`, in the order of the table of filters, with the expressions that are indexed. */
+  readonly columns: Readonly<Record<string, string>>;
 }
 
+/** How the SQL of the two databases differs. */
 export interface Dialect {
   /** Whether a page is found by a comparison of rows, which pages.ts explains. */
   readonly comparesRows: boolean;
-  /** The index that begins with ranges of identifiers, and the column after them. pages.ts explains it. */
-  readonly rangeIndex: RangeIndex | undefined;
+  /** The indexes that pages of pets are read from. Each combination of filters begins one of them. */
+  readonly petIndexes: readonly PetIndex[];
   /** A condition that a column, of integers by default, has one of the values in a JSON array. */
   isOneOf(column: string, parameter: string, type?: ColumnType): string;
   /** The rows of a JSON array, which is one parameter, as a table with these columns and their `place`. */

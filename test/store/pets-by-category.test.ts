@@ -5,25 +5,28 @@ import { temporaryDirectory } from "./temporary-directory.ts";
 
 const RANGE = 2_048;
 const HIGHEST = 2n ** 63n - 1n;
-/** At the borders of ranges, with ranges between them that have no pet. */
-const IDS = [1, 2, RANGE - 1, RANGE, RANGE + 1, 3 * RANGE, 3 * RANGE + 1, 1_000 * RANGE - 1]
+/** Far apart, with runs of each status. */
+const IDS = [1, 2, 3, 4, 5, RANGE - 1, RANGE, RANGE + 1, 3 * RANGE, 3 * RANGE + 1, 1_000 * RANGE - 1]
   .map(BigInt)
   .concat(HIGHEST - BigInt(RANGE), HIGHEST - 1n, HIGHEST);
 const categoryOf = (id: bigint) => id % 2n;
-const statusOf = (id: bigint) => (id % 3n === 0n ? "sold" : "available");
+const STATUSES = ["sold", "available", undefined, "pending"] as const;
+const statusOf = (id: bigint) => STATUSES[Number((id / 2n) % 4n)];
 
-test("pages of a category have its pets in order, also where identifiers are far apart", async () => {
+async function storeWithPets(path: string) {
+  await openSqlite(path).close();
+  using database = new Database(path, { safeIntegers: true, strict: true });
+  const insert = database.query("INSERT INTO pets (id, name, category_id, status) VALUES (?, 'Rex', ?, ?)");
+  for (const id of IDS.toReversed()) insert.run(id, categoryOf(id), statusOf(id) ?? null);
+}
+
+test("pages of a category have its pets in order, whatever their status and wherever their identifiers are", async () => {
   using directory = temporaryDirectory();
-  await openSqlite(directory.path("store.db")).close();
-  {
-    using database = new Database(directory.path("store.db"), { safeIntegers: true, strict: true });
-    const insert = database.query("INSERT INTO pets (id, name, category_id, status) VALUES (?, 'Rex', ?, ?)");
-    for (const id of IDS.toReversed()) insert.run(id, categoryOf(id), statusOf(id));
-  }
+  await storeWithPets(directory.path("store.db"));
   const stores = openSqlite(directory.path("store.db"));
   for (const categoryId of [0n, 1n, 7n])
     for (const status of [undefined, "sold"] as const)
-      for (const limit of [1, 2, 100])
+      for (const limit of [1, 2, 5, 100])
         for (const after of [undefined, ...IDS]) {
           const all = IDS.filter((id) => categoryOf(id) === categoryId && id > (after ?? 0n)).filter(
             (id) => status === undefined || statusOf(id) === status,
@@ -36,4 +39,28 @@ test("pages of a category have its pets in order, also where identifiers are far
           expect(page instanceof Promise ? undefined : page.last).toBe(all.slice(0, limit).at(-1));
         }
   await stores.close();
+});
+
+/** The statement of release 1.2.0, which may run on these tables again. */
+const OF_1_2_0 = `SELECT id FROM pets WHERE id IN (WITH RECURSIVE range (number) AS NOT MATERIALIZED (
+    SELECT ?2 >> 11
+    UNION ALL
+    SELECT (SELECT id >> 11 FROM pets WHERE id >= (number + 1) << 11 ORDER BY id LIMIT 1)
+    FROM range WHERE number < (SELECT max(id) FROM pets) >> 11)
+  SELECT id FROM range CROSS JOIN pets INDEXED BY pets_by_category
+  WHERE id >> 11 = number AND category_id = ?1 AND id > ?2 LIMIT +?3) ORDER BY id`;
+
+test("release 1.2.0 finds the pets of a category on these tables", async () => {
+  using directory = temporaryDirectory();
+  await storeWithPets(directory.path("store.db"));
+  using database = new Database(directory.path("store.db"), { safeIntegers: true, strict: true });
+  for (const categoryId of [0n, 1n, 7n])
+    for (const limit of [2, 100])
+      for (const after of [0n, ...IDS]) {
+        const rows = database
+          .query<{ id: bigint }, [bigint, bigint, number]>(OF_1_2_0)
+          .all(categoryId, after, limit);
+        const all = IDS.filter((id) => categoryOf(id) === categoryId && id > after);
+        expect(rows.map(({ id }) => id)).toEqual(all.slice(0, limit));
+      }
 });

@@ -388,4 +388,13 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
       );
     `,
   },
+  {
+    version: 23,
+    name: "pets by category and status",
+    oldestRelease: "1.2.0",
+    statements: [
+      "DROP INDEX CONCURRENTLY IF EXISTS pets_by_category_and_status",
+      `CREATE INDEX CONCURRENTLY pets_by_category_and_status ON pets (category_id, status COLLATE "C", id)`,
+    ],
+  },
 ];

@@ -4,7 +4,7 @@ import type { Identifier } from "../../api/json.ts";
 import type { PageJson, PetJsonSource, PetQuery } from "../../domain/ports.ts";
 import { PET_FILTERS } from "../../domain/resources.ts";
 import { BatchQueue } from "../batch-queue.ts";
-import { type Filter, idsAfter, petFiltersIn, selectPage } from "../pages.ts";
+import { type Filter, idsAfter, petFiltersIn, selectPets } from "../pages.ts";
 import { PET_ROWS, petJsonIn } from "../rows.ts";
 import { requireRow, type SqlValue } from "../statements.ts";
 import type { Pools } from "./pool.ts";
@@ -26,7 +26,7 @@ type FoundPet = Readonly<Record<string, unknown>> & { readonly id: bigint; reado
 export function selectPetPages(filters: readonly Pick<Filter, "column" | "type">[]): string {
   const columns = filters.map(({ column }) => column);
   const types = Object.fromEntries(filters.map(({ column, type }) => [column, type]));
-  const page = selectPage(
+  const page = selectPets(
     `SELECT id, row_number() OVER () AS number, ${PET_JSON} AS json FROM pets`,
     {
       filters: columns,

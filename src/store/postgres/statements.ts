@@ -48,7 +48,15 @@ export function parameterColumns(columns: Readonly<Record<string, ColumnType>>):
 
 export const POSTGRES_DIALECT: Dialect = {
   comparesRows: true,
-  rangeIndex: undefined,
+  // One has the order of bytes, so that no other has its columns.
+  petIndexes: [
+    { name: "pets_by_status", columns: { status: "status" } },
+    { name: "pets_by_category", columns: { category_id: "category_id" } },
+    {
+      name: "pets_by_category_and_status",
+      columns: { category_id: "category_id", status: 'status COLLATE "C"' },
+    },
+  ],
   timeline: TIMELINE,
   isOneOf: (column, parameter, type = "integer") =>
     `${column} = ANY (ARRAY(SELECT json_array_elements_text(${parameter}::text::json))::${TYPES[type]}[])`,

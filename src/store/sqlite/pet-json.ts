@@ -8,7 +8,7 @@ import {
   stringBytes,
 } from "../../runtime/bounded-cache.ts";
 import type { PageJson, PetJsonSource, PetQuery } from "../../domain/ports.ts";
-import { type Filter, idsAfter, petFiltersIn, selectPage } from "../pages.ts";
+import { type Filter, idsAfter, petFiltersIn, selectPets } from "../pages.ts";
 import { petJsonIn } from "../rows.ts";
 import { jsonArray, rowsOf, type Steps } from "../statements.ts";
 import type { Connection } from "./connection.ts";
@@ -27,7 +27,7 @@ const SELECT_HIGHEST_ID = "SELECT id FROM pets ORDER BY id DESC LIMIT 1";
 
 const SELECT_PETS = `SELECT id, ${JSON_OF_PET} FROM pets`;
 
-/** The statements for a list with certain filters. They have the parameters of `selectPage`. */
+/** The statements for a list with certain filters. They have the parameters of `selectPets`. */
 interface ListStatements {
   readonly page: string;
   /** The identifiers of the pets that follow a page. */
@@ -36,12 +36,12 @@ interface ListStatements {
 }
 
 function listStatements(filters: readonly string[]): ListStatements {
-  const page = selectPage(SELECT_PETS, { filters }, SQLITE_DIALECT);
+  const page = selectPets(SELECT_PETS, { filters }, SQLITE_DIALECT);
   return {
     // The aggregate takes the rows in the order of the subquery.
     page: `SELECT '[' || coalesce(group_concat(json), '') || ']' AS json, max(id) AS last FROM (${page})`,
-    next: selectPage("SELECT id FROM pets", { filters }, SQLITE_DIALECT),
-    byIds: selectPage(SELECT_PETS, { filters, isByIds: true }, SQLITE_DIALECT),
+    next: selectPets("SELECT id FROM pets", { filters }, SQLITE_DIALECT),
+    byIds: selectPets(SELECT_PETS, { filters, isByIds: true }, SQLITE_DIALECT),
   };
 }
 export const INCREMENT_PET_REVISION = "UPDATE pet_revision SET revision = revision + 1";

@@ -40,7 +40,13 @@ export function insertInto(table: string, columns: readonly string[]): string {
 
 export const SQLITE_DIALECT: Dialect = {
   comparesRows: false,
-  rangeIndex: { name: "pets_by_category", table: "pets", column: "category_id", bits: 11 },
+  petIndexes: [
+    { name: "pets_by_status", columns: { status: "status" } },
+    {
+      name: "pets_by_category_and_status",
+      columns: { category_id: "category_id", status: "status" },
+    },
+  ],
   timeline: "'0'",
   isOneOf: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
   given(columns, parameter = "?") {
