@@ -2,14 +2,21 @@ import packageJson from "../package.json" with { type: "json" };
 import { makeTemporaryDirectory, removeDirectory } from "./runtime/own-files.ts";
 import { hostname } from "node:os";
 import { messageOf } from "./api/errors.ts";
-import { type Config, type StorageConfig, valkeyOf } from "./config/config.ts";
+import {
+  type Config,
+  followStorageUrls,
+  type StorageConfig,
+  type StorageUrls,
+  storageUrlsOf,
+  valkeyOf,
+} from "./config/config.ts";
 import { DataDirectory } from "./data-directory.ts";
 import type { Clock, KeyStore, RateLimiter, SettingsStore, StateChange, Stores } from "./domain/ports.ts";
 import type { PolicyInEffect } from "./domain/limit-policy.ts";
 import type { BanRules, OnBan } from "./domain/rate-limit.ts";
 import { ActivityCollector, SERVERS_SETTING } from "./domain/servers.ts";
 import { BanRecorder } from "./observe/audit-trail.ts";
-import { logAudit } from "./observe/event-reports.ts";
+import { logAudit, reportSettingFiles } from "./observe/event-reports.ts";
 import type { Log } from "./observe/log.ts";
 import { AdapterMonitor, CommitMonitor } from "./observe/request-metrics.ts";
 import { RetentionClock } from "./clock.ts";
@@ -69,11 +76,13 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     const retention = new RetentionClock(clock, onDoubt, () => log.event("clock.trusted"));
     const { now: retentionNow } = retention;
     const { promise: failed, resolve: onLost } = Promise.withResolvers<Error>();
-    const stores = await openStores(config, { log, retentionNow, onLost });
+    const urls = followStorageUrls(config, reportSettingFiles(log));
+    opened.defer(() => urls.close());
+    const stores = await openStores(config, { log, retentionNow, onLost, urls });
     opened.defer(() => stores.close());
     await retention.start(stores.settings);
     opened.defer(() => retention.stop());
-    const bans = new BanRecorder({ audit: stores.audit, log, server: hostname() });
+    const bans = new BanRecorder({ audit: stores.audit, keys: stores.keys, log, server: hostname() });
     opened.defer(() => bans.close());
     const onBan = bans.record;
     const activity = new ActivityCollector();
@@ -90,6 +99,7 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
           onBan,
           onEarlierBan: bans.recordIfMissing,
           register: servers,
+          urls,
         })
       : await memoryRateLimiter(config, { hasQuotaStore: lock !== undefined, clock, log, ban, onBan });
     opened.defer(() => rateLimiter.close());
@@ -113,6 +123,8 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
 
 interface StoreOptions {
   readonly log?: Log;
+  /** How to connect; by default, as the process did when it started. */
+  readonly urls?: StorageUrls;
   /** Returns the time by which old data is deleted; by default, that of the writes. */
   readonly retentionNow?: () => number;
   /** Called when the database was deleted or replaced, after its data was saved elsewhere. */
@@ -133,7 +145,7 @@ export async function openStores(
   const { openPostgres } = await import("./store/postgres/store.ts");
   const database = new AdapterMonitor("PostgreSQL");
   const commits = new CommitMonitor();
-  const { url, ...postgres } = postgresOf(storage);
+  const { url, ...postgres } = postgresOf(storage, options.urls);
   const opened = await openPostgres(url, {
     ...postgres,
     ...(retentionNow && { retentionNow }),
@@ -257,7 +269,7 @@ async function applyMissedUnban(
 async function valkeyRateLimiter(
   config: Config,
   options: RateLimiterOptions &
-    Pick<ValkeyOptions, "onEarlierBan" | "register"> & { readonly monitor: AdapterMonitor },
+    Pick<ValkeyOptions, "onEarlierBan" | "register" | "urls"> & { readonly monitor: AdapterMonitor },
 ): Promise<OpenedRateLimiter> {
   const { log, monitor, ...rest } = options;
   const { limitsTimeoutMs: timeoutMs } = config;
@@ -298,15 +310,20 @@ async function openRegister(
 /** Errors that only an operator can fix. */
 const MISCONFIGURED = /^(?:NOAUTH|WRONGPASS|NOPERM|MOVED|CROSSSLOT|ERR)\b/;
 
-type ValkeyOptions = Omit<ValkeyRateLimiterOptions, "urls" | "readUrls" | "ca" | "prefix" | "local">;
+type ValkeyOptions = Omit<ValkeyRateLimiterOptions, "urls" | "readServers" | "ca" | "prefix" | "local"> & {
+  readonly urls?: StorageUrls;
+};
 
-export async function openValkey(storage: StorageConfig, options: ValkeyOptions): Promise<SharedRateLimiter> {
+export async function openValkey(
+  storage: StorageConfig,
+  { urls = storageUrlsOf(storage), ...options }: ValkeyOptions,
+): Promise<SharedRateLimiter> {
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
   const { createValkeyRateLimiter } = await import("./rate-limit/valkey/valkey-rate-limiter.ts");
   return createValkeyRateLimiter({
     ...options,
-    ...valkeyOf(storage),
-    readUrls: () => valkeyOf(storage).urls,
+    ...valkeyOf(storage, urls),
+    readServers: () => urls.valkey(),
     local: createMemoryRateLimiter({ clock: options.clock, ban: options.ban }),
   });
 }

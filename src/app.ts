@@ -30,6 +30,7 @@ import type { AdminCredentials, AdminListener } from "./operator/start-admin.ts"
 import {
   type Closable,
   followCertificate,
+  followWebhookSecrets,
   openCredentials,
   type PartContext,
   readCertificate,
@@ -99,7 +100,7 @@ export async function serveOn(
   const tls = await readCertificate(config);
   const credentials = await openCredentials(context);
 
-  const webhook = add(await startWebhook(context));
+  const webhook = add(await startWebhook(context, add(followWebhookSecrets(context))));
   /** Resolves to true when every listener is open, and to false if that fails. */
   const start = Promise.withResolvers<boolean>();
   const hasStarted = start.promise;

@@ -3,9 +3,12 @@
 import { resolve } from "node:path";
 import type { Adapters } from "./adapters.ts";
 import type { Config } from "./config/config.ts";
-import { followFiles } from "./config/follow-files.ts";
+import { type FollowedSetting, followFiles, followSetting } from "./config/follow-files.ts";
+import { WEBHOOK_OPTIONS } from "./config/options.ts";
+import { readFromFile } from "./config/parse-options.ts";
 import type { Clock } from "./domain/ports.ts";
 import type { HttpServer, TlsCertificate } from "./http1/index.ts";
+import { reportSettingFiles } from "./observe/event-reports.ts";
 import type { Log } from "./observe/log.ts";
 import type { Tracer } from "./observe/tracing.ts";
 import type { WebhookSender } from "./observe/webhook-delivery.ts";
@@ -61,18 +64,29 @@ export async function openCredentials(context: PartContext): Promise<AdminCreden
   return { followTokens, tokenFile, serverSecret: await ServerSecret.open(settings) };
 }
 
-/** Returns undefined if no webhook is configured. */
-export async function startWebhook({
-  adapters,
-  config,
-  clock,
+/** The secrets with which events are signed. */
+export function followWebhookSecrets({
+  config: { webhook },
   log,
-}: PartContext): Promise<WebhookSender | undefined> {
+}: PartContext): FollowedSetting<readonly Uint8Array[]> {
+  return followSetting(
+    { setting: "webhook-secret-file", file: webhook?.secretFile, first: webhook?.secrets ?? [] },
+    (file) => readFromFile(WEBHOOK_OPTIONS["webhook-secret"], file),
+    reportSettingFiles(log),
+  );
+}
+
+/** Returns undefined if no webhook is configured. */
+export async function startWebhook(
+  { adapters, config, clock, log }: PartContext,
+  secrets: FollowedSetting<readonly Uint8Array[]>,
+): Promise<WebhookSender | undefined> {
   if (config.webhook === undefined) return undefined;
   const { WebhookSender } = await import("./observe/webhook-delivery.ts");
   const { webhooks, audit, retentionNow, servers } = adapters;
   return new WebhookSender({
     ...config.webhook,
+    secrets: () => secrets.current,
     environment: config.environment,
     webhooks,
     audit,
@@ -92,7 +106,6 @@ export async function followCertificate(
   if (files === undefined) return undefined;
   const { readTlsFiles } = await import("./config/tls.ts");
   const close = followFiles(Object.values(files), {
-    everyMs: 1_000,
     read: () => readTlsFiles(files),
     onChange(contents) {
       for (const server of servers) server.setTlsCertificate(contents);

@@ -1,12 +1,12 @@
-import { readDatabaseUrl, type StorageConfig, valkeyOf } from "./config/config.ts";
+import { type StorageConfig, type StorageUrls, storageUrlsOf, valkeyOf } from "./config/config.ts";
 import { isSameTimeline, type Timeline } from "./domain/timeline.ts";
 import type { LatestTimeline } from "./store/postgres/primary.ts";
 
 /** Returns the PostgreSQL database of an environment, and how its primary is found. */
-export function postgresOf(storage: StorageConfig) {
+export function postgresOf(storage: StorageConfig, urls: StorageUrls = storageUrlsOf(storage)) {
   const { databaseUrl: url = "", environment: schema, acceptsPrimary: acceptsAny } = storage;
-  const readUrl = () => readDatabaseUrl(storage) ?? url;
-  return { url, readUrl, schema, acceptsAny, latestTimeline: latestTimelineOf(storage) };
+  const readUrl = () => urls.databaseUrl() ?? url;
+  return { url, readUrl, schema, acceptsAny, latestTimeline: latestTimelineOf(storage, urls) };
 }
 
 /**
@@ -14,9 +14,9 @@ export function postgresOf(storage: StorageConfig) {
  * find it. What Valkey has counts for all of them. A place that cannot be used is left out, so that a server starts in
  * an outage of Valkey.
  */
-function latestTimelineOf(storage: StorageConfig): LatestTimeline {
+function latestTimelineOf(storage: StorageConfig, urls: StorageUrls): LatestTimeline {
   const here = storage.directory.latestTimeline;
-  const shared = storage.limitsUrls ? valkeyTimeline(storage) : undefined;
+  const shared = storage.limitsUrls ? valkeyTimeline(storage, urls) : undefined;
   return {
     async raise(timeline) {
       const latestHere = await here.raise(timeline).catch(() => timeline);
@@ -30,10 +30,10 @@ function latestTimelineOf(storage: StorageConfig): LatestTimeline {
   };
 }
 
-function valkeyTimeline(storage: StorageConfig): LatestTimeline {
+function valkeyTimeline(storage: StorageConfig, urls: StorageUrls): LatestTimeline {
   const store = async (timeline: Timeline, condition: "if later" | "always") =>
     (await import("./rate-limit/valkey/maintenance.ts")).storeTimeline(
-      valkeyOf(storage),
+      valkeyOf(storage, urls),
       timeline,
       condition,
     );

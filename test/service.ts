@@ -63,7 +63,8 @@ export const NO_LIMITS = { perMinute: 1_000_000_000, perDay: 1_000_000_000 };
 
 /** A webhook that no test has an event for. */
 export const IDLE_WEBHOOK: Config["webhook"] = {
-  target: { url: "http://127.0.0.1:1/", secret: new Uint8Array(32) },
+  url: "http://127.0.0.1:1/",
+  secrets: [new Uint8Array(32)],
   events: ["data.restored"],
 };
 

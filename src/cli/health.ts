@@ -56,14 +56,16 @@ async function problemOf(url: string): Promise<string | undefined> {
     const status = await statusOf(url);
     return status === 200 ? undefined : `responds with ${status}; it is about to stop`;
   } catch (error) {
-    const code = systemErrorField(error, "code") ?? "timeout";
-    return `does not respond (${code === "ABORT_ERR" ? "timeout" : code})`;
+    return `does not respond (${systemErrorField(error, "code")})`;
   }
 }
 
 const TIMEOUT_MS = 2_000;
+/** A server responds with a line. */
+const MAX_BYTES = 16 * 1_024;
 
 export async function statusOf(url: string): Promise<number | undefined> {
-  const { getText, UNVERIFIED_TLS } = await import("../operator/get-text.ts");
-  return (await getText(url, { tls: UNVERIFIED_TLS, timeoutMs: TIMEOUT_MS })).status;
+  const { sendRequest, UNVERIFIED_TLS } = await import("../runtime/outgoing-request.ts");
+  const bounds = { timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES };
+  return (await sendRequest(url, { ...bounds, tls: UNVERIFIED_TLS, isDirect: true })).status;
 }

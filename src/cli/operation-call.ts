@@ -257,7 +257,7 @@ async function callRunningServer<Id extends ServerOperationId>(
   { id, query }: AnyCallInput,
   { storage, settings, servers, clock, onUnreadable }: AskOptions,
 ): Promise<ResponseOf<Id>> {
-  const { UNVERIFIED_TLS } = await import("../operator/get-text.ts");
+  const { UNVERIFIED_TLS } = await import("../runtime/outgoing-request.ts");
   const { askServer, ASK_TIMEOUT_MS, peerTlsOf } = await import("../operator/server-requests.ts");
   const server = await findRunningServer(storage, { settings, servers }).catch((error: unknown) => {
     if (!(error instanceof Failure)) throw error;

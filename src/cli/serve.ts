@@ -13,7 +13,7 @@ import {
 import { sharedSettings, shownSettings } from "../config/shown-settings.ts";
 import type { ValuesOf, Variables } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
-import { webhookSecret } from "../config/value-types.ts";
+import { webhookSecrets } from "../config/value-types.ts";
 import { removeFile, replaceFile } from "../runtime/own-files.ts";
 import { type ApiKey, generateSecret, limitsOf, toNewSecret } from "../domain/api-keys.ts";
 import { LIMIT_SETTERS_SETTING, limitSetters } from "../domain/servers.ts";
@@ -92,7 +92,7 @@ export function rejectIncompleteSettings(
     throw new UsageError("--tls-cert and --tls-key belong together; one of them is missing");
   if ((values["webhook-url"] === undefined) !== (values["webhook-secret"] === undefined))
     throw new UsageError(
-      `--webhook-url and --webhook-secret-file belong together; one of them is missing. The file has ${webhookSecret.expected}`,
+      `--webhook-url and --webhook-secret-file belong together; one of them is missing. The file has ${webhookSecrets.expected}`,
     );
 }
 

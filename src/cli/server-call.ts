@@ -14,7 +14,7 @@ import {
   type AdminOperationId,
   type ResponseOf,
 } from "../operator/operations.ts";
-import { systemErrorField } from "./arguments.ts";
+import { type OutgoingRequest, sendRequest, trustProblem } from "../runtime/outgoing-request.ts";
 import { Failure } from "./command.ts";
 
 /** The call was understood and rejected. The message is that of the operation. */
@@ -65,37 +65,18 @@ async function versionOf({ server, token }: RemoteServer): Promise<string | unde
 
 const TIMEOUT_MS = 30_000;
 
-const UNTRUSTED =
-  "its certificate is not from an authority that this machine trusts; name the file of its authority in NODE_EXTRA_CA_CERTS";
-const TLS_PROBLEMS: Readonly<Record<string, string>> = {
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
-  UNABLE_TO_GET_ISSUER_CERT: UNTRUSTED,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNTRUSTED,
-  SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
-  DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
-  CERT_HAS_EXPIRED: "its certificate has expired; renew it there, or check the clock of this machine",
-  CERT_NOT_YET_VALID: "its certificate is not valid yet; check the clock of this machine",
-  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host name; use the name that it is for",
-  EPROTO: "it does not use TLS on this port",
-};
+/** The longest response. A page of 500 keys or audit entries, with the longest values, has some megabytes. */
+const MAX_BYTES = 32 * 1_024 * 1_024;
 
-async function send(url: string, init: RequestInit): Promise<{ status: number; text: string }> {
+async function send(url: string, request: Pick<OutgoingRequest, "method" | "headers" | "body">) {
   const { origin, protocol } = new URL(url);
+  const bounds = { timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES };
   try {
-    const response = await fetch(url, {
-      ...init,
-      redirect: "manual",
-      // A proxy could read the token.
-      proxy: protocol === "http:" ? false : undefined,
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-      // The certificate is verified also if NODE_TLS_REJECT_UNAUTHORIZED turns that off.
-      tls: { rejectUnauthorized: true },
-    });
-    return { status: response.status, text: await response.text() };
+    // A proxy could read the token of plain HTTP.
+    return await sendRequest(url, { ...request, ...bounds, isDirect: protocol === "http:" });
   } catch (error) {
-    const code = systemErrorField(error, "code") ?? "";
-    const reason = code || (error instanceof Error ? error.message : String(error));
-    const problem = TLS_PROBLEMS[code];
+    const problem = trustProblem(error);
+    const reason = error instanceof Error ? error.message : String(error);
     const message = problem ? `is not trusted: ${problem}` : `does not respond (${reason})`;
     throw new RejectedCall(new Rejection("unreachable", `${origin} ${message}`));
   }

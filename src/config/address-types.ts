@@ -55,6 +55,7 @@ export const hostname: ValueType<string> = {
 /** Where events are sent. */
 export const webhookUrl: ValueType<string> = {
   placeholder: "URL",
+  isUrl: true,
   secret: true,
   expected:
     "an http:// or https:// URL without user and fragment, such as https://hooks.example.com/petstore",
@@ -66,6 +67,7 @@ export const webhookUrl: ValueType<string> = {
 /** An OpenTelemetry collector. Without a path, spans go where every collector takes them. */
 export const collectorUrl: ValueType<string> = {
   placeholder: "URL",
+  isUrl: true,
   expected: "an http:// or https:// URL without user, query and fragment, such as http://127.0.0.1:4318",
   parse: (text) => {
     const url = text.includes("?") || webhookUrl.parse(text) === undefined ? null : URL.parse(text);
@@ -76,6 +78,7 @@ export const collectorUrl: ValueType<string> = {
 /** The URL of the API as clients see it. It always ends in BASE_PATH. */
 export const baseUrl: ValueType<string> = {
   placeholder: "URL",
+  isUrl: true,
   expected: `an http:// or https:// URL without user, query or fragment, such as https://api.example.com${BASE_PATH}`,
   parse: (text) => {
     // The URL parser also accepts and repairs blanks and backslashes.
@@ -89,6 +92,7 @@ export const baseUrl: ValueType<string> = {
 /** An origin as browsers send it in `Origin`: a scheme, a host, and a port other than the default one. */
 export const origin: ValueType<string> = {
   placeholder: "ORIGIN",
+  isUrl: true,
   expected: "the origin of a page such as https://app.example.com or http://localhost:3000, without a path",
   parse: (text) => {
     if (!/^https?:\/\/[^\s\\/?#@*]+\/?$/i.test(text) || !URL.canParse(text)) return undefined;
@@ -100,12 +104,13 @@ export const origin: ValueType<string> = {
 /** Where vulnerabilities are reported: a URI that RFC 9116 allows. */
 export const securityContact: ValueType<string> = {
   placeholder: "CONTACT",
+  isUrl: true,
   expected: "an email address, or an https:// URL such as https://example.com/security",
   parse: (text) => {
     if (/^(?:mailto:)?[^\s@:/]+@[^\s@:/]+$/i.test(text)) return `mailto:${text.replace(/^mailto:/i, "")}`;
     return /^https:\/\/\S+$/i.test(text) && URL.canParse(text) ? text : undefined;
   },
-  hint: (text) => (/^http:/i.test(text) ? didYouMean(text.replace(/^http/i, "https")) : undefined),
+  hint: (text) => (/^http:[^@?#]*$/i.test(text) ? didYouMean(text.replace(/^http/i, "https")) : undefined),
 };
 
 /** The URL of the listener for operators of a remote server. */
@@ -177,6 +182,7 @@ function serverUrl(options: {
   };
   return {
     placeholder: "URL",
+    isUrl: true,
     secret: true,
     expected: `a URL such as ${example}`,
     parse: (text) => (hostUrls(text).every(isValid) ? text : undefined),

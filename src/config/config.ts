@@ -3,6 +3,7 @@ import { DataDirectory } from "../data-directory.ts";
 import type { Environment } from "../domain/api-keys.ts";
 import { POLICY_SETTINGS, type PolicyChange } from "../domain/limit-policy.ts";
 import { BASE_PATH } from "../domain/constants.ts";
+import { followSetting, type SettingFileReports } from "./follow-files.ts";
 import { ipVersionOf, isLoopback } from "./network.ts";
 import {
   type ACCEPT_PRIMARY_OPTION,
@@ -17,7 +18,7 @@ import {
   type TRACING_OPTIONS,
   type WEBHOOK_OPTIONS,
 } from "./options.ts";
-import { readAgain, type ValuesOf, type Variables } from "./parse-options.ts";
+import { readFromFile, type ValuesOf, type Variables } from "./parse-options.ts";
 import { readTextFile } from "./usage-error.ts";
 
 /** The settings of a server, parsed once. URLs of the API include BASE_PATH. */
@@ -88,8 +89,10 @@ export function configOf(values: ValuesOf<typeof SETTINGS> & OnceValues) {
 
 /** Undefined if nothing is delivered. */
 function webhookOf(values: ValuesOf<typeof WEBHOOK_OPTIONS>) {
-  const { "webhook-url": url, "webhook-secret": secret, "webhook-events": events } = values;
-  return url === undefined || secret === undefined ? undefined : { target: { url, secret }, events };
+  const { "webhook-url": url, "webhook-secret": secrets, "webhook-events": events } = values;
+  if (url === undefined || secrets === undefined) return undefined;
+  const secretFile = values["webhook-secret-file"];
+  return { url, secrets, ...(secretFile !== undefined && { secretFile }), events };
 }
 
 /** Undefined if no request is traced. */
@@ -145,18 +148,63 @@ function given<K extends string, N extends string, T>(
   return Object.fromEntries(values.filter(([, value]) => value !== undefined)) as { [key in K]?: T };
 }
 
-/** Reads the URL of PostgreSQL again, because its file may have changed since the process started. */
-export function readDatabaseUrl({ databaseUrl, databaseUrlFile: file }: StorageConfig): string | undefined {
-  return (file === undefined ? undefined : readAgain(STORAGE_OPTIONS["database-url"], file)) ?? databaseUrl;
+/** How to connect to what servers share. A file may have changed it since the start. */
+export interface StorageUrls {
+  databaseUrl(): string | undefined;
+  valkey(): { readonly urls: readonly string[]; readonly ca?: string };
 }
 
-/** Reads how to connect to Valkey again. Throws if the certificates are unreadable. */
-export function valkeyOf({ limitsUrls, limitsUrlFile, limitsCaFile, environment }: StorageConfig) {
-  const changed =
-    limitsUrlFile === undefined ? undefined : readAgain(STORAGE_OPTIONS["limits-url"], limitsUrlFile);
-  const urls = changed ?? limitsUrls ?? [];
-  const ca = limitsCaFile === undefined ? undefined : readTextFile("--limits-ca", limitsCaFile);
-  return { urls, ...(ca !== undefined && { ca }), prefix: `petstore:${environment}:` };
+/** How a command connects. Throws if the certificates are unreadable. */
+export function storageUrlsOf({
+  databaseUrl,
+  limitsUrls: urls = [],
+  limitsCaFile,
+}: StorageConfig): StorageUrls {
+  return {
+    databaseUrl: () => databaseUrl,
+    valkey: () => ({ urls, ...(limitsCaFile !== undefined && { ca: readAuthorities(limitsCaFile) }) }),
+  };
+}
+
+/** How a server connects. Files that change are read again. Throws if the certificates are unreadable. */
+export function followStorageUrls(
+  storage: StorageConfig,
+  reports: SettingFileReports,
+): StorageUrls & { close(): void } {
+  const { "database-url": databaseOption, "limits-url": limitsOption } = STORAGE_OPTIONS;
+  const { databaseUrlFile, limitsUrlFile, limitsCaFile } = storage;
+  const { urls: firstUrls, ca: firstCa } = storageUrlsOf(storage).valkey();
+  const databaseUrl = followSetting(
+    { setting: "database-url-file", file: databaseUrlFile, first: storage.databaseUrl },
+    (file) => readFromFile(databaseOption, file),
+    reports,
+  );
+  const urls = followSetting(
+    { setting: "limits-url-file", file: limitsUrlFile, first: firstUrls },
+    (file) => readFromFile(limitsOption, file),
+    reports,
+  );
+  const ca = followSetting(
+    { setting: "limits-ca", file: limitsCaFile, first: firstCa },
+    readAuthorities,
+    reports,
+  );
+  return {
+    databaseUrl: () => databaseUrl.current,
+    valkey: () => ({ urls: urls.current, ...(ca.current !== undefined && { ca: ca.current }) }),
+    close() {
+      for (const each of [databaseUrl, urls, ca]) each.close();
+    },
+  };
+}
+
+function readAuthorities(file: string): string {
+  return readTextFile("--limits-ca", file);
+}
+
+/** How to connect to the Valkey of an environment. Throws if the certificates are unreadable. */
+export function valkeyOf(storage: StorageConfig, urls: StorageUrls = storageUrlsOf(storage)) {
+  return { ...urls.valkey(), prefix: `petstore:${storage.environment}:` };
 }
 
 /** Describes the storage for people, without user names and passwords. */

@@ -47,7 +47,7 @@ import {
   type ValueType,
   ratio,
   webhookEvent,
-  webhookSecret,
+  webhookSecrets,
 } from "./value-types.ts";
 
 export const DEFAULT_ADMIN_PORT: Readonly<Record<Environment, number>> = { production: 8090, staging: 8091 };
@@ -55,14 +55,19 @@ export const DEFAULT_ADMIN_PORT: Readonly<Record<Environment, number>> = { produ
 const anyNumberOf = <T>(type: ValueType<T>, help: string) =>
   ({ type: list(type), default: [], defaultText: "none", repeatable: true, help }) as const;
 
+/** Makes an option for the name of a file of settings. */
+function settingsFile<const F extends boolean>(help: string, { isFollowed }: { readonly isFollowed: F }) {
+  const when = isFollowed ? "read again when it changes" : "read at the start only";
+  return { type: file, isFollowed, help: `${help}; ${when}` } as const;
+}
+
 export const JSON_OPTION = { json: switchOption("Print JSON") } as const;
 
 /** The options for a token, with which a server creates an operator and a command calls a remote server. */
 export const ADMIN_TOKEN_OPTIONS = {
-  "admin-token-file": {
-    type: file,
-    help: "File with the token of the admin bootstrap, whom the server creates; read again when it changes",
-  },
+  "admin-token-file": settingsFile("File with the token of the admin bootstrap, whom the server creates", {
+    isFollowed: true,
+  }),
   "admin-token": {
     type: adminToken,
     isVariableOnly: true,
@@ -83,10 +88,10 @@ export const ADMIN_OPTIONS = {
     "Names for that listener in browsers, besides IP addresses and localhost; can be repeated",
   ),
   ...ADMIN_TOKEN_OPTIONS,
-  "metrics-token-file": {
-    type: file,
-    help: "As --admin-token-file, of the operator metrics, who may only read /metrics",
-  },
+  "metrics-token-file": settingsFile(
+    "As --admin-token-file, of the operator metrics, who may only read /metrics",
+    { isFollowed: true },
+  ),
   "metrics-public": switchOption("Respond to /metrics on that listener without the token"),
   "audit-retention": {
     type: durationOrForever({ min: LONGEST_BAN_MS, max: 3_650 * DAY_MS }),
@@ -102,13 +107,14 @@ export const WEBHOOK_OPTIONS = {
     defaultText: "none",
     help: "URL to which a server sends audit entries, each as a signed POST",
   },
-  "webhook-secret-file": {
-    type: file,
-    help: "File with the secret of the signatures, whsec_ and base64",
-  },
+  "webhook-secret-file": settingsFile(
+    "File with the secret of the signatures, whsec_ and base64, or two on a line each",
+    { isFollowed: true },
+  ),
   "webhook-secret": {
-    type: webhookSecret,
+    type: webhookSecrets,
     isVariableOnly: true,
+    repeatable: true,
     fileOption: "webhook-secret-file",
     help: "That secret itself",
   },
@@ -147,29 +153,27 @@ export const STORAGE_OPTIONS = {
     default: "production",
     help: "Environment; each has its own data, keys and port",
   },
-  "env-file": {
-    type: file,
-    help: "File of environment variables, NAME=value on each line; the environment overrides them",
-  },
+  "env-file": settingsFile(
+    "File of environment variables, NAME=value on each line; the environment overrides them",
+    { isFollowed: false },
+  ),
   data: {
     type: directory,
     default: "./data",
     help: "Directory of the SQLite databases; created if missing, readable by its owner only",
   },
-  "database-url-file": {
-    type: file,
-    help: "File that contains --database-url, hidden from process lists; read again in an outage",
-  },
+  "database-url-file": settingsFile("File that contains --database-url, hidden from process lists", {
+    isFollowed: true,
+  }),
   "database-url": {
     type: postgresUrl,
     defaultText: "SQLite in --data",
     fileOption: "database-url-file",
     help: "PostgreSQL database that servers share; of several hosts, postgres://a,b/…, the primary is used",
   },
-  "limits-url-file": {
-    type: file,
-    help: "File that contains --limits-url, one on each line for a cluster; read again in an outage",
-  },
+  "limits-url-file": settingsFile("File that contains --limits-url, one on each line for a cluster", {
+    isFollowed: true,
+  }),
   "limits-url": {
     type: valkeyUrls,
     defaultText: "in the server process",
@@ -178,9 +182,10 @@ export const STORAGE_OPTIONS = {
     help: "Valkey or Redis for rate limits that servers share; can be repeated for the nodes of a cluster",
   },
   "limits-ca": {
-    type: file,
+    ...settingsFile("Certificates (PEM) of the authorities to trust for rediss:// URLs", {
+      isFollowed: true,
+    }),
     defaultText: "the public authorities",
-    help: "Certificates (PEM) of the authorities to trust for rediss:// URLs",
   },
 } as const satisfies Options;
 
@@ -213,11 +218,10 @@ export const ADDRESS_OPTIONS = {
     help: "Port to listen on; 0 for any free port",
   },
   "tls-cert": {
-    type: file,
+    ...settingsFile("Certificate (PEM, with its chain) to serve HTTPS, with --tls-key", { isFollowed: true }),
     defaultText: "plain HTTP",
-    help: "Certificate (PEM, with its chain) to serve HTTPS; requires --tls-key",
   },
-  "tls-key": { type: file, help: "Private key (PEM) of --tls-cert" },
+  "tls-key": settingsFile("Private key (PEM) of --tls-cert", { isFollowed: true }),
   "public-url": {
     type: baseUrl,
     defaultText: "the address listened on",

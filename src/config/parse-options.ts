@@ -1,5 +1,4 @@
-import { statSync } from "node:fs";
-import { quoted, quotedPath, readTextFile, UsageError } from "./usage-error.ts";
+import { quoted, quotedPath, readTextFile, UsageError, withoutUrlSecrets } from "./usage-error.ts";
 import { formatValue, type ValueType } from "./value-types.ts";
 
 /** An option. The parser, --help and the documentation derive from it. */
@@ -16,6 +15,8 @@ export interface Option<T = unknown> {
   readonly repeatable?: true;
   /** Another option that names a file with the value. If the option is repeatable, the file has one value per line. */
   readonly fileOption?: string;
+  /** For the name of a file of settings: whether a server reads it again when it changes. */
+  readonly isFollowed?: boolean;
 }
 
 export type Options = Readonly<Record<string, Option>>;
@@ -97,24 +98,18 @@ function readFileOption(
   return { name, texts: lines };
 }
 
-/**
- * Reads the current value of a file. Returns undefined if the value is invalid, or if the file cannot be read again,
- * such as a pipe.
- */
-export function readAgain<T>(option: Option<T>, path: string): T | undefined {
-  try {
-    if (!statSync(path).isFile()) return undefined;
-    return option.type.parse(readFileOption(option, { name: "", texts: [path] }).texts.join(","));
-  } catch {
-    return undefined;
-  }
+/** Reads the value of an option from its file, which may have changed. Throws UsageError. */
+export function readFromFile<T>(option: Option<T>, path: string): T {
+  const name = `--${option.fileOption}`;
+  return parseValue(name, readFileOption(option, { name, texts: [path] }).texts.join(","), option.type);
 }
 
 /** Parses a value. `name` is what the user wrote before it. */
 export function parseValue<T>(name: string, text: string, type: ValueType<T>): T {
   const value = type.parse(text);
   if (value !== undefined) return value;
-  const given = type.secret ? "is not valid" : `is ${quoted(text)}`;
+  const shown = type.isUrl ? withoutUrlSecrets(text) : text;
+  const given = type.secret ? "is not valid" : `is ${quoted(shown)}`;
   const hint = type.hint?.(text);
   throw new UsageError(`${name} ${given}; it must be ${type.expected}${hint ? ` (${hint})` : ""}`);
 }

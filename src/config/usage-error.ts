@@ -18,6 +18,14 @@ export function withoutSecrets(text: string): string {
   return text.replace(API_KEY, "pet_$1_…").replace(URL_WITH_USER, "$1…@").replace(PASSWORD_PARAMETER, "$1…");
 }
 
+/** Matches a scheme and what comes before the last @, because a password that is not encoded can contain anything. */
+const USER = /^\s*([a-z][a-z\d+.-]*:\/*)?[^]*@/i;
+
+/** Masks what an address may keep secret, whether or not it is a valid URL: its user, query and fragment. */
+export function withoutUrlSecrets(text: string): string {
+  return text.replace(USER, "$1…@").replace(/[?#][^]*/, "…");
+}
+
 /** Formats user input for one line of a terminal, without secrets that were typed in the wrong place. */
 export function quoted(text: string): string {
   const characters = [...withoutSecrets(text)];

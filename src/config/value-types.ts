@@ -19,6 +19,8 @@ export interface ValueType<T> {
   readonly optional?: true;
   /** Whether a value may contain a password, so that messages do not repeat it. */
   readonly secret?: true;
+  /** Whether a value is a URL, of which messages repeat no user, query or fragment. */
+  readonly isUrl?: true;
   /** Parses a text. Returns undefined if the text is invalid. */
   parse(text: string): T | undefined;
   /** Formats a value as a user types it; the default is String. */
@@ -112,15 +114,28 @@ const WEBHOOK_SECRET = /^whsec_([A-Za-z\d+/]+={0,2})$/;
 const WEBHOOK_SECRET_BYTES = { min: 24, max: 64 };
 
 /** A secret in the format of Standard Webhooks. It is parsed to its bytes. */
-export const webhookSecret: ValueType<Uint8Array> = {
+const webhookSecret: ValueType<Uint8Array> = {
   placeholder: "SECRET",
   secret: true,
   expected:
-    "whsec_ and 24 to 64 bytes in base64; make one with: printf 'whsec_%s\\n' \"$(openssl rand -base64 32)\"",
+    "one or two secrets, each whsec_ and 24 to 64 bytes in base64; make one with: printf 'whsec_%s\\n' \"$(openssl rand -base64 32)\"",
   parse(text) {
     const [, base64 = ""] = WEBHOOK_SECRET.exec(text) ?? [];
     const bytes = Buffer.from(base64, "base64");
     return within(bytes.length, WEBHOOK_SECRET_BYTES) === undefined ? undefined : bytes;
+  },
+  format: () => "whsec_…",
+};
+
+const MAX_WEBHOOK_SECRETS = 2;
+
+/** Two secrets while a receiver changes from one to the other: each signs every event. */
+export const webhookSecrets: ValueType<readonly Uint8Array[]> = {
+  ...list(webhookSecret),
+  expected: webhookSecret.expected,
+  parse(text) {
+    const secrets = list(webhookSecret).parse(text);
+    return secrets && secrets.length <= MAX_WEBHOOK_SECRETS ? secrets : undefined;
   },
   format: () => "whsec_…",
 };
@@ -231,6 +246,7 @@ export function list<T>(type: ValueType<T>): ValueType<readonly T[]> {
   return {
     placeholder: `${type.placeholder}…`,
     ...(type.secret && { secret: type.secret }),
+    ...(type.isUrl && { isUrl: type.isUrl }),
     expected: `${type.expected}, or several separated by commas`,
     ...(type.range !== undefined && { range: type.range }),
     parse: (text) => {

@@ -146,6 +146,16 @@ export function keyExpiresSoon(
   return auditEntry("key.expires-soon", id, { ...by, after });
 }
 
+/** Makes the entry of a ban, which says whose key it is. `key` is undefined if the key does not exist any more. */
+export function banOfKey(
+  id: number,
+  key: Pick<ApiKey, "name" | "owner" | "plan"> | undefined,
+  { bannedUntil, ...by }: Attribution & { readonly bannedUntil: number },
+): NewAuditEntry {
+  const owned = key && { name: key.name, owner: key.owner ?? null, plan: key.plan };
+  return auditEntry("key.banned", id, { ...by, after: { ...owned, bannedUntil: formatTime(bannedUntil) } });
+}
+
 /** Returns undefined if nothing changes. */
 export function keyUpdated(
   { before, after, change }: { before: ApiKey; after: ApiKey; change: KeyChange },

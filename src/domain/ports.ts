@@ -376,10 +376,16 @@ export interface WebhookStore {
    */
   openWebhook(source: string, restoredSince?: number): Promise<WebhookState>;
   readWebhook(): Awaitable<WebhookState | undefined>;
-  /** Makes the server the one that delivers, and returns true, if the state is still that which it has seen. */
-  takeWebhook(server: string, seen: WebhookState): Promise<boolean>;
-  /** Saves how far the server has come, and returns false if another one delivers instead. */
-  saveWebhook(server: string, progress: Pick<WebhookState, "position" | "deliveries">): Promise<boolean>;
+  /**
+   * Makes the server the one that delivers, if the state is still that which it has seen. Returns the state as it is
+   * then, or undefined.
+   */
+  takeWebhook(server: string, seen: WebhookState): Promise<WebhookState | undefined>;
+  /**
+   * Saves how far the server has come since it took or saved the state. Returns the state as it is then; undefined if
+   * another server delivers instead, or if the database has an earlier state: a standby that was promoted may have one.
+   */
+  saveWebhook(server: string, progress: WebhookState): Promise<WebhookState | undefined>;
   /** Lets another server deliver at once. */
   releaseWebhook(server: string): Promise<void>;
   /** Counts, of the next 10,000 entries after a position, those with one of the actions, or all. */

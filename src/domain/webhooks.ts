@@ -15,6 +15,7 @@ export const DEFAULT_WEBHOOK_EVENTS: readonly string[] = [
   "key.expires-soon",
   "operator.*",
   "plan.*",
+  "ban-rules.updated",
   "data.restored",
 ];
 
@@ -34,7 +35,7 @@ export function shownWebhookUrl(url: string): string {
   return pathname + search === "/" ? url : `${origin}/… (SHA-256 ${sha256(url).slice(0, 8)})`;
 }
 
-/** An entry that could not be delivered within this time is skipped. No retention of the audit trail is shorter. */
+/** An entry that could not be delivered for so long is skipped. No retention of the audit trail is shorter. */
 export const MAX_WAITING_MS = 3 * DAY_MS;
 
 const FIRST_RETRY_MS = 1_000;
@@ -65,6 +66,29 @@ export const isDelivered = ({ status }: Pick<WebhookDelivery, "status">): boolea
 
 /** The number of attempts that are stored, the last ones. */
 export const MAX_DELIVERIES = 20;
+
+/**
+ * Adds an attempt to the last ones. The first attempt to deliver the same entry stays, because it says since when the
+ * entry fails.
+ */
+export function withDelivery(
+  delivery: WebhookDelivery,
+  earlier: readonly WebhookDelivery[],
+): readonly WebhookDelivery[] {
+  const oldest = earlier.at(-1);
+  if (earlier.length < MAX_DELIVERIES || oldest === undefined) return [delivery, ...earlier];
+  const last = [delivery, ...earlier.slice(0, MAX_DELIVERIES - 2)];
+  return [...last, oldest.id === delivery.id ? oldest : (earlier[MAX_DELIVERIES - 2] ?? oldest)];
+}
+
+/**
+ * Whether attempts to deliver an entry have failed for so long that it is skipped. The time of the entry itself does
+ * not count: the clock of the server that wrote it may be wrong.
+ */
+export function hasFailedTooLong(id: bigint, deliveries: readonly WebhookDelivery[], now: number): boolean {
+  const first = deliveries.findLast((delivery) => BigInt(delivery.id) === id);
+  return first !== undefined && first.at <= now - MAX_WAITING_MS;
+}
 
 /** How far the audit trail has been delivered, and by which server. */
 export interface WebhookState {

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
-import type { Attribution } from "../domain/audit.ts";
-import type { AuditStore, Clock } from "../domain/ports.ts";
+import { type Attribution, banOfKey } from "../domain/audit.ts";
+import type { AuditStore, Clock, KeyStore } from "../domain/ports.ts";
 import type { Ban, OnBan } from "../domain/rate-limit.ts";
 import { FailureReporter } from "../runtime/failure-reporter.ts";
 import { formatTime } from "../text/formatting.ts";
@@ -14,6 +14,7 @@ export function byServer(clock: Pick<Clock, "now">): Attribution {
 
 interface BanRecorderOptions {
   readonly audit: Pick<AuditStore, "recordAudit" | "listAudit">;
+  readonly keys: Pick<KeyStore, "getKey">;
   readonly log: Log;
   /** The name of this server for the audit entries. */
   readonly server: string;
@@ -82,7 +83,7 @@ export class BanRecorder {
   }
 
   async #write(): Promise<void> {
-    const { audit, server } = this.#options;
+    const { audit, keys, server } = this.#options;
     try {
       for (const waiting of this.#waiting) {
         const { keyId, ban, checkAt = -Infinity } = waiting;
@@ -93,9 +94,9 @@ export class BanRecorder {
           waiting.checkAt !== undefined &&
           (await audit.listAudit({ ...about, ...period, limit: 1 })).items.length > 0;
         if (!isRecorded) {
-          const after = { bannedUntil: formatTime(ban.bannedUntil) };
-          const actor = { kind: "server", name: server } as const;
-          await audit.recordAudit({ at: ban.bannedAt, actor, ...about, after });
+          const by = { at: ban.bannedAt, actor: { kind: "server", name: server } } as const;
+          const { bannedUntil } = ban;
+          await audit.recordAudit(banOfKey(keyId, await keys.getKey(keyId), { ...by, bannedUntil }));
           if (waiting.checkAt !== undefined) this.#report(keyId, ban);
         }
         this.#waiting.delete(waiting);

@@ -1,5 +1,6 @@
 import { Overloaded, Unavailable } from "../api/errors.ts";
 import { type LimitEvent, type ProtocolErrorStatus, type Request, RequestAborted } from "../http1/index.ts";
+import type { LogDetails } from "./log-events.ts";
 import type { Log } from "./log.ts";
 import { traceContextOf } from "./trace.ts";
 import { formatOptionalTime } from "../text/formatting.ts";
@@ -159,4 +160,12 @@ export function logConnectionLimit(
     if (isOver) log.event(`${name}-ended`, { rejected });
     else log.event(`${name}-reached`, { address });
   }
+}
+
+/** Logs what changes in files of settings while a server runs. */
+export function reportSettingFiles(log: Log) {
+  return {
+    onChange: (details: LogDetails<"settings.file-changed">) => log.event("settings.file-changed", details),
+    onInvalid: (details: LogDetails<"settings.file-invalid">) => log.event("settings.file-invalid", details),
+  };
 }

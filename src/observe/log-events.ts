@@ -221,7 +221,7 @@ export const LOG_EVENTS = {
     "durationMs",
   ]),
   "webhook.recovered": info("the webhook accepts deliveries again", ["afterMs"]),
-  "webhook.skipped": error("events that were not delivered within three days are skipped", ["entries"]),
+  "webhook.skipped": error("events whose delivery has failed for three days are skipped", ["entries"]),
   "webhook.unreadable": warn("the position of the webhook cannot be read or saved; trying again", ["error"]),
 
   "clock.changed": warn("the system clock was changed; windows and bans keep their length", ["byMs"]),
@@ -229,6 +229,14 @@ export const LOG_EVENTS = {
     "the system clock is more than a day off; old data is kept until it is right, or for a day",
   ),
   "clock.trusted": info("the system clock is trusted again, and old data is deleted"),
+  "settings.file-changed": info("a file of settings has changed, and its new contents are in effect", [
+    "setting",
+    "file",
+  ]),
+  "settings.file-invalid": error(
+    "a file of settings has changed and is unusable; its last contents stay in effect",
+    ["setting", "file", "error"],
+  ),
   "settings.save-failed": warn(
     "the URL of the API cannot be saved, so petstore keys may show that of an earlier start",
     ["error"],

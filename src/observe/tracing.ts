@@ -10,7 +10,7 @@ import { ABORTED_RESPONSE } from "../api/responses.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
 import type { Request, Response } from "../http1/index.ts";
 import { scheduler } from "../runtime/event-loop.ts";
-import { tlsFor } from "../runtime/outgoing-tls.ts";
+import { sendRequest } from "../runtime/outgoing-request.ts";
 import { quotedWithoutSecrets } from "./access-log.ts";
 import { type LineOutput, LineWriter } from "./line-writer.ts";
 import type { Log } from "./log.ts";
@@ -35,6 +35,8 @@ export interface TracerOptions {
 
 const EXPORT_EVERY_MS = 5_000;
 const TIMEOUT_MS = 10_000;
+/** More of a response is not read. */
+const MAX_RESPONSE_BYTES = 4_096;
 /**
  * Spans are formatted for many requests at once: with a sample of 1 in 100, code that runs once in a while takes 90 µs
  * for a request, and in a loop 20.
@@ -111,17 +113,15 @@ export class Tracer {
 
   /** Throws if the request should be repeated. */
   async #send(url: string, body: string, requests: number): Promise<void> {
-    const response = await fetch(url, {
+    const { status } = await sendRequest(url, {
       method: "POST",
-      headers: { "Content-Type": "application/json", "User-Agent": `Petstore/${packageJson.version}` },
+      headers: { "Content-Type": "application/json" },
       body,
-      redirect: "manual",
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-      ...tlsFor(url),
+      timeoutMs: TIMEOUT_MS,
+      maxBytes: MAX_RESPONSE_BYTES,
+      // The status is the response.
+      isEnough: () => false,
     });
-    // A connection is used again once its response has been read.
-    await response.arrayBuffer();
-    const { status } = response;
     if (status >= 200 && status < 300) {
       this.#exported += requests;
       return;

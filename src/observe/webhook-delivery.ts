@@ -3,14 +3,15 @@ import type { AuditEntry } from "../domain/audit.ts";
 import type { AuditStore, Clock, WebhookStore } from "../domain/ports.ts";
 import {
   deliveredActions,
+  hasFailedTooLong,
   isDelivered,
-  MAX_DELIVERIES,
   MAX_WAITING_MS,
   retryDelayMs,
   shownWebhookUrl,
   type WaitingEntries,
   type WebhookDelivery,
   type WebhookState,
+  withDelivery,
 } from "../domain/webhooks.ts";
 import { repeat, type RepeatedWork, scheduler } from "../runtime/event-loop.ts";
 import { FailureReporter } from "../runtime/failure-reporter.ts";
@@ -19,12 +20,14 @@ import {
   entryMessage,
   sendMessage,
   testMessage,
+  type WebhookMessage,
   type WebhookResponse,
-  type WebhookTarget,
 } from "./webhook-request.ts";
 
 export interface WebhookOptions {
-  readonly target: WebhookTarget;
+  readonly url: string;
+  /** Returns the secrets of the signatures, which may change. */
+  readonly secrets: () => readonly Uint8Array[];
   /** Names of actions, `operator.*` or `*`. */
   readonly events: readonly string[];
   readonly environment: Environment;
@@ -50,6 +53,8 @@ const TIMES = {
   /** A server that has not shown it for so long is replaced. Longer than a request and the pause before the next. */
   silentMs: 30_000,
   timeoutMs: 10_000,
+  /** That of a test event is shorter than the time of an operation, so that the operator learns what is wrong. */
+  testTimeoutMs: 5_000,
   /** A factor of the waits between repeats. */
   retryFactor: 1,
 };
@@ -99,7 +104,7 @@ export class WebhookSender {
 
   /** The URL as operators see it. */
   get url(): string {
-    return shownWebhookUrl(this.#options.target.url);
+    return shownWebhookUrl(this.#options.url);
   }
 
   /** Describes the webhook for operators. */
@@ -112,13 +117,17 @@ export class WebhookSender {
 
   /** Sends a test event, apart from the entries of the audit trail. A receiver that accepts it gets them at once. */
   async test(): Promise<WebhookResponse> {
-    const { target, clock, environment } = this.#options;
-    const { signal } = this.#stopping;
+    const { clock, environment } = this.#options;
     const now = clock.now();
-    const { timeoutMs } = this.#times;
-    const response = await sendMessage(target, testMessage(now, environment), { now, signal, timeoutMs });
+    const response = await this.#send(testMessage(now, environment), now, this.#times.testTimeoutMs);
     if (isDelivered(response)) this.#retryAt = 0;
     return response;
+  }
+
+  #send(message: WebhookMessage, now: number, timeoutMs: number): Promise<WebhookResponse> {
+    const { url, secrets } = this.#options;
+    const { signal } = this.#stopping;
+    return sendMessage({ url, secrets: secrets() }, message, { now, signal, timeoutMs });
   }
 
   async close(): Promise<void> {
@@ -160,23 +169,31 @@ export class WebhookSender {
     if (!isSame || this.#seen === undefined) this.#seen = { state, since: scheduler.now() };
     const isSilent = scheduler.now() - this.#seen.since >= this.#times.silentMs;
     if (!isOnlyServer && other !== undefined && other !== server && !isSilent) return undefined;
-    if (!(await webhooks.takeWebhook(server, state))) return undefined;
+    const taken = await webhooks.takeWebhook(server, state);
     this.#savedAt = scheduler.now();
-    return state;
+    return taken;
   }
 
   /** Delivers what waits, up to the first attempt that fails. */
   async #deliver(): Promise<void> {
-    const { audit, log } = this.#options;
+    const { audit, log, retentionNow } = this.#options;
     let skipped = 0;
     try {
       while (this.#own && !this.#stopping.signal.aborted) {
         const { items, hasMore } = await audit.listAudit({ after: this.#own.position, limit: PAGE });
+        const isSelected = (entry: AuditEntry) => this.#isSelected(entry);
+        if (items.some(isSelected) && !(await this.#isStillSaved(this.#own))) {
+          this.#own = undefined;
+          this.waiting = undefined;
+          return;
+        }
         await this.#countWaiting(items.length);
         let { position } = this.#own;
         for (const entry of items) {
-          if (this.#isTooOld(entry)) skipped++;
-          else if (this.#isSelected(entry) && !(await this.#attempt(entry, position))) return;
+          if (isSelected(entry)) {
+            if (hasFailedTooLong(entry.id, this.#own.deliveries, retentionNow())) skipped++;
+            else if (!(await this.#attempt(entry, position))) return;
+          }
           position = entry.id;
         }
         if (position > this.#own.position) await this.#save({ ...this.#own, position });
@@ -204,26 +221,28 @@ export class WebhookSender {
     return this.#actions?.has(action) !== false;
   }
 
-  #isTooOld(entry: AuditEntry): boolean {
-    return this.#isSelected(entry) && entry.at < this.#options.retentionNow() - MAX_WAITING_MS;
+  /** A standby that was promoted may have an earlier state, whose entries after its position come first. */
+  async #isStillSaved({ beat }: WebhookState): Promise<boolean> {
+    const { webhooks, server } = this.#options;
+    const saved = await webhooks.readWebhook();
+    return saved?.server === server && saved.beat === beat;
   }
 
   /** Returns whether the entry is delivered and this server goes on. `position` is that of the entry before. */
   async #attempt(entry: AuditEntry, position: bigint): Promise<boolean> {
-    const { target, clock, environment } = this.#options;
+    const { clock, environment } = this.#options;
     const { signal } = this.#stopping;
     const own = this.#own;
     if (own === undefined || signal.aborted) return false;
     const at = clock.now();
-    const { timeoutMs } = this.#times;
     const message = entryMessage(entry, { source: own.source, environment });
-    const { line: _, ...response } = await sendMessage(target, message, { now: at, signal, timeoutMs });
+    const { line: _, ...response } = await this.#send(message, at, this.#times.timeoutMs);
     const delivery = { id: Number(entry.id), type: entry.action, at, ...response };
     const isDone = isDelivered(delivery);
     // The server that delivers next sends the entry again.
     if (signal.aborted && !isDone) return false;
     this.#countAttempt(delivery);
-    const deliveries = [delivery, ...own.deliveries].slice(0, MAX_DELIVERIES);
+    const deliveries = withDelivery(delivery, own.deliveries);
     const isSaved = await this.#save({ ...own, position: isDone ? entry.id : position, deliveries });
     return isDone && isSaved;
   }
@@ -243,13 +262,12 @@ export class WebhookSender {
     this.#outage.failed(reported);
   }
 
-  /** Returns false if another server delivers by now. */
+  /** Returns false if the state that was saved is another one by now. */
   async #save(state: WebhookState): Promise<boolean> {
     const { webhooks, server } = this.#options;
-    const isSaved = await webhooks.saveWebhook(server, state);
-    this.#own = isSaved ? state : undefined;
+    this.#own = await webhooks.saveWebhook(server, state);
     this.#savedAt = scheduler.now();
-    if (!isSaved) this.waiting = undefined;
-    return isSaved;
+    if (this.#own === undefined) this.waiting = undefined;
+    return this.#own !== undefined;
   }
 }

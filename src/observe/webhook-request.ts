@@ -1,18 +1,17 @@
 /* One POST to the webhook, as https://www.standardwebhooks.com describes it. */
 
 import { createHmac } from "node:crypto";
-import packageJson from "../../package.json" with { type: "json" };
 import { toJson } from "../api/json.ts";
 import type { Environment } from "../domain/api-keys.ts";
 import { type AuditEntry, auditView } from "../domain/audit.ts";
 import { scheduler } from "../runtime/event-loop.ts";
-import { tlsFor } from "../runtime/outgoing-tls.ts";
+import { OutgoingError, sendRequest } from "../runtime/outgoing-request.ts";
 import { formatTime, printable } from "../text/formatting.ts";
 
 export interface WebhookTarget {
   readonly url: string;
-  /** The bytes of the secret. */
-  readonly secret: Uint8Array;
+  /** The bytes of the secrets: one, or two while a receiver changes from one to the other. */
+  readonly secrets: readonly Uint8Array[];
 }
 
 export interface WebhookMessage {
@@ -48,7 +47,6 @@ export function testMessage(at: number, environment: Environment): WebhookMessag
   return { id: `test_${crypto.randomUUID()}`, body };
 }
 
-const TIMEOUT_MS = 10_000;
 /** More of a response is not read. */
 const MAX_RESPONSE_BYTES = 4_096;
 const MAX_LINE_LENGTH = 200;
@@ -58,62 +56,41 @@ interface SendOptions {
   readonly now: number;
   /** Ends the request. */
   readonly signal: AbortSignal;
-  readonly timeoutMs?: number | undefined;
+  readonly timeoutMs: number;
 }
 
-/** Sends a message once. Follows no redirect, because the operator has named the address that gets it. */
+/** Sends a message once, with a signature for each secret. */
 export async function sendMessage(
-  { url, secret }: WebhookTarget,
+  { url, secrets }: WebhookTarget,
   { id, body }: WebhookMessage,
-  { now, signal, timeoutMs = TIMEOUT_MS }: SendOptions,
+  { now, signal, timeoutMs }: SendOptions,
 ): Promise<WebhookResponse> {
   const timestamp = `${Math.floor(now / 1_000)}`;
-  const signature = createHmac("sha256", secret).update(`${id}.${timestamp}.${body}`).digest("base64");
+  const signatures = secrets.map((secret) =>
+    createHmac("sha256", secret).update(`${id}.${timestamp}.${body}`).digest("base64"),
+  );
   const startedAt = scheduler.now();
-  const timeout = AbortSignal.timeout(timeoutMs);
-  const ended = (rest: Omit<WebhookResponse, "durationMs">) => ({
-    ...rest,
-    durationMs: Math.round(scheduler.now() - startedAt),
-  });
   try {
-    const response = await fetch(url, {
+    const { status, text, durationMs } = await sendRequest(url, {
       method: "POST",
       headers: {
         "Content-Type": "application/json",
-        "Accept-Encoding": "identity",
-        "User-Agent": `Petstore/${packageJson.version}`,
         "webhook-id": id,
         "webhook-timestamp": timestamp,
-        "webhook-signature": `v1,${signature}`,
+        "webhook-signature": signatures.map((signature) => `v1,${signature}`).join(" "),
       },
       body,
-      redirect: "manual",
-      decompress: false,
-      signal: AbortSignal.any([timeout, signal]),
-      ...tlsFor(url),
+      timeoutMs,
+      maxBytes: MAX_RESPONSE_BYTES,
+      // The status is the response.
+      isEnough: (beginning) => beginning.includes("\n"),
+      signal,
     });
-    // The status is the response. A body that breaks off or takes too long changes nothing.
-    const line = await firstLine(response).catch(() => "");
-    return ended({ status: response.status, error: null, line });
+    const [line = ""] = text.split(/\r?\n/, 1);
+    return { status, error: null, line: printable(line.slice(0, MAX_LINE_LENGTH)), durationMs };
   } catch (error) {
-    const reason = timeout.aborted ? `no response within ${timeoutMs / 1_000} seconds` : reasonOf(error);
-    return ended({ status: null, error: printable(reason).slice(0, MAX_LINE_LENGTH), line: "" });
+    const durationMs = Math.round(scheduler.now() - startedAt);
+    if (!(error instanceof OutgoingError)) throw error;
+    return { status: null, error: error.message, line: "", durationMs };
   }
-}
-
-async function firstLine({ body }: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  // Leaving the loop cancels the rest.
-  for await (const part of body ?? []) {
-    text += decoder.decode(part.subarray(0, MAX_RESPONSE_BYTES), { stream: true });
-    if (text.length >= MAX_RESPONSE_BYTES || text.includes("\n")) break;
-  }
-  const [line = ""] = text.split(/\r?\n/, 1);
-  return printable(line.slice(0, MAX_LINE_LENGTH));
-}
-
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return "code" in error && typeof error.code === "string" ? error.code : error.message;
 }

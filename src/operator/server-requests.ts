@@ -8,6 +8,7 @@ import { Invalid } from "../api/schema.ts";
 import { isLoopback } from "../config/network.ts";
 import type { Clock } from "../domain/ports.ts";
 import type { ServerState } from "../domain/servers.ts";
+import { OutgoingError, sendRequest, type TlsOptions, UNVERIFIED_TLS } from "../runtime/outgoing-request.ts";
 import {
   adminRequestOf,
   type AnyCallInput,
@@ -16,7 +17,6 @@ import {
   readResponse,
   unexpectedResponse,
 } from "./calls.ts";
-import { getText, type TlsOptions, UNVERIFIED_TLS } from "./get-text.ts";
 import { ADMIN_OPERATIONS, type QueryOf, type ServerOperationId } from "./operations.ts";
 import { newNonce, type ServerSecret, SIGNATURE_HEADER } from "./server-secret.ts";
 
@@ -70,6 +70,8 @@ interface AskOptions {
   readonly timeoutMs?: number;
 }
 
+/** The longest response. A page of 500 requests has about 200 KB, and at most 600 KB. */
+const MAX_BYTES = 1_024 * 1_024;
 /** How long a server waits for another one. */
 const SERVER_TIMEOUT_MS = 2_000;
 /** How long a command waits for a server, which may wait for another server or for the receiver of a webhook. */
@@ -98,11 +100,13 @@ export async function askServer<Id extends ServerOperationId>(
   const { origin: to } = new URL(adminUrl ?? "");
   const Authorization = secret.authorizationOf({ to, method, target, at: clock.now() });
   try {
-    const { status, headers, text } = await getText(to + target, {
+    const { status, headers, text } = await sendRequest(to + target, {
       method,
       headers: { Authorization },
       tls,
       timeoutMs,
+      maxBytes: MAX_BYTES,
+      isDirect: true,
     });
     const rejection = status === 409 ? readRejection(parseJson(text)) : undefined;
     if (status !== 200) return rejection?.message ?? `${adminUrl} responds ${status}`;
@@ -110,9 +114,9 @@ export async function askServer<Id extends ServerOperationId>(
       return `${adminUrl} does not sign its response: it is of release ${LAST_UNSIGNED} or earlier, or not a server of this database`;
     return readResponse(id, parseJson(text)) ?? unexpectedResponse(to, version);
   } catch (error) {
-    const code = error instanceof Error ? Reflect.get(error, "code") : undefined;
-    const reason = typeof code === "string" && code !== "ABORT_ERR" ? code : String(error);
-    return `${adminUrl} does not respond (${/abort|timed? ?out/i.test(reason) ? "timeout" : reason})`;
+    const isTimeout = error instanceof OutgoingError && error.code === "timeout";
+    const reason = error instanceof Error ? error.message : String(error);
+    return `${adminUrl} does not respond (${isTimeout ? "timeout" : reason})`;
   }
 }
 
@@ -126,9 +130,11 @@ export async function isServerOfDatabase(
 ): Promise<boolean> {
   const nonce = newNonce();
   const { target } = adminRequestOf("proveServer", { query: { nonce } });
-  const { text } = await getText(server.adminUrl + target, {
+  const { text } = await sendRequest(server.adminUrl + target, {
     tls: UNVERIFIED_TLS,
     timeoutMs: SERVER_TIMEOUT_MS,
+    maxBytes: MAX_BYTES,
+    isDirect: true,
   });
   const read = ADMIN_OPERATIONS.proveServer.success.body.read(parseJson(text));
   return !(read instanceof Invalid) && secret.isProof(read.proof, nonce, server);

@@ -19,7 +19,8 @@ const OPEN = `INSERT INTO webhook (sole, source, position)
 const SELECT = "SELECT source, position, server, beat, deliveries FROM webhook";
 const TAKE = `UPDATE webhook SET server = ?, beat = beat + 1
   WHERE beat = ? AND coalesce(server, '') = ? RETURNING sole`;
-const SAVE = `UPDATE webhook SET position = ?, deliveries = ?, beat = beat + 1 WHERE server = ? RETURNING sole`;
+const SAVE = `UPDATE webhook SET position = ?, deliveries = ?, beat = beat + 1
+  WHERE server = ? AND beat = ? RETURNING sole`;
 const RELEASE = "UPDATE webhook SET server = NULL WHERE server = ?";
 
 /** Counting more would take longer than anybody needs it. */
@@ -45,16 +46,18 @@ export class SqlWebhookStore implements WebhookStore {
     });
   }
 
-  takeWebhook(server: string, { beat, server: before = "" }: WebhookState): Promise<boolean> {
-    return this.#update(TAKE, server, beat, before);
+  async takeWebhook(server: string, state: WebhookState): Promise<WebhookState | undefined> {
+    const { beat, server: before = "" } = state;
+    return this.#update({ ...state, server }, TAKE, server, beat, before);
   }
 
-  saveWebhook(server: string, { position, deliveries }: Pick<WebhookState, "position" | "deliveries">) {
-    return this.#update(SAVE, position, JSON.stringify(deliveries), server);
+  async saveWebhook(server: string, state: WebhookState): Promise<WebhookState | undefined> {
+    const { position, deliveries, beat } = state;
+    return this.#update({ ...state, server }, SAVE, position, JSON.stringify(deliveries), server, beat);
   }
 
   async releaseWebhook(server: string): Promise<void> {
-    await this.#update(RELEASE, server);
+    await this.database.write(() => rowsOf(RELEASE, server));
   }
 
   countWaiting(position: bigint, actions: ReadonlySet<string> | undefined): Awaitable<WaitingEntries> {
@@ -69,9 +72,11 @@ export class SqlWebhookStore implements WebhookStore {
     });
   }
 
-  #update(...statement: Parameters<typeof rowsOf>): Promise<boolean> {
+  /** Returns the state as it is saved; undefined if it was another one before. */
+  #update(state: WebhookState, ...statement: Parameters<typeof rowsOf>): Promise<WebhookState | undefined> {
     return this.database.write(function* () {
-      return (yield* rowsOf(...statement)).length > 0;
+      const { length } = yield* rowsOf(...statement);
+      return length > 0 ? { ...state, beat: state.beat + 1 } : undefined;
     });
   }
 }

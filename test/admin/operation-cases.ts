@@ -31,8 +31,8 @@ type Cases = {
 /** Tests that each operation that changes something changes it, and is audited as its row says. */
 export async function testChangingOperations(config: Partial<Config> = {}): Promise<void> {
   const receiver = startReceiver();
-  const target = { url: receiver.url, secret: new Uint8Array(32) };
-  const webhook: Config["webhook"] = { target, events: ["data.restored"] };
+  const { url } = receiver;
+  const webhook: Config["webhook"] = { url, secrets: [new Uint8Array(32)], events: ["data.restored"] };
   const service = await startAdminService({}, { webhook, ...config });
   afterAll(async () => {
     await service.stop();

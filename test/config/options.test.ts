@@ -1,10 +1,10 @@
-import { describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { describe, expect, jest, test } from "bun:test";
+import { unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { OPTIONS } from "../../src/cli/commands.ts";
-import { readDatabaseUrl, valkeyOf } from "../../src/config/config.ts";
+import { followStorageUrls, storageUrlsOf } from "../../src/config/config.ts";
 import { checkVariables, SETTINGS } from "../../src/config/options.ts";
 import { type Flags, variableOf, type Variables } from "../../src/config/parse-options.ts";
 import { quoted } from "../../src/config/usage-error.ts";
@@ -86,20 +86,62 @@ describe("--database-url-file and --limits-url-file", () => {
     const ofFile = parseConfig({ "database-url-file": [path] }, { PETSTORE_DATABASE_URL: other });
     const ofFlag = parseConfig({ "database-url": [other] }, { PETSTORE_DATABASE_URL_FILE: path });
     expect([ofFile.databaseUrl, ofFlag.databaseUrl]).toEqual([POSTGRES, other]);
-    expect([ofFile, ofFlag].map(readDatabaseUrl)).toEqual([POSTGRES, other]);
+    expect([ofFile, ofFlag].map((each) => storageUrlsOf(each).databaseUrl())).toEqual([POSTGRES, other]);
   });
 
-  test("a URL that has changed in its file is read; an invalid one, a missing file and a pipe change nothing", () => {
-    const path = file(POSTGRES);
-    const config = parseConfig({ "database-url-file": [path] });
-    file("postgres://other/d");
-    expect(readDatabaseUrl(config)).toBe("postgres://other/d");
-    file("redis://b\nredis://c");
-    expect(valkeyOf({ ...config, limitsUrlFile: path }).urls).toEqual(["redis://b", "redis://c"]);
-    file("nonsense");
-    expect(readDatabaseUrl(config)).toBe(POSTGRES);
-    for (const databaseUrlFile of ["missing", "/dev/null"])
-      expect(readDatabaseUrl({ ...config, databaseUrlFile })).toBe(POSTGRES);
+  test("a server reads changed files again; what is unusable is reported, and the last usable contents stay", () => {
+    jest.useFakeTimers();
+    const reports: string[] = [];
+    const directory = temporaryDirectory("followed");
+    const [database, limits, ca] = ["database", "limits", "ca"].map((name) => join(directory, name));
+    const write = (path = "", text = "") => writeFileSync(path, text);
+    write(database, POSTGRES);
+    write(limits, "rediss://a");
+    write(ca, "first");
+    const config = parseConfig({
+      "database-url-file": [database ?? ""],
+      "limits-url-file": [limits ?? ""],
+      "limits-ca": [ca ?? ""],
+    });
+    const urls = followStorageUrls(config, {
+      onChange: ({ setting }) => reports.push(setting),
+      onInvalid: ({ setting, error }) => reports.push(`${setting}: ${String(error)}`),
+    });
+    try {
+      const used = () => {
+        jest.advanceTimersByTime(3_000);
+        return [urls.databaseUrl(), urls.valkey().urls, urls.valkey().ca, reports.splice(0)];
+      };
+      expect(used()).toEqual([POSTGRES, ["rediss://a"], "first", []]);
+      write(database, "postgres://other/d");
+      write(limits, "rediss://b\nrediss://c");
+      write(ca, "second");
+      const changed = ["postgres://other/d", ["rediss://b", "rediss://c"], "second"];
+      expect(used()).toEqual([...changed, ["database-url-file", "limits-url-file", "limits-ca"]]);
+      write(database, "nonsense://user:s3cret@host");
+      write(limits);
+      unlinkSync(ca ?? "");
+      expect(used()).toEqual([
+        ...changed,
+        [
+          expect.stringMatching(/^database-url-file: .* is not valid/),
+          expect.stringMatching(/^limits-url-file: .*; the file is empty/),
+          expect.stringMatching(/^limits-ca: .*; it cannot be read: the file does not exist/),
+        ],
+      ]);
+    } finally {
+      urls.close();
+      jest.useRealTimers();
+    }
+  });
+
+  test("a file that is a pipe is read once", () => {
+    const config = parseConfig({ "database-url": [POSTGRES] });
+    const onInvalid = () => expect.unreachable();
+    const reports = { onChange: onInvalid, onInvalid };
+    const urls = followStorageUrls({ ...config, databaseUrlFile: "/dev/null" }, reports);
+    expect(urls.databaseUrl()).toBe(POSTGRES);
+    urls.close();
   });
 
   test("the URL and the file at once are an error", () => {

@@ -23,10 +23,12 @@ const fileOf = (text: string) => {
 test("the secret is in a file or a variable, as whsec_ and base64; the settings show nothing of it", () => {
   const flags = { ...URL_FLAG, "webhook-secret-file": [fileOf(`${WEBHOOK_SECRET}\n`)] };
   const { webhook } = parseConfig(flags);
-  expect(webhook?.target.url).toBe("https://hooks.example.com/petstore?team=a");
-  expect(Buffer.from(webhook?.target.secret ?? []).toString("base64")).toBe(WEBHOOK_SECRET.slice(6));
+  expect(webhook?.url).toBe("https://hooks.example.com/petstore?team=a");
+  expect(Buffer.from(webhook?.secrets[0] ?? []).toString("base64")).toBe(WEBHOOK_SECRET.slice(6));
   expect(webhook?.events).toEqual(DEFAULT_WEBHOOK_EVENTS);
-  expect(parseConfig(URL_FLAG, { PETSTORE_WEBHOOK_SECRET: WEBHOOK_SECRET }).webhook).toEqual(webhook);
+  const { secretFile, ...rest } = webhook ?? {};
+  expect(secretFile).toBe(flags["webhook-secret-file"][0]);
+  expect(parseConfig(URL_FLAG, { PETSTORE_WEBHOOK_SECRET: WEBHOOK_SECRET }).webhook).toMatchObject(rest);
   expect(parseConfig().webhook).toBeUndefined();
   const sources = { source: () => undefined, envFileVariables: new Set<string>() };
   const shown = shownSettings(SETTINGS, parseValues(flags), sources);
@@ -38,7 +40,7 @@ const secretOf = (bytes: number) => `whsec_${Buffer.alloc(bytes).toString("base6
 
 test.each([24, 64])("a secret of %i bytes is accepted", (bytes) => {
   const { webhook } = parseConfig(URL_FLAG, { PETSTORE_WEBHOOK_SECRET: secretOf(bytes) });
-  expect(webhook?.target.secret).toHaveLength(bytes);
+  expect(webhook?.secrets[0]).toHaveLength(bytes);
 });
 
 test.each(["whsec_", secretOf(23), secretOf(65), WEBHOOK_SECRET.slice(6), "whsec_****"])(
@@ -47,7 +49,7 @@ test.each(["whsec_", secretOf(23), secretOf(65), WEBHOOK_SECRET.slice(6), "whsec
     const path = fileOf(text);
     const flags = { ...URL_FLAG, "webhook-secret-file": [path] };
     expect(usageError(flags)).toBe(
-      `--webhook-secret-file is not valid; it must be whsec_ and 24 to 64 bytes in base64; make one with: ${HOW}`,
+      `--webhook-secret-file is not valid; it must be one or two secrets, each whsec_ and 24 to 64 bytes in base64; make one with: ${HOW}`,
     );
   },
 );
@@ -103,10 +105,11 @@ test("the default events are those that somebody should look at", () => {
     "key.expires-soon",
     "data.restored",
     "plan.updated",
+    "ban-rules.updated",
   ]);
 });
 
-test("no retention of the audit trail deletes an entry that still waits", () => {
+test("no retention of the audit trail deletes an entry before its delivery has failed for three days", () => {
   const [, days] = /^(\d+)d to/.exec(SETTINGS["audit-retention"].type.range ?? "") ?? [];
   expect(MAX_WAITING_MS).toBe(3 * 86_400_000);
   expect(Number(days) * 86_400_000).toBeGreaterThan(MAX_WAITING_MS);
@@ -115,7 +118,7 @@ test("no retention of the audit trail deletes an entry that still waits", () => 
 test.each([`--webhook-url http://127.0.0.1:1/`, `--webhook-secret-file ${fileOf(WEBHOOK_SECRET)}`])(
   "serve %s alone does not start",
   async (flags) => {
-    const message = `--webhook-url and --webhook-secret-file belong together; one of them is missing. The file has whsec_ and 24 to 64 bytes in base64; make one with: ${HOW}`;
+    const message = `--webhook-url and --webhook-secret-file belong together; one of them is missing. The file has one or two secrets, each whsec_ and 24 to 64 bytes in base64; make one with: ${HOW}`;
     expect(await new InProcessCli().run(`serve --port 0 ${flags}`)).toEqual(wrongUsage(message));
   },
 );

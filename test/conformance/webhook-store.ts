@@ -49,16 +49,13 @@ export function webhookStoreConformance(test: TestCase): void {
     const state = await webhooks.openWebhook("source");
     const taken = await Promise.all(stores.map((store, n) => store.takeWebhook(`server ${n}`, state)));
     expect(taken.filter(Boolean)).toHaveLength(1);
-    const winner = taken.indexOf(true);
-    const saved = { position: 7n, deliveries: [delivery] };
+    const winner = taken.findIndex(Boolean);
+    expect(taken[winner]).toStrictEqual({ ...state, server: `server ${winner}`, beat: 1 });
+    const progress = { ...state, beat: 1, position: 7n, deliveries: [delivery] };
+    const saved = { ...progress, server: `server ${winner}`, beat: 2 };
     for (const [n, store] of stores.entries())
-      expect(await store.saveWebhook(`server ${n}`, saved)).toBe(n === winner);
-    expect(await webhooks.readWebhook()).toStrictEqual({
-      source: "source",
-      ...saved,
-      server: `server ${winner}`,
-      beat: 2,
-    });
+      expect(await store.saveWebhook(`server ${n}`, progress)).toEqual(n === winner ? saved : undefined);
+    expect(await webhooks.readWebhook()).toStrictEqual(saved);
   });
 
   test("a server whose state has changed since is not replaced; one that has stopped is", async ({
@@ -67,14 +64,23 @@ export function webhookStoreConformance(test: TestCase): void {
     await webhooks.takeWebhook("a", await webhooks.openWebhook("source"));
     const seen = await webhooks.openWebhook("source");
     await webhooks.saveWebhook("a", seen);
-    expect(await webhooks.takeWebhook("b", seen)).toBeFalse();
+    expect(await webhooks.takeWebhook("b", seen)).toBeUndefined();
     await webhooks.releaseWebhook("b");
     expect((await webhooks.readWebhook())?.server).toBe("a");
     await webhooks.releaseWebhook("a");
-    expect(await webhooks.saveWebhook("a", seen)).toBeFalse();
+    expect(await webhooks.saveWebhook("a", { ...seen, beat: seen.beat + 1 })).toBeUndefined();
     const released = await webhooks.openWebhook("source");
     expect(released.server).toBeUndefined();
-    expect(await webhooks.takeWebhook("b", released)).toBeTrue();
+    expect(await webhooks.takeWebhook("b", released)).toMatchObject({ server: "b", beat: released.beat + 1 });
+  });
+
+  test("saveWebhook: a server that knows a later state than that of the database saves nothing", async ({
+    webhooks,
+  }) => {
+    const taken = await webhooks.takeWebhook("a", await webhooks.openWebhook("source"));
+    if (taken === undefined) throw new Error("the webhook is not taken");
+    expect(await webhooks.saveWebhook("a", { ...taken, beat: taken.beat + 5, position: 9n })).toBeUndefined();
+    expect(await webhooks.readWebhook()).toStrictEqual(taken);
   });
 
   test("countWaiting: entries after the position with one of the actions, and the time of the oldest", async (opened) => {

@@ -7,6 +7,7 @@ import { advance, settle, useFakeTimers } from "../fake-timers.ts";
 useFakeTimers();
 
 const AT = Date.UTC(2026, 10, 15, 12);
+const KEY = { id: 0, name: "shop", plan: "free", access: "write", labels: [], createdAt: 0 } as const;
 const BAN = { bannedAt: AT, bannedUntil: AT + 300_000 };
 
 /** Bans are written every quarter of a second. */
@@ -33,6 +34,7 @@ function setUp() {
         return { items, hasMore: false };
       },
     },
+    keys: { getKey: (id) => ({ ...KEY, id }) },
     log: { ...silentLog, event: (name: string, details?: unknown) => void events.push([name, details]) },
     server: "one",
   });
@@ -49,7 +51,7 @@ test("a ban is logged, and written to the audit trail", async () => {
       actor: { kind: "server", name: "one" },
       action: "key.banned",
       target: { kind: "key", id: 7n },
-      after: { bannedUntil: "2026-11-15T12:05:00.000Z" },
+      after: { name: "shop", owner: null, plan: "free", bannedUntil: "2026-11-15T12:05:00.000Z" },
     },
   ]);
   const details = { keyId: 7, bannedAt: "2026-11-15T12:00:00.000Z", bannedUntil: "2026-11-15T12:05:00.000Z" };

@@ -168,8 +168,10 @@ test("the process and the build are described, and series of expected statuses e
 
 test("a webhook: attempts by result, what waits, and the age of the oldest; without one there is no series", async () => {
   await using receiver = startReceiver(() => new Response(null, { status: 500 }));
-  const target = { url: receiver.url, secret: new Uint8Array(32) };
-  await using own = await startService({ webhook: { target, events: ["key.updated"] } });
+  const { url } = receiver;
+  await using own = await startService({
+    webhook: { url, secrets: [new Uint8Array(32)], events: ["key.updated"] },
+  });
   const value = (series: string) => metricsOf(own.app).value(series);
   await until(() => value("petstore_webhook_waiting_entries") !== undefined);
   await own.app.keys.updateKey(1, { owner: "ann" }, { ...BY, at: own.clock.now() });

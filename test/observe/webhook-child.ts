@@ -1,7 +1,7 @@
 /* Delivers the audit trail as a server does, with short waits: `bun webhook-child.ts DATABASE RECEIVER`. */
 
 import { createClock } from "../../src/clock.ts";
-import { webhookSecret } from "../../src/config/value-types.ts";
+import { webhookSecrets } from "../../src/config/value-types.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import { WebhookSender } from "../../src/observe/webhook-delivery.ts";
 import { openPostgres } from "../../src/store/postgres/store.ts";
@@ -15,7 +15,8 @@ const stores = isPostgres ? await openPostgres(database, { timeoutMs: 60_000 }) 
 const clock = createClock();
 const sender = new WebhookSender({
   ...stores,
-  target: { url, secret: webhookSecret.parse(WEBHOOK_SECRET) ?? new Uint8Array() },
+  url,
+  secrets: () => webhookSecrets.parse(WEBHOOK_SECRET) ?? [],
   events: ["*"],
   environment: "production",
   isOnlyServer: !isPostgres,

@@ -1,5 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
+import { createHmac } from "node:crypto";
 import { join } from "node:path";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
 import type { WebhookStore } from "../../src/domain/ports.ts";
@@ -14,7 +15,7 @@ import {
   startReceiver,
   WEBHOOK_SECRET,
 } from "../../trials/harness/webhook-receiver.ts";
-import { webhookSecret } from "../../src/config/value-types.ts";
+import { webhookSecrets } from "../../src/config/value-types.ts";
 import { whileLocked } from "../store/sqlite-database.ts";
 import { TestClock } from "../test-clock.ts";
 
@@ -36,11 +37,12 @@ async function setUp(behaviour?: Behaviour) {
   const clock = new TestClock();
   const lines: Record<string, unknown>[] = [];
   const log = createLog({ format: "json", write: (line) => lines.push(JSON.parse(line)) });
-  const secret = webhookSecret.parse(WEBHOOK_SECRET) ?? new Uint8Array();
+  const secrets = () => webhookSecrets.parse(WEBHOOK_SECRET) ?? [];
   const start = (rest: Partial<WebhookOptions> = {}) => {
     const sender = new WebhookSender({
       ...stores,
-      target: { url: receiver.url, secret },
+      url: receiver.url,
+      secrets,
       events: ["*"],
       environment: "production",
       isOnlyServer: true,
@@ -118,8 +120,7 @@ test("a first start begins at the end of the audit trail, and a later one where 
   await record(2);
   const other = startReceiver();
   closing.push(other.close);
-  const secret = webhookSecret.parse(WEBHOOK_SECRET) ?? new Uint8Array();
-  start({ target: { url: other.url, secret } });
+  start({ url: other.url });
   await other.when(() => other.accepted().length >= 2);
   expect([receiver.accepted(), other.accepted()]).toEqual([
     [6, 7],
@@ -227,26 +228,110 @@ test("a delivery makes the next wait a short one again", async () => {
   expect(receiver.received).toHaveLength(32);
 });
 
-test("an entry that waits for three days is skipped, logged and counted; a later one still waits", async () => {
+test("an entry that has failed for three days is skipped, logged and counted; those after it are tried", async () => {
   const { receiver, start, record, opened, lines, clock, arrived } = await setUp(
     () => new Response(null, { status: 503 }),
   );
   const sender = start();
   await opened();
-  await record(2);
+  await record(3);
   await receiver.when(() => receiver.received.length >= 2);
-  clock.advance(2 * DAY_MS);
-  await record(1);
-  clock.advance(DAY_MS + 1);
-  while (sender.counts.skipped < 2) await Bun.sleep(1);
+  // A last attempt just before three days are over is not enough.
+  clock.advance(3 * DAY_MS - 1);
+  const before = receiver.received.length;
+  await receiver.when(() => receiver.received.length >= before + 2);
+  expect(sender.counts.skipped).toBe(0);
+  clock.advance(1);
+  while (sender.counts.skipped < 1) await Bun.sleep(1);
   receiver.behave(accept);
-  await arrived(1);
-  expect(receiver.accepted()).toEqual([3]);
-  expect(sender.counts.skipped).toBe(2);
+  await arrived(2);
+  expect(receiver.accepted()).toEqual([2, 3]);
+  expect(sender.counts.skipped).toBe(1);
   expect(lines.find(({ event }) => event === "webhook.skipped")).toMatchObject({
     level: "error",
-    entries: 2,
+    entries: 1,
   });
+});
+
+test("the time of the first attempt stays, however many follow, also for the next server that delivers", async () => {
+  const { receiver, start, record, opened, clock, state } = await setUp(
+    () => new Response(null, { status: 503 }),
+  );
+  // The waits grow with every attempt.
+  const times = { retryFactor: 0.000_001 };
+  const first = start({ times });
+  await opened();
+  await record();
+  await receiver.when(() => receiver.received.length >= 1);
+  clock.advance(2 * DAY_MS);
+  const startedAt = receiver.received.length;
+  await receiver.when(() => receiver.received.length >= startedAt + 2 * MAX_DELIVERIES);
+  await first.close();
+  const { deliveries } = await state();
+  expect(deliveries).toHaveLength(MAX_DELIVERIES);
+  expect((deliveries[0]?.at ?? 0) - (deliveries.at(-1)?.at ?? 0)).toBe(2 * DAY_MS);
+  clock.advance(DAY_MS);
+  const second = start({ times });
+  while (second.counts.skipped < 1) await Bun.sleep(1);
+});
+
+test("entries of a server whose clock is behind by years are delivered", async () => {
+  const { receiver, start, record, opened, arrived, clock } = await setUp((n) =>
+    n <= 3 ? new Response(null, { status: 503 }) : accept(),
+  );
+  const sender = start();
+  await opened();
+  await record(3, { at: clock.now() - 1_000 * DAY_MS });
+  await arrived(3);
+  expect(receiver.accepted()).toEqual([1, 2, 3]);
+  expect(sender.counts.skipped).toBe(0);
+});
+
+test("two secrets make two signatures, and a change of them needs no restart", async () => {
+  const secrets = [new Uint8Array(32), new Uint8Array(32).fill(1)];
+  const { receiver, start, record, opened, arrived } = await setUp();
+  let current: readonly Uint8Array[] = secrets;
+  start({ secrets: () => current });
+  await opened();
+  await record();
+  await arrived(1);
+  current = secrets.slice(1);
+  await record();
+  await arrived(2);
+  const signatures = receiver.received.map(({ id, headers, body }) => [
+    headers["webhook-signature"],
+    secrets.map((secret) => {
+      const content = `${id}.${headers["webhook-timestamp"]}.${body}`;
+      return `v1,${createHmac("sha256", secret).update(content).digest("base64")}`;
+    }),
+  ]);
+  const [[both, [a, b] = []] = [], [one, [, second] = []] = []] = signatures;
+  expect(both).toBe(`${a} ${b}`);
+  expect(one).toBe(second);
+});
+
+test("with an earlier state in the database, as of a promoted standby, every entry after it arrives in order", async () => {
+  const { receiver, start, record, opened, arrived, path, state } = await setUp();
+  const sender = start({ isOnlyServer: false, times: { pollMs: 20 } });
+  await opened();
+  await record(5);
+  await arrived(5);
+  while (sender.waiting?.count !== 0) await Bun.sleep(1);
+  const saved = await state();
+  // What the standby did not get: the last three entries, and the state after the second. Its primary assigns new ones.
+  const database = new Database(path);
+  database.run("DELETE FROM audit WHERE id > 2");
+  database.run("UPDATE webhook SET position = 2, beat = beat - 3");
+  for (let id = 3; id <= 9; id++)
+    database.run("INSERT INTO audit (id, at, actor, action) VALUES (?, ?, 'server', 'pet.updated')", [
+      id,
+      1_000 + id,
+    ]);
+  database.close();
+  await receiver.when(() => receiver.received.filter(({ type }) => type === "pet.updated").length >= 7);
+  const after = receiver.received.filter(({ type }) => type === "pet.updated").map(({ entry }) => entry);
+  expect(after).toEqual([3, 4, 5, 6, 7, 8, 9]);
+  expect(saved).toMatchObject({ position: 5n });
 });
 
 test("many entries that are not delivered delay neither other work nor a stop", async () => {

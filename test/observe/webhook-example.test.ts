@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { sendMessage } from "../../src/observe/webhook-request.ts";
-import { webhookSecret } from "../../src/config/value-types.ts";
+import { webhookSecrets } from "../../src/config/value-types.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { startReceiver, WEBHOOK_SECRET } from "../../trials/harness/webhook-receiver.ts";
 
@@ -14,11 +14,12 @@ test("the example of the documentation accepts what a server sends, and nothing 
   writeFileSync(file, example);
   const { isGenuine } = await import(file);
   await using receiver = startReceiver();
-  const target = { url: receiver.url, secret: webhookSecret.parse(WEBHOOK_SECRET) ?? new Uint8Array() };
+  const target = { url: receiver.url, secrets: webhookSecrets.parse(WEBHOOK_SECRET) ?? [] };
   const message = { id: "a_1_2", body: '{"type":"webhook.test","timestamp":"","data":{}}' };
   const { signal } = new AbortController();
   const now = Date.now();
-  for (const at of [now, now - 301_000]) await sendMessage(target, message, { now: at, signal });
+  for (const at of [now, now - 301_000])
+    await sendMessage(target, message, { now: at, signal, timeoutMs: 10_000 });
   const [recent, old] = receiver.received.map(({ headers }) => new Headers(headers));
   const { body } = message;
   expect(isGenuine(recent, body, WEBHOOK_SECRET)).toBeTrue();

@@ -118,7 +118,7 @@ async function useSmallTables({ operators, policies, settings, webhooks }: Small
   const state = await webhooks.openWebhook("source", 0);
   await webhooks.readWebhook();
   await webhooks.takeWebhook("server", state);
-  await webhooks.saveWebhook("server", { position: 1n, deliveries: [] });
+  await webhooks.saveWebhook("server", { ...state, beat: 1, position: 1n });
   await webhooks.countWaiting(0n, new Set(["key.created"]));
   await webhooks.countWaiting(0n, undefined);
   await webhooks.releaseWebhook("server");

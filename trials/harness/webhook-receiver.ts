@@ -38,10 +38,14 @@ async function isSigned(headers: Headers, body: string): Promise<boolean> {
   const bytes = Uint8Array.from(atob(WEBHOOK_SECRET.slice("whsec_".length)), (char) => char.charCodeAt(0));
   const algorithm = { name: "HMAC", hash: "SHA-256" };
   const key = await crypto.subtle.importKey("raw", bytes, algorithm, false, ["verify"]);
-  const [version, signature = ""] = (headers.get("webhook-signature") ?? "").split(",");
   const content = `${headers.get("webhook-id")}.${headers.get("webhook-timestamp")}.${body}`;
-  const given = Uint8Array.from(atob(signature), (char) => char.charCodeAt(0));
-  return version === "v1" && crypto.subtle.verify("HMAC", key, given, new TextEncoder().encode(content));
+  const signatures = (headers.get("webhook-signature") ?? "").split(" ");
+  const isRight = signatures.map(async (each) => {
+    const [version, signature = ""] = each.split(",");
+    const given = Uint8Array.from(atob(signature), (char) => char.charCodeAt(0));
+    return version === "v1" && crypto.subtle.verify("HMAC", key, given, new TextEncoder().encode(content));
+  });
+  return (await Promise.all(isRight)).includes(true);
 }
 
 export function startReceiver(first: Behaviour = accept) {

@@ -3,8 +3,8 @@ import { parseServers, ValkeyConnection, type ValkeyOptions } from "./connection
 import { SharedRateLimiter, type SharedRateLimiterOptions } from "./shared-rate-limiter.ts";
 
 export interface ValkeyRateLimiterOptions extends ValkeyOptions, SharedRateLimiterOptions {
-  /** The URLs now: when Valkey cannot be used, its password or its host may have been changed. */
-  readonly readUrls?: () => readonly string[];
+  /** How to connect now: when Valkey cannot be used, its password, host or certificate may have been changed. */
+  readonly readServers?: () => Pick<ValkeyOptions, "urls" | "ca">;
   /** How long Valkey may take for what no request waits for: connecting, and what operators do. */
   readonly backgroundTimeoutMs?: number;
   /** Valkey counts by this clock instead of its own. */
@@ -13,10 +13,11 @@ export interface ValkeyRateLimiterOptions extends ValkeyOptions, SharedRateLimit
 
 /** Throws on an invalid address. A Valkey that is unavailable delays the start a little and does not prevent it. */
 export async function createValkeyRateLimiter(options: ValkeyRateLimiterOptions): Promise<SharedRateLimiter> {
-  const { urls, ca, readUrls = () => urls, ...settings } = options;
+  const { urls, ca, readServers = () => options, ...settings } = options;
   const servers = parseServers(urls, ca);
   const serversNow = () => {
-    const now = parseServers(readUrls(), ca);
+    const { urls: urlsNow, ca: caNow } = readServers();
+    const now = parseServers(urlsNow, caNow);
     return now.isCluster === servers.isCluster ? now : servers;
   };
   const rateLimiter = new SharedRateLimiter(options, {

@@ -5,6 +5,10 @@ import { sendMessage } from "../../../src/observe/webhook-request.ts";
 const [url = ""] = process.argv.slice(2);
 const { signal } = new AbortController();
 const message = { id: "a_1_2", body: "{}" };
-const outcome = await sendMessage({ url, secret: new Uint8Array(32) }, message, { now: Date.now(), signal });
+const outcome = await sendMessage({ url, secrets: [new Uint8Array(32)] }, message, {
+  now: Date.now(),
+  signal,
+  timeoutMs: 10_000,
+});
 process.stdout.write(JSON.stringify(outcome));
 process.exit(0);

@@ -1,0 +1,190 @@
+import { afterEach, describe, expect, spyOn, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
+import type { Request } from "../../src/http1/index.ts";
+import { HeaderFields } from "../../src/http1/request-head.ts";
+import { statusOf } from "../../src/cli/health.ts";
+import { callServer } from "../../src/cli/server-call.ts";
+import { createLog } from "../../src/observe/log.ts";
+import { RequestRecord } from "../../src/observe/request-record.ts";
+import { Trace } from "../../src/observe/trace.ts";
+import { Tracer } from "../../src/observe/tracing.ts";
+import { sendMessage } from "../../src/observe/webhook-request.ts";
+import { isServerOfDatabase } from "../../src/operator/server-requests.ts";
+import { ServerSecret } from "../../src/operator/server-secret.ts";
+import { scheduler } from "../../src/runtime/event-loop.ts";
+import { OutgoingError, sendRequest } from "../../src/runtime/outgoing-request.ts";
+import {
+  HOSTILE_RESPONSES,
+  type HostileResponse,
+  startHostileServer,
+} from "../../trials/harness/hostile-server.ts";
+
+const SECRET = "s3cret";
+/** The sum of what is sent before a client has gone fills the buffers of both sockets. */
+const MAX_SENT_BYTES = 64 * 2 ** 20;
+
+/** Everything that sends requests, by its file. Each resolves to all that operators see of the outcome. */
+const USERS: Readonly<Record<string, (port: number) => Promise<string>>> = {
+  "src/observe/webhook-request.ts": async (port) =>
+    Bun.inspect(
+      await sendMessage(
+        { url: `http://127.0.0.1:${port}/${SECRET}?token=${SECRET}`, secrets: [Buffer.from(SECRET)] },
+        { id: "a_1_2", body: "{}" },
+        { now: 0, signal: new AbortController().signal, timeoutMs: 10_000 },
+      ),
+    ),
+  "src/observe/tracing.ts": async (port) => {
+    const lines: string[] = [];
+    const tracer = new Tracer({
+      url: `http://user:${SECRET}@127.0.0.1:${port}/v1/traces?token=${SECRET}`,
+      sample: 1,
+      omit: [],
+      environment: "production",
+      instance: "one",
+      isTls: false,
+      routeOf: () => "",
+      log: createLog({ format: "json", write: (line) => lines.push(line) }),
+    });
+    const request = { method: "GET", path: "/", headers: HeaderFields.parse(""), clientAddress: "192.0.2.1" };
+    const record = new RequestRecord(request as Request, "id");
+    record.trace = new Trace();
+    tracer.observe(record, { status: 200, headerLines: "", body: null });
+    await tracer.close();
+    return `${lines.join("")} exported: ${tracer.counts.exported}`;
+  },
+  "src/operator/server-requests.ts": async (port) => {
+    const server = { adminUrl: `http://127.0.0.1:${port}`, name: "other" };
+    const secret = new ServerSecret(Buffer.alloc(32).toString("base64url"));
+    return Bun.inspect(await isServerOfDatabase(server, secret).catch((error: unknown) => error));
+  },
+  "src/cli/health.ts": async (port) =>
+    Bun.inspect(
+      await statusOf(`http://127.0.0.1:${port}/healthz?${SECRET}`).catch((error: unknown) => error),
+    ),
+  "src/cli/server-call.ts": async (port) => {
+    const remote = { server: `http://127.0.0.1:${port}`, token: SECRET };
+    return Bun.inspect(await callServer(remote, "listOperators").catch((error: unknown) => error));
+  },
+};
+
+const ROOT = resolve(import.meta.dir, "../..");
+const sourceFiles = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" })
+  .filter((path) => /\.tsx?$/.test(path))
+  .map((path) => ({
+    path: relative(ROOT, join(ROOT, "src", path)),
+    text: readFileSync(join(ROOT, "src", path), "utf8"),
+  }));
+const filesWith = (pattern: RegExp) =>
+  sourceFiles.flatMap(({ path, text }) => (pattern.test(text) ? path : [])).toSorted();
+
+/** What runs in the browser, the client library, and examples as text. */
+const OF_CLIENTS = /^src\/(?:client|console|docs-site\/browser)\//;
+
+test("every request that leaves a server or a command goes through one function, and the table names who uses it", () => {
+  const sends =
+    /(?<![.\w])fetch\(|node:https?\b|from "(?:undici|axios|got)"|\b(?:https?|Bun)\.(?:request|connect|get)\(/;
+  const others = filesWith(sends).filter((path) => !OF_CLIENTS.test(path));
+  expect(others).toEqual(["src/runtime/outgoing-request.ts"]);
+  const users = filesWith(/\bsendRequest\(/).filter((path) => path !== "src/runtime/outgoing-request.ts");
+  expect(users).toEqual(Object.keys(USERS).toSorted());
+});
+
+const restoring: (() => void)[] = [];
+afterEach(() => {
+  for (const restore of restoring.splice(0)) restore();
+});
+
+/** Timers of the scheduler fire early. Returns how long each was to take. */
+function speedUp(factor: number): number[] {
+  const lengths: number[] = [];
+  const { setTimeout } = scheduler;
+  const spy = spyOn(scheduler, "setTimeout").mockImplementation((work, ms) => {
+    lengths.push(ms);
+    return setTimeout(work, ms / factor);
+  });
+  restoring.push(() => spy.mockRestore());
+  return lengths;
+}
+
+const attacks = Object.keys(HOSTILE_RESPONSES) as HostileResponse[];
+
+describe.each(Object.entries(USERS))("%s, whose peer responds with", (_, use) => {
+  test.each(attacks)(
+    "%s, ends in a bounded time, closes the connection, follows nothing and shows no secret",
+    async (name) => {
+      await using server = await startHostileServer(name);
+      const isSlow = "isSlow" in HOSTILE_RESPONSES[name];
+      const lengths = speedUp(isSlow ? 100 : 1);
+      const outcome = await use(server.port);
+      await server.left;
+      expect(outcome).not.toContain(SECRET);
+      expect(server.requests.join()).not.toContain("/redirected");
+      expect(Math.max(...lengths)).toBeLessThanOrEqual(30_000);
+      if (!isSlow) expect(server.sentBytes()).toBeLessThan(MAX_SENT_BYTES);
+    },
+  );
+});
+
+/** The outcome of a request with bounds for tests. */
+const outcomeOf = async (port: number, rest: Partial<Parameters<typeof sendRequest>[1]> = {}) =>
+  sendRequest(`http://127.0.0.1:${port}/?token=${SECRET}`, {
+    timeoutMs: 10_000,
+    maxBytes: 1_000,
+    ...rest,
+  }).catch((error: unknown) => error);
+
+describe("a response", () => {
+  test("within the bounds has its status, headers and text", async () => {
+    using server = Bun.serve({
+      port: 0,
+      fetch: () => new Response("é".repeat(500), { headers: { "X-A": "b" } }),
+    });
+    const { status, headers, text } = await sendRequest(`http://127.0.0.1:${server.port}/`, {
+      timeoutMs: 10_000,
+      maxBytes: 1_000,
+    });
+    expect([status, headers.get("x-a"), text]).toEqual([200, "b", "é".repeat(500)]);
+  });
+
+  test("that is longer is an error, or is cut for a caller who needs the beginning", async () => {
+    using server = Bun.serve({ port: 0, fetch: () => new Response("a".repeat(1_001)) });
+    const port = server.port ?? 0;
+    expect(await outcomeOf(port)).toMatchObject({
+      code: "too long",
+      message: "the response has more than 1000 bytes",
+    });
+    expect(await outcomeOf(port, { isEnough: () => false })).toMatchObject({
+      status: 200,
+      text: "a".repeat(1_000),
+    });
+  });
+
+  test("that breaks off is an error, or is cut for a caller who needs the beginning", async () => {
+    await using server = await startHostileServer("a line of a body that does not end");
+    const late = { timeoutMs: 100 };
+    expect(await outcomeOf(server.port, late)).toMatchObject({
+      code: "timeout",
+      message: "no response within 0.1 seconds",
+    });
+    expect(await outcomeOf(server.port, { ...late, isEnough: () => false })).toMatchObject({ status: 200 });
+  });
+
+  test("is not waited for after the caller has ended the request", async () => {
+    await using server = await startHostileServer("no response");
+    const controller = new AbortController();
+    const outcome = outcomeOf(server.port, { signal: controller.signal });
+    await server.asked;
+    controller.abort();
+    expect(await outcome).toMatchObject({ code: "aborted" });
+    await server.left;
+  });
+});
+
+test("an error has a code of the system or of the runtime, and neither the URL nor a cause", async () => {
+  const error = await outcomeOf(1);
+  expect(error).toBeInstanceOf(OutgoingError);
+  expect(error).toMatchObject({ code: expect.stringMatching(/^(?:ECONNREFUSED|ConnectionRefused)$/) });
+  expect(Bun.inspect(error)).not.toContain(SECRET);
+  expect(Object(error).cause).toBeUndefined();
+});
