@@ -7,8 +7,9 @@ import type { ValueType } from "../../src/config/value-types.ts";
 /** Every flag and positional of every command, by name. */
 const types = new Map(
   COMMANDS.flatMap(({ options, positionals }) => {
-    const flags = Object.entries(options).map(([flag, { type }]) => [`--${flag}`, type] as const);
-    return flags.concat(Object.entries<ValueType<unknown>>(positionals));
+    const flags = Object.entries(options).map(([flag, { type }]) => ({ name: `--${flag}`, type }));
+    const labels = Object.entries(positionals).map(([name, type]) => ({ name, type }));
+    return flags.concat(labels).map(({ name, type }): [string, ValueType<unknown>] => [name, type]);
   }),
 );
 const urlTypes = [...types].filter(([, { expected }]) => /\bURL\b|https?:/.test(expected));
