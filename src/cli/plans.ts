@@ -83,7 +83,11 @@ export const PLAN_COMMANDS: readonly Command[] = [
     description:
       "Changes the ban rules, on every server within a second. A ban keeps its length, or ends when it has lasted as long as the longest ban may. A first ban above --max-length raises that too. A server that is started with the setting for it, such as --ban-length, sets it again.",
     fields: {
-      graceMs: lengthFlag("grace", BAN_BOUNDS.graceMs, "Grace period after the first 429"),
+      graceMs: lengthFlag(
+        "grace",
+        BAN_BOUNDS.graceMs,
+        "Grace period after the first 429 and after each strike",
+      ),
       lengthMs: lengthFlag("length", BAN_BOUNDS.lengthMs, "Duration of a first ban"),
       maxLengthMs: lengthFlag("max-length", BAN_BOUNDS.maxLengthMs, "Maximum duration of a ban"),
     },

@@ -254,9 +254,13 @@ export const SHARED_OPTIONS = {
   "ban-strikes": shared(
     integerWithin(BAN_BOUNDS.strikes),
     DEFAULT_BAN.strikes,
-    "Strikes that ban a key: requests rejected after the grace period",
+    "Strikes that ban a key: requests rejected after the grace period, at most one for each",
   ),
-  "ban-grace": shared(duration(BAN_BOUNDS.graceMs), DEFAULT_BAN.graceMs, "Grace period after the first 429"),
+  "ban-grace": shared(
+    duration(BAN_BOUNDS.graceMs),
+    DEFAULT_BAN.graceMs,
+    "Grace period after the first 429 and after each strike, in which no request is a strike",
+  ),
   "ban-length": shared(
     duration(BAN_BOUNDS.lengthMs),
     DEFAULT_BAN.lengthMs,

@@ -5,6 +5,7 @@ import { PAGE_LIMIT } from "../domain/size-limits.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { encodePet } from "../domain/resources.ts";
 import { rex } from "../petstore/openapi/examples.ts";
+import { BAN_WARNING } from "../petstore/errors.ts";
 import { deprecationHeaders, NEW_PET_PATH, OPERATIONS } from "../petstore/operations.ts";
 import { exampleContext, inContext } from "./examples.ts";
 import { tryItData } from "./fields.ts";
@@ -60,6 +61,7 @@ export function settingBlocks(settings: DocsSettings): Blocks {
     "next-link": fenced("http", nextLink(url)),
     plans: planTable(plans),
     "plans-note": "These are the limits of this server.",
+    workers: workerTable(plans),
     "ban-rules": banRules(ban),
     "deprecation-headers": fenced("http", ...deprecationLines(url)),
     environments: environmentTable(settings),
@@ -105,10 +107,30 @@ function planRow(name: string, { perMinute, perDay }: Limits): string {
   return `| ${name} | ${grouped(perMinute)} | ${grouped(perDay)} |`;
 }
 
+const MINUTES_PER_DAY = 1_440;
+
+/** How many workers with the same habit a plan carries. */
+function workerTable({ free, pro, business }: DocsSettings["plans"]): string {
+  const rowOf = (name: string, { perMinute, perDay }: Limits) => {
+    const everySecond = Math.floor(perMinute / 60);
+    const everyTenMinutes = Math.floor(Math.min(perMinute * 10, (perDay / MINUTES_PER_DAY) * 10));
+    return [name, grouped(everySecond), grouped(everyTenMinutes)];
+  };
+  return markdownTable(
+    [
+      "Plan",
+      "Workers that send a request a second, for a while",
+      "Workers that send a request every ten minutes, all day",
+    ],
+    [rowOf("Free", free), rowOf("Pro", pro), rowOf("Business", business)],
+  );
+}
+
 function banRules({ strikes, graceMs, lengthMs, maxLengthMs }: DocsSettings["ban"]): string {
   const grace = `- Requests rejected within ${longDuration(graceMs)} of the first 429 have no consequence; they may have been sent before it arrived.
-- Every later rejected request`;
-  const rules = `${graceMs > 0 ? grace : "- Every request that is rejected after the first 429"} is a strike. Strikes expire when the exhausted window closes.
+- A request rejected later is a strike, and the next strike comes more than ${longDuration(graceMs)} after it.`;
+  const rules = `${graceMs > 0 ? grace : "- Every request that is rejected after the first 429 is a strike."} Strikes expire when the exhausted window closes.
+- From the first strike on, a 429 says: "${BAN_WARNING}"
 - ${plural(strikes, "strike")} ${strikes === 1 ? "bans" : "ban"} the key for ${longDuration(lengthMs)}. The last of them already gets \`key_banned\`.`;
   if (maxLengthMs === lengthMs) return rules;
   return `${rules}\n- A ban within 24 hours of the end of the last one is twice as long as that one, at most ${longDuration(maxLengthMs)}.`;

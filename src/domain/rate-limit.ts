@@ -28,7 +28,10 @@ export interface Limits {
 export interface BanRules {
   /** The number of strikes that leads to a ban. */
   readonly strikes: number;
-  /** Rejections this soon after the first one are not strikes, because the requests may have been in flight. */
+  /**
+   * Rejections this soon after the first one, or after a strike, are not strikes: the requests may have been in flight,
+   * and several workers may learn of the same limit.
+   */
   readonly graceMs: number;
   /** The length of a first ban. A ban within 24 hours of the end of the last one is twice as long as that one. */
   readonly lengthMs: number;
@@ -72,8 +75,8 @@ export interface Window {
   /** Has no meaning while `used` is 0, because then the window is closed. */
   openedAt: number;
   used: number;
-  /** When a request was first rejected because this window was exhausted, or NEVER. */
-  firstRejectedAt: number;
+  /** When the grace period began, with the first request rejected because of this window or with a strike, or NEVER. */
+  graceBeganAt: number;
   strikes: number;
 }
 
@@ -93,16 +96,21 @@ export const NEVER = -1;
 
 type Outcome = "allowed" | "limited" | "banned";
 
-/** A window after a decision. */
-export interface WindowState {
+/** What the headers of a response show of a window. */
+interface HeaderValues {
   readonly limit: number;
   readonly remaining: number;
   /** The Unix second at which the window closes, rounded up. Has no meaning if the window is closed. */
   readonly resetAt: number;
 }
 
+/** A window after a decision. */
+export interface WindowState extends HeaderValues {
+  readonly strikes: number;
+}
+
 /** The outcome, the values of its response headers, and both windows. */
-export interface Decision extends WindowState {
+export interface Decision extends HeaderValues {
   readonly outcome: Outcome;
   readonly minute: WindowState;
   readonly day: WindowState;
@@ -115,7 +123,7 @@ export function newQuota(): Quota {
 }
 
 function newWindow(): Window {
-  return { openedAt: 0, used: 0, firstRejectedAt: NEVER, strikes: 0 };
+  return { openedAt: 0, used: 0, graceBeganAt: NEVER, strikes: 0 };
 }
 
 /** Allows or rejects one request, and updates the quota. Without ban rules the subject is never banned. */
@@ -173,7 +181,7 @@ export function describe(outcome: Outcome, quota: Quota, limits: Limits, now: nu
 
 function stateOf(window: Window, lengthMs: number, limit: number): WindowState {
   const resetAt = Math.ceil((window.openedAt + lengthMs) / 1000);
-  return { limit, remaining: Math.max(0, limit - window.used), resetAt };
+  return { limit, remaining: Math.max(0, limit - window.used), resetAt, strikes: window.strikes };
 }
 
 function fewerRemaining(minute: WindowState, day: WindowState): WindowState {
@@ -189,7 +197,7 @@ export function exhaustedWindow({ minute, day }: Decision): "minute" | "day" {
 /** Moves the times of a decision, which has whole seconds, by as much as a clock was set. */
 export function shiftDecision(decision: Decision, byMs: number): Decision {
   const bySeconds = Math.ceil(byMs / 1000);
-  const moved = <S extends WindowState>(state: S): S => ({ ...state, resetAt: state.resetAt + bySeconds });
+  const moved = <S extends HeaderValues>(state: S): S => ({ ...state, resetAt: state.resetAt + bySeconds });
   return { ...moved(decision), minute: moved(decision.minute), day: moved(decision.day) };
 }
 
@@ -214,7 +222,7 @@ export function expire(quota: Quota, now: number, rules?: BanRules): void {
 
 function expireWindow(window: Window, lengthMs: number, now: number): void {
   if (window.openedAt > now) window.openedAt = now;
-  if (window.firstRejectedAt > now) window.firstRejectedAt = now;
+  if (window.graceBeganAt > now) window.graceBeganAt = now;
   if (now < window.openedAt + lengthMs) return;
   window.used = 0;
   clearStrikes(window);
@@ -248,7 +256,7 @@ function clearBan(quota: Quota): void {
 }
 
 function clearStrikes(window: Window): void {
-  window.firstRejectedAt = NEVER;
+  window.graceBeganAt = NEVER;
   window.strikes = 0;
 }
 
@@ -259,8 +267,9 @@ function count(window: Window, now: number): void {
 
 /** Records a rejection, which is a strike after the grace period. A ban clears the strikes that led to it. */
 function reject(window: Window, now: number, rules: BanRules): "limit" | "ban" {
-  if (window.firstRejectedAt === NEVER) window.firstRejectedAt = now;
-  else if (now - window.firstRejectedAt > rules.graceMs) window.strikes++;
+  const isStrike = window.graceBeganAt !== NEVER && now - window.graceBeganAt > rules.graceMs;
+  if (isStrike) window.strikes++;
+  if (isStrike || window.graceBeganAt === NEVER) window.graceBeganAt = now;
   if (window.strikes < rules.strikes) return "limit";
   window.strikes = 0;
   return "ban";
@@ -285,13 +294,13 @@ function secondsUntil(end: number, now: number): number {
   return Math.max(1, Math.ceil((end - now) / 1000));
 }
 
-/** Clears the current or last ban if it began by `at`, and the strikes of windows that first rejected by then. */
+/** Clears the current or last ban if it began by `at`, and the strikes of windows that opened by then. */
 export function unban(quota: Quota, at: number): void {
   const { bannedAt, bannedUntil, lastBanMs } = quota;
   const beganAt = bannedAt === NEVER ? bannedUntil - lastBanMs : bannedAt;
   if (beganAt <= at) clearBan(quota);
-  if (quota.minute.firstRejectedAt <= at) clearStrikes(quota.minute);
-  if (quota.day.firstRejectedAt <= at) clearStrikes(quota.day);
+  if (quota.minute.openedAt <= at) clearStrikes(quota.minute);
+  if (quota.day.openedAt <= at) clearStrikes(quota.day);
 }
 
 /** Whether an unban would change something: the current ban, the last one, or strikes. */
@@ -331,7 +340,7 @@ function addWindow(window: Window, { openedAgoMs, used }: ReportedWindow, now: n
 export function shift(quota: Quota, byMs: number): void {
   for (const window of [quota.minute, quota.day]) {
     window.openedAt += byMs;
-    if (window.firstRejectedAt !== NEVER) window.firstRejectedAt += byMs;
+    if (window.graceBeganAt !== NEVER) window.graceBeganAt += byMs;
   }
   if (quota.bannedAt !== NEVER) quota.bannedAt += byMs;
   if (quota.bannedUntil !== NEVER) quota.bannedUntil += byMs;
@@ -364,8 +373,8 @@ export function toStored({ minute, day, bannedAt, bannedUntil, lastBanMs }: Quot
   return [...windowNumbers(minute), ...windowNumbers(day), ...ban];
 }
 
-function windowNumbers({ openedAt, used, firstRejectedAt, strikes }: Window): number[] {
-  return [openedAt, used, firstRejectedAt, strikes];
+function windowNumbers({ openedAt, used, graceBeganAt, strikes }: Window): number[] {
+  return [openedAt, used, graceBeganAt, strikes];
 }
 
 export function fromStored(numbers: readonly (number | undefined)[]): Quota {
@@ -378,6 +387,6 @@ export function fromStored(numbers: readonly (number | undefined)[]): Quota {
 }
 
 function windowOf(numbers: readonly (number | undefined)[]): Window {
-  const [openedAt = 0, used = 0, firstRejectedAt = NEVER, strikes = 0] = numbers;
-  return { openedAt, used, firstRejectedAt, strikes };
+  const [openedAt = 0, used = 0, graceBeganAt = NEVER, strikes = 0] = numbers;
+  return { openedAt, used, graceBeganAt, strikes };
 }

@@ -33,7 +33,8 @@ const banRules = {
   strikes: integer({ ...BAN_BOUNDS.strikes, description: "Strikes that ban an API key" }),
   graceMs: integer({
     ...BAN_BOUNDS.graceMs,
-    description: "Milliseconds after the first 429 in which rejected requests are no strikes",
+    description:
+      "Milliseconds after the first 429, and after each strike, in which rejected requests are no strikes",
   }),
   lengthMs: integer({ ...BAN_BOUNDS.lengthMs, description: "Length of a first ban, in milliseconds" }),
   maxLengthMs: integer({

@@ -2,6 +2,7 @@ import { bodyTooLarge, errorTable, Rejection, retryAfter, temporarilyUnavailable
 import { countOf, kibibytes, longDate } from "../text/formatting.ts";
 import type { Environment } from "../domain/api-keys.ts";
 import { DOCS_PATH, KEY_PREFIX } from "../domain/constants.ts";
+import type { WindowState } from "../domain/rate-limit.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH, MAX_BODY_BYTES } from "../domain/size-limits.ts";
 
 /** The error codes, each with its status. Within /v1 codes are added, never removed or given another status. */
@@ -104,15 +105,18 @@ export function operationRemoved({ sunset, replacement, list }: Removal): Reject
 
 export const BODY_TOO_LARGE = bodyTooLarge(MAX_BODY_BYTES);
 
-/** Names the limit to wait for. */
+/** What a 429 says as soon as its key has a strike. */
+export const BAN_WARNING = "Requests before then may lead to a ban.";
+
+/** Names the limit to wait for, and warns of a ban. */
 export function rateLimited(
-  limit: number,
   window: "minute" | "day",
+  { limit, strikes }: Pick<WindowState, "limit" | "strikes">,
   retryAfterSeconds: number,
 ): Rejection<"rate_limited"> {
   const requests = countOf(limit, "request");
   const message = `Too many requests: the limit is ${requests} a ${window}. ${retryAfter(retryAfterSeconds)}`;
-  return new Rejection("rate_limited", message);
+  return new Rejection("rate_limited", strikes > 0 ? `${message} ${BAN_WARNING}` : message);
 }
 
 export function keyBanned(retryAfterSeconds: number): Rejection<"key_banned"> {

@@ -43,7 +43,7 @@ function limitRejection(decision: Decision): Rejection {
   const { outcome, retryAfter } = decision;
   if (outcome === "banned") return keyBanned(retryAfter);
   const window = exhaustedWindow(decision);
-  return rateLimited(decision[window].limit, window, retryAfter);
+  return rateLimited(window, decision[window], retryAfter);
 }
 
 /** The header lines of a 401 response, by its code. */

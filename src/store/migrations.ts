@@ -6,7 +6,7 @@
  * - `pardoned_at`: when a ban of the key was lifted, `unbannedAt`
  * - `key.rolled`, `admin.token-rolled`: a secret or token was rotated
  * - `standings`, `usage` of a key and of log events: quotas
- * - `refused_at`: when a request was first rejected
+ * - `refused_at`: when a grace period began, with the first rejected request or with a strike
  * - animals, in the names and comments of steps: pets
  */
 

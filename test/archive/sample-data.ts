@@ -63,7 +63,7 @@ export function quotaNow(): Quota {
   const openedAt = Date.now() - 1_000;
   return {
     ...newQuota(),
-    minute: { openedAt, used: 5, firstRejectedAt: openedAt + 10, strikes: 3 },
-    day: { openedAt, used: 55, firstRejectedAt: -1, strikes: 0 },
+    minute: { openedAt, used: 5, graceBeganAt: openedAt + 10, strikes: 3 },
+    day: { openedAt, used: 55, graceBeganAt: -1, strikes: 0 },
   };
 }

@@ -42,8 +42,7 @@ export async function followOn(servers: readonly Server[], clock: TestClock) {
     outcome,
     async getBanned() {
       while ((await outcome()) === "allowed");
-      advance(1_001);
-      while ((await outcome()) !== "banned");
+      while ((await outcome()) !== "banned") advance(1_001);
     },
     /** Every server applies the changes up to now. */
     async poll() {

@@ -17,11 +17,47 @@ export function testBans(test: TestCase): void {
     await limiter.decideTimes(60);
     limiter.advance(30_000);
     expect(await limiter.decideTimes(100)).toEqual(all(100, "limited"));
+    expect(await limiter.quota()).toMatchObject({ minute: { strikes: 0 } });
+  });
+
+  test("requests rejected within one second of a strike are no strikes", async (limiter) => {
+    await limiter.exhaust();
+    await limiter.strikes(1);
+    for (const ms of [0, 500, 500]) {
+      limiter.advance(ms);
+      expect(await limiter.decideTimes(100)).toEqual(all(100, "limited"));
+    }
+    expect(await limiter.quota()).toMatchObject({ minute: { strikes: 1 } });
+    limiter.advance(1);
+    expect(await limiter.decideTimes(100)).toEqual(all(100, "limited"));
+    expect(await limiter.quota()).toMatchObject({ minute: { strikes: 2 } });
+  });
+
+  test("a client that sends ten requests a second is banned within eleven seconds", async (limiter) => {
+    await limiter.exhaust();
+    const since = limiter.now();
+    while ((await limiter.decide()).outcome === "limited") limiter.advance(100);
+    expect(limiter.now() - since).toBe(11_000);
+  });
+
+  test("a decision has the strikes of both windows", async (limiter) => {
+    const limits = { perMinute: 1, perDay: 9 };
+    const strikes = async () => {
+      const { minute, day } = await limiter.decide(limits);
+      return [minute.strikes, day.strikes];
+    };
+    await limiter.decide(limits);
+    expect(await strikes()).toEqual([0, 0]);
+    await limiter.strikes(1, limits);
+    expect(await strikes()).toEqual([1, 0]);
+    limiter.advance(60_000);
+    expect(await strikes()).toEqual([0, 0]);
   });
 
   test("nine strikes are limited, and the tenth is banned for 300 seconds", async (limiter) => {
     await limiter.exhaust();
-    expect(await limiter.decideTimes(9)).toEqual(all(9, "limited"));
+    expect(await limiter.strikes(9)).toEqual(all(9, "limited"));
+    limiter.advance(1_001);
     expect(await limiter.decide()).toMatchObject({
       outcome: "banned",
       limit: 60,
@@ -47,25 +83,24 @@ export function testBans(test: TestCase): void {
 
   test("strikes end when their window closes, and a new grace period begins", async (limiter) => {
     await limiter.exhaust();
-    await limiter.decideTimes(9);
+    await limiter.strikes(9);
     limiter.advance(60_000);
     expect(await limiter.decideTimes(60)).toEqual(all(60, "allowed"));
     expect(await limiter.decideTimes(20)).toEqual(all(20, "limited"));
-    limiter.advance(1_001);
-    expect(await limiter.decideTimes(10)).toEqual([...all(9, "limited"), "banned"]);
+    expect(await limiter.strikes(10)).toEqual([...all(9, "limited"), "banned"]);
   });
 
   test("strikes of the day outlast the minute", async (limiter) => {
     const limits = { perMinute: 5, perDay: 2 };
     await limiter.exhaust(limits);
-    await limiter.decideTimes(5, limits);
+    await limiter.strikes(5, limits);
     limiter.advance(600_000);
-    expect(await limiter.decideTimes(5, limits)).toEqual([...all(4, "limited"), "banned"]);
+    expect(await limiter.strikes(5, limits)).toEqual([...all(4, "limited"), "banned"]);
   });
 
   test("an address is never banned", async (limiter) => {
     await limiter.exhaust(FREE, ADDRESS);
-    expect(await limiter.decideTimes(200, FREE, ADDRESS)).toEqual(all(200, "limited"));
+    expect(await limiter.strikes(50, FREE, ADDRESS)).toEqual(all(50, "limited"));
   });
 
   test("a ban holds for its key alone", async (limiter) => {
@@ -80,6 +115,7 @@ export function testBans(test: TestCase): void {
       await limiter.decideTimes(61);
       limiter.advance(1);
       await limiter.decides({ outcome: "limited" });
+      limiter.advance(1);
       await limiter.decides({ ...banned, retryAfter: 2, resetAt: second(limiter.now() + 1_500) });
       limiter.advance(1_500);
       await limiter.decides({ outcome: "limited" });
@@ -89,7 +125,7 @@ export function testBans(test: TestCase): void {
 }
 
 /** From the beginning of `earnBan` to the ban. */
-const EARNING_MS = 1_001;
+const EARNING_MS = 10_010;
 
 export function testRepeatedBans(test: TestCase): void {
   test("bans that follow each other last 5, 10, 20, 40 and 40 minutes", async (limiter) => {
@@ -162,8 +198,9 @@ export function testRepeatedBans(test: TestCase): void {
 
   test("onBan is called once for each new ban, with its times", async (limiter) => {
     await limiter.exhaust();
-    await limiter.decideTimes(9);
+    await limiter.strikes(9);
     expect(limiter.bans).toEqual([]);
+    limiter.advance(1_001);
     await limiter.decideTimes(20);
     const first: NewBan = [1, limiter.now(), limiter.now() + 300_000];
     expect(limiter.bans).toEqual([first]);

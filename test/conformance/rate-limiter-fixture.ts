@@ -89,15 +89,24 @@ export class TestLimiter {
     return outcomes;
   }
 
-  /** Exhausts a window and waits until the grace period is over: each request from here on is a strike. */
+  /** Exhausts a window. The last request is rejected and begins the grace period. */
   async exhaust(limits = FREE, subject = KEY) {
     while ((await this.decide(limits, subject)).outcome === "allowed");
-    this.advance(1_001);
+  }
+
+  /** The outcomes of that many requests, each after the grace period of the one before: each is a strike. */
+  async strikes(count: number, limits = FREE, subject = KEY) {
+    const outcomes: string[] = [];
+    for (let i = 0; i < count; i++) {
+      this.advance(1_001);
+      outcomes.push((await this.decide(limits, subject)).outcome);
+    }
+    return outcomes;
   }
 
   async earnBan(limits = FREE, subject = KEY) {
     await this.exhaust(limits, subject);
-    await this.decideTimes(10, limits, subject);
+    await this.strikes(10, limits, subject);
   }
 
   /** The length of the ban that the key gets next, in seconds. */

@@ -26,15 +26,30 @@ export function testOperators(test: TestCase): void {
     limiter.advance(5);
     await limiter.unban(0);
     await limiter.decides({ outcome: "limited" });
-    limiter.advance(1_001);
-    expect(await limiter.decideTimes(10)).toEqual([...all(9, "limited"), "banned"]);
+    expect(await limiter.strikes(10)).toEqual([...all(9, "limited"), "banned"]);
   });
 
   test("an unban clears strikes that did not lead to a ban yet", async (limiter) => {
     await limiter.exhaust();
-    await limiter.decideTimes(9);
+    await limiter.strikes(9);
     await limiter.unban(0);
-    expect(await limiter.decideTimes(30)).toEqual(all(30, "limited"));
+    limiter.advance(1_001);
+    await limiter.decides({ outcome: "limited" });
+    expect(await limiter.quota()).toMatchObject({ minute: { strikes: 0 } });
+  });
+
+  test("an unban that comes late clears the strikes from before it, although others followed", async (limiter) => {
+    await limiter.exhaust();
+    await limiter.strikes(9);
+    await limiter.unban(500);
+    expect(await limiter.quota()).toMatchObject({ minute: { strikes: 0 } });
+  });
+
+  test("an unban leaves the strikes of a window that opened after it", async (limiter) => {
+    await limiter.exhaust();
+    await limiter.strikes(3);
+    await limiter.unban(3 * 1_001 + 1);
+    expect(await limiter.quota()).toMatchObject({ minute: { strikes: 3 } });
   });
 
   test("an unban of ten seconds ago ends a ban of then, and not one of a millisecond later", async (limiter) => {
@@ -88,12 +103,12 @@ export function testOperators(test: TestCase): void {
     expect(await limiter.quota()).toBeUndefined();
     const openedAt = limiter.now();
     await limiter.exhaust();
-    const firstRejectedAt = openedAt;
-    await limiter.decideTimes(3);
-    const minute = { openedAt, used: 60, firstRejectedAt, strikes: 3 };
+    await limiter.strikes(3);
+    const graceBeganAt = limiter.now();
+    const minute = { openedAt, used: 60, graceBeganAt, strikes: 3 };
     for (let i = 0; i < 20; i++)
       expect(await limiter.quota()).toMatchObject({ minute, day: { openedAt, used: 60 } });
-    await limiter.decideTimes(7);
+    await limiter.strikes(7);
     expect(await limiter.quota()).toMatchObject({
       minute: { used: 60, strikes: 0 },
       bannedAt: limiter.now(),
@@ -142,7 +157,7 @@ export function testClockAndRestart(test: TestCase): void {
   test("counts, strikes and bans survive a restart exactly", async (limiter) => {
     await limiter.decideTimes(42);
     await limiter.exhaust(FREE, OTHER_KEY);
-    await limiter.decideTimes(9, FREE, OTHER_KEY);
+    await limiter.strikes(9, FREE, OTHER_KEY);
     await limiter.earnBan(FREE, key(3));
     const quotas = () => Promise.all([KEY, OTHER_KEY, key(3)].map(limiter.quota));
     const before = await quotas();

@@ -1,19 +1,267 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
+import * as fc from "fast-check";
 import {
+  addReport,
+  type BanRules,
+  DAY_MS,
   decide,
+  type Decision,
   DEFAULT_BAN,
   expire,
+  expiresAt,
+  fromStored,
   isExpired,
+  type Limits,
+  MINUTE_MS,
   NEVER,
   newQuota,
-  unban,
+  peek,
+  shift,
+  shiftDecision,
   toStored,
-  fromStored,
+  unban,
 } from "../../src/domain/rate-limit.ts";
 
-const NOW = 1_800_000_000_000;
-const MINUTE_MS = 60_000;
-const DAY_MS = 86_400_000;
+type WindowKind = "minute" | "day";
+
+interface Rejection {
+  readonly at: number;
+  readonly kind: WindowKind;
+  readonly openedAt: number;
+}
+
+interface SpecWindow extends Pick<Rejection, "kind" | "openedAt"> {
+  readonly limit: number;
+  readonly remaining: number;
+  readonly closesAt: number;
+}
+
+const LENGTHS_MS = { minute: MINUTE_MS, day: DAY_MS } as const;
+
+/** What docs/rate-limits.md says, computed anew from the whole history for each request. */
+class Model {
+  readonly #allowed: number[] = [];
+  #rejections: Rejection[] = [];
+  #bans: (Pick<Rejection, "kind"> & { readonly from: number; readonly to: number })[] = [];
+
+  constructor(
+    private readonly limits: Limits,
+    private readonly rules: BanRules,
+  ) {}
+
+  peek(now: number) {
+    const ban = this.#bans.at(-1);
+    return ban && now < ban.to ? this.#decision("banned", ban.to, now) : this.#counted(now);
+  }
+
+  decide(now: number) {
+    const before = this.peek(now);
+    if (before.outcome === "banned") return before;
+    if (before.outcome === "allowed") {
+      this.#allowed.push(now);
+      return this.#decision("allowed", 0, now);
+    }
+    const { kind, openedAt } = this.#exhausted(now) ?? this.#window("day", now);
+    this.#rejections.push({ at: now, kind, openedAt });
+    if (this.#strikes(kind, openedAt) < this.rules.strikes) return this.#counted(now);
+    const to = now + this.#nextBanMs(now);
+    this.#bans.push({ from: now, to, kind });
+    return this.#decision("banned", to, now);
+  }
+
+  /** The next ban is a first one again, and the next rejection is no strike. */
+  unban(): void {
+    this.#bans = [];
+    this.#rejections = [];
+  }
+
+  #counted(now: number) {
+    const exhausted = this.#exhausted(now);
+    return this.#decision(exhausted ? "limited" : "allowed", exhausted?.closesAt ?? 0, now);
+  }
+
+  #window(kind: WindowKind, now: number): SpecWindow {
+    let openedAt = -Infinity;
+    let used = 0;
+    for (const at of this.#allowed) {
+      if (at < openedAt + LENGTHS_MS[kind]) used++;
+      else [openedAt, used] = [at, 1];
+    }
+    if (now >= openedAt + LENGTHS_MS[kind]) [openedAt, used] = [now, 0];
+    const limit = kind === "day" ? this.limits.perDay : this.limits.perMinute;
+    return {
+      kind,
+      openedAt,
+      limit,
+      remaining: Math.max(0, limit - used),
+      closesAt: openedAt + LENGTHS_MS[kind],
+    };
+  }
+
+  /** The exhausted window that closes last; on a tie, the longer one. */
+  #exhausted(now: number): SpecWindow | undefined {
+    const [day, minute] = [this.#window("day", now), this.#window("minute", now)];
+    const exhausted = [day, minute].filter(({ remaining }) => remaining === 0);
+    return exhausted.toSorted((a, b) => b.closesAt - a.closesAt)[0];
+  }
+
+  /** Those since the last ban that this window led to. */
+  #strikes(kind: WindowKind, openedAt: number): number {
+    const ofWindow = this.#rejections.filter((each) => each.kind === kind && each.openedAt === openedAt);
+    let graceBeganAt: number | undefined;
+    const strikes = ofWindow.filter(({ at }) => {
+      const isStrike = graceBeganAt !== undefined && at - graceBeganAt > this.rules.graceMs;
+      if (isStrike || graceBeganAt === undefined) graceBeganAt = at;
+      return isStrike;
+    });
+    return strikes.filter(({ at }) => this.#bans.every((ban) => ban.kind !== kind || ban.from < at)).length;
+  }
+
+  #nextBanMs(now: number): number {
+    const { lengthMs, maxLengthMs } = this.rules;
+    const last = this.#bans.at(-1);
+    const lastMs = last && now < last.to + DAY_MS ? last.to - last.from : 0;
+    return Math.max(lengthMs, Math.min(2 * lastMs, maxLengthMs));
+  }
+
+  #decision(outcome: Decision["outcome"], until: number, now: number) {
+    const [minute, day] = [this.#window("minute", now), this.#window("day", now)];
+    const { limit, remaining, closesAt } = minute.remaining < day.remaining ? minute : day;
+    const retryAfter = outcome === "allowed" ? 0 : Math.max(1, Math.ceil((until - now) / 1_000));
+    const strikes = [minute, day].map((each) => this.#strikes(each.kind, each.openedAt));
+    const isBanned = outcome === "banned";
+    const resetAt = Math.ceil((isBanned ? until : closesAt) / 1_000);
+    return { outcome, limit, remaining: isBanned ? 0 : remaining, resetAt, retryAfter, strikes };
+  }
+}
+
+const STARTS_AT = 1_800_000_000_123;
+const someLimits = fc.record({
+  perMinute: fc.integer({ min: 1, max: 4 }),
+  perDay: fc.integer({ min: 1, max: 9 }),
+});
+const someRules = fc.record({
+  strikes: fc.integer({ min: 1, max: 3 }),
+  graceMs: fc.constantFrom(0, 1_000),
+  lengthMs: fc.constantFrom(1_000, 300_000),
+  maxLengthMs: fc.constantFrom(300_000, 500_000),
+});
+const someWait = fc.oneof(
+  { weight: 6, arbitrary: fc.constantFrom(0, 1, 500, 1_000, 1_001, 58_999, 59_999, 60_000) },
+  { weight: 2, arbitrary: fc.constantFrom(299_999, 300_000, 500_000, 86_099_999, 86_339_999, 86_400_000) },
+  { weight: 1, arbitrary: fc.nat(100_000_000) },
+);
+const CHANGES = [
+  "none",
+  "none",
+  "none",
+  "unban",
+  "earlier unban",
+  "store",
+  "shift",
+  "forget",
+  "expire",
+] as const;
+const someStep = fc.record({
+  wait: someWait,
+  requests: fc.integer({ min: 1, max: 6 }),
+  change: fc.constantFrom(...CHANGES),
+});
+
+const SHIFT_MS = 7_000;
+
+/** The decision by the clock of the model. */
+function seen(decision: Decision, shiftedMs: number) {
+  const { outcome, limit, remaining, resetAt, retryAfter, minute, day } = shiftDecision(decision, -shiftedMs);
+  return { outcome, limit, remaining, resetAt, retryAfter, strikes: [minute.strikes, day.strikes] };
+}
+
+test("decide and peek do what the rules say, in random histories", () => {
+  fc.assert(
+    fc.property(
+      someLimits,
+      someRules,
+      fc.array(someStep, { maxLength: 30, size: "max" }),
+      (limits, rules, steps) => {
+        const model = new Model(limits, rules);
+        let quota = newQuota();
+        let modelNow = STARTS_AT;
+        let shiftedMs = 0;
+        for (const { wait, requests, change } of steps) {
+          modelNow += wait;
+          const changedAt = modelNow + shiftedMs;
+          if (change === "unban") {
+            model.unban();
+            unban(quota, changedAt);
+          }
+          if (change === "earlier unban") unban(quota, STARTS_AT + shiftedMs - 1);
+          if (change === "store") quota = fromStored(toStored(quota));
+          if (change === "expire") expire(quota, changedAt, rules);
+          if (change === "forget" && isExpired(quota, changedAt)) quota = newQuota();
+          if (change === "shift") {
+            shift(quota, SHIFT_MS);
+            shiftedMs += SHIFT_MS;
+          }
+          const now = modelNow + shiftedMs;
+          for (let i = 0; i < requests; i++) {
+            expect(seen(peek(structuredClone(quota), limits, now, rules), shiftedMs)).toEqual(
+              model.peek(modelNow),
+            );
+            expect(seen(decide(quota, limits, now, rules), shiftedMs)).toEqual(model.decide(modelNow));
+            expect(isExpired(quota, expiresAt(quota))).toBe(true);
+          }
+        }
+      },
+    ),
+    { numRuns: 250, seed: 7, endOnFailure: true },
+  );
+});
+
+test("a clock that is set back gives no quota twice and makes nothing longer", () => {
+  const someSteps = fc.array(fc.record({ wait: someWait, back: fc.nat(100_000_000) }), { maxLength: 20 });
+  fc.assert(
+    fc.property(someLimits, someRules, someSteps, (limits, rules, steps) => {
+      const quota = newQuota();
+      let now = STARTS_AT * 2;
+      for (const { wait, back } of steps) {
+        now += wait;
+        decide(quota, limits, now, rules);
+        now -= back;
+        const before = structuredClone(quota);
+        expire(quota, now, rules);
+        expect([quota.minute.used, quota.day.used]).toEqual([before.minute.used, before.day.used]);
+        expect(expiresAt(quota) - now).toBeLessThanOrEqual(DAY_MS + rules.maxLengthMs);
+        const { retryAfter } = decide(quota, limits, now, rules);
+        expect(retryAfter).toBeLessThanOrEqual(Math.max(DAY_MS, rules.maxLengthMs) / 1_000);
+        if (quota.bannedAt !== NEVER) expect(quota.bannedUntil - now).toBeLessThanOrEqual(rules.maxLengthMs);
+        for (const { graceBeganAt } of [quota.minute, quota.day])
+          expect(graceBeganAt).toBeLessThanOrEqual(now);
+      }
+    }),
+    { numRuns: 200, seed: 7, endOnFailure: true },
+  );
+});
+
+test("reports of servers add up: the order does not matter, and what is over does not count", () => {
+  const ago = fc.constantFrom(0, 1, 30_000, 59_999, 60_000, 60_001, 86_399_999, 86_400_000);
+  const window = fc.record({ openedAgoMs: ago, used: fc.nat(3) });
+  fc.assert(
+    fc.property(fc.array(fc.record({ minute: window, day: window }), { maxLength: 5 }), (reports) => {
+      const quota = newQuota();
+      for (const report of reports) addReport(quota, report, STARTS_AT);
+      for (const kind of ["minute", "day"] as const) {
+        const counted = reports
+          .map((each) => each[kind])
+          .filter(({ openedAgoMs, used }) => used > 0 && openedAgoMs < LENGTHS_MS[kind]);
+        expect(quota[kind].used).toBe(counted.reduce((sum, { used }) => sum + used, 0));
+        const firstMs = Math.max(...counted.map(({ openedAgoMs }) => openedAgoMs));
+        if (counted.length > 0) expect(quota[kind].openedAt).toBe(STARTS_AT - firstMs);
+      }
+    }),
+    { seed: 7, endOnFailure: true },
+  );
+});
+
 const ONE = { perMinute: 1, perDay: 9 };
 
 test("a clock may start at 0", () => {
@@ -22,114 +270,29 @@ test("a clock may start at 0", () => {
   expect(decide(quota, ONE, 0, DEFAULT_BAN)).toMatchObject({ outcome: "limited", retryAfter: 60 });
 });
 
-test("a rejection counts in the window that rejected, and in the one that closes last if both did", () => {
-  const quota = newQuota();
-  decide(quota, ONE, NOW, DEFAULT_BAN);
-  const { day } = structuredClone(quota);
-  decide(quota, ONE, NOW + 5, DEFAULT_BAN);
-  expect(quota.minute).toEqual({ openedAt: NOW, used: 1, firstRejectedAt: NOW + 5, strikes: 0 });
-  expect(quota.day).toEqual(day);
-  decide(quota, { perMinute: 1, perDay: 1 }, NOW + 5, DEFAULT_BAN);
-  expect(quota.day.firstRejectedAt).toBe(NOW + 5);
-});
-
-test("what is in the future begins now and keeps its counts and its length", () => {
-  const quota = { ...newQuota(), bannedAt: NOW, bannedUntil: NOW + 2_000 };
-  decide(quota, ONE, NOW + 2_000, DEFAULT_BAN);
-  decide(quota, ONE, NOW + 2_000, DEFAULT_BAN);
-  const now = NOW - DAY_MS;
-  expire(quota, now, DEFAULT_BAN);
-  expect(quota.minute).toEqual({ openedAt: now, used: 1, firstRejectedAt: now, strikes: 0 });
-  expect(quota.day).toMatchObject({ openedAt: now, used: 1 });
-  expect(quota).toMatchObject({ bannedAt: NEVER, bannedUntil: now, lastBanMs: 2_000 });
-  const banned = { ...newQuota(), bannedAt: NOW, bannedUntil: NOW + 2_000 };
-  expire(banned, now, DEFAULT_BAN);
-  expect([banned.bannedAt, banned.bannedUntil]).toEqual([now, now + 2_000]);
-});
-
 test("a ban is no longer than the current rules allow", () => {
-  const quota = { ...newQuota(), bannedAt: NOW, bannedUntil: NOW + 300_000 };
-  expire(quota, NOW + 1, { ...DEFAULT_BAN, lengthMs: 1_000, maxLengthMs: 2_000 });
-  expect(quota.bannedUntil).toBe(NOW + 2_000);
-  expire(quota, NOW + 2_000, DEFAULT_BAN);
-  expect(quota).toMatchObject({ bannedAt: NEVER, bannedUntil: NOW + 2_000, lastBanMs: 2_000 });
-});
-
-test.each([
-  ["minute", ONE],
-  ["day", { perMinute: 9, perDay: 1 }],
-] as const)("an unban leaves the strikes of a %s that first rejected after it", (window, limits) => {
-  const quota = newQuota();
-  decide(quota, limits, NOW, DEFAULT_BAN);
-  decide(quota, limits, NOW + 10, DEFAULT_BAN);
-  decide(quota, limits, NOW + 2_000, DEFAULT_BAN);
-  unban(quota, NOW + 9);
-  expect(quota[window]).toMatchObject({ firstRejectedAt: NOW + 10, strikes: 1 });
-  unban(quota, NOW + 10);
-  expect(quota[window]).toMatchObject({ used: 1, firstRejectedAt: NEVER, strikes: 0 });
-});
-
-test("a banned key with nothing remaining in both windows is shown the longer one", () => {
-  const quota = { ...newQuota(), bannedAt: NOW + 2, bannedUntil: NOW + 9_000 };
-  quota.minute = { ...quota.minute, openedAt: NOW, used: 1 };
-  quota.day = { ...quota.day, openedAt: NOW, used: 2 };
-  expect(decide(quota, { perMinute: 1, perDay: 2 }, NOW + 3, DEFAULT_BAN)).toMatchObject({ limit: 2 });
-});
-
-describe("the length of the next ban", () => {
-  const lengthAfter = (lastBanMs: number, lengthMs: number, maxLengthMs: number) => {
-    const quota = { ...newQuota(), bannedUntil: NOW, lastBanMs };
-    const rules = { strikes: 1, graceMs: 0, lengthMs, maxLengthMs };
-    for (let ms = 1; ms <= 3; ms++) decide(quota, ONE, NOW + ms, rules);
-    expect(quota.bannedAt).toBe(NOW + 3);
-    return quota.bannedUntil - quota.bannedAt;
-  };
-
-  test.each([
-    [5_000, 5_000, 20_000, 10_000],
-    [9_000, 5_000, 20_000, 18_000],
-    [15_000, 5_000, 20_000, 20_000],
-    [20_000, 5_000, 20_000, 20_000],
-    [5_000, 60_000, 90_000, 60_000],
-    [5_000, 5_000, 5_000, 5_000],
-  ])("after %d ms, with bans of %d to %d ms: %d ms", (lastBanMs, lengthMs, maxLengthMs, expected) => {
-    expect(lengthAfter(lastBanMs, lengthMs, maxLengthMs)).toBe(expected);
-  });
-});
-
-describe("isExpired", () => {
-  test("quota is expired once both windows are closed and a ban has been over for 24 hours", () => {
-    const quota = newQuota();
-    expect(isExpired(quota, NOW)).toBe(true);
-    decide(quota, ONE, NOW);
-    expect(isExpired(quota, NOW + MINUTE_MS)).toBe(false);
-    expect(isExpired(quota, NOW + DAY_MS - 1)).toBe(false);
-    expect(isExpired(quota, NOW + DAY_MS)).toBe(true);
-    Object.assign(quota, { bannedAt: NOW, bannedUntil: NOW + 1 });
-    expect(isExpired(quota, NOW + DAY_MS)).toBe(false);
-    expect(isExpired(quota, NOW + DAY_MS + 1)).toBe(true);
-    expect(isExpired({ ...newQuota(), bannedUntil: NOW, lastBanMs: 1 }, NOW + DAY_MS - 1)).toBe(false);
-    expect(isExpired({ ...newQuota(), bannedUntil: NOW, lastBanMs: 1 }, NOW + DAY_MS)).toBe(true);
-    expect(isExpired(newQuota(), 0)).toBe(true);
-  });
-
-  test("quota from the future is not expired", () => {
-    const quota = newQuota();
-    decide(quota, ONE, NOW + DAY_MS);
-    expect(isExpired(quota, NOW)).toBe(false);
-  });
+  const quota = { ...newQuota(), bannedAt: STARTS_AT, bannedUntil: STARTS_AT + 300_000 };
+  expire(quota, STARTS_AT + 1, { ...DEFAULT_BAN, lengthMs: 1_000, maxLengthMs: 2_000 });
+  expect(quota.bannedUntil).toBe(STARTS_AT + 2_000);
+  expire(quota, STARTS_AT + 2_000, DEFAULT_BAN);
+  expect(quota).toMatchObject({ bannedAt: NEVER, bannedUntil: STARTS_AT + 2_000, lastBanMs: 2_000 });
 });
 
 test("stored data has the ten numbers of a quota in this order, in later releases too", () => {
-  const quota = { ...newQuota(), bannedUntil: NOW, lastBanMs: 1 };
-  decide(quota, ONE, NOW, DEFAULT_BAN);
-  decide(quota, ONE, NOW + 1, DEFAULT_BAN);
-  decide(quota, ONE, NOW + 1_002, DEFAULT_BAN);
-  expect(toStored(quota)).toEqual([NOW, 1, NOW + 1, 1, NOW, 1, -1, 0, NOW, -2]);
-  expect(fromStored(toStored(quota))).toEqual(quota);
-  const banned = { ...newQuota(), bannedAt: NOW, bannedUntil: NOW + 5 };
-  expect(toStored(banned).slice(-2)).toEqual([NOW, NOW + 5]);
-  expect(fromStored(toStored(banned))).toEqual(banned);
-  expect(toStored(newQuota()).slice(-2)).toEqual([-1, -1]);
+  const minute = { openedAt: 1, used: 2, graceBeganAt: 3, strikes: 4 };
+  const day = { openedAt: 5, used: 6, graceBeganAt: 7, strikes: 8 };
+  const banned = { minute, day, bannedAt: 9, bannedUntil: 10, lastBanMs: 0 };
+  expect(toStored(banned)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  expect(toStored({ ...banned, bannedAt: NEVER, bannedUntil: 9, lastBanMs: 1 }).slice(8)).toEqual([9, -2]);
   expect(fromStored([])).toEqual(newQuota());
+});
+
+/** Releases up to 1.2.0 stored the first rejection where the beginning of the grace period is, and more strikes. */
+test("what an earlier release stored goes on: its strikes count, and the next comes a second after the last", () => {
+  const stored = [STARTS_AT, 1, STARTS_AT, 8, STARTS_AT, 1, -1, 0, -1, -1];
+  const quota = fromStored(stored);
+  const outcomes = [2_000, 2_500, 3_000, 3_001].map(
+    (ms) => decide(quota, ONE, STARTS_AT + ms, DEFAULT_BAN).outcome,
+  );
+  expect(outcomes).toEqual(["limited", "limited", "limited", "banned"]);
 });

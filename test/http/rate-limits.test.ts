@@ -33,6 +33,27 @@ test("a request that is not valid HTTP does not count", async () => {
   expect(remainingOf(await list(service.key))).toBe(before - 1);
 });
 
+test("a 429 warns of a ban from the first strike on, until the window closes", async () => {
+  const { secret } = await service.newKey({ limits: { perMinute: 1, perDay: 1_000 } });
+  const messages: unknown[] = [];
+  for (const afterMs of [0, 0, 1_000, 1, 57_999, 1_000, 0]) {
+    service.clock.advance(afterMs);
+    messages.push(Object((await list(secret)).json)["message"]);
+  }
+  const limited = (seconds: string) =>
+    `Too many requests: the limit is 1 request a minute. Retry after ${seconds}.`;
+  const warning = " Requests before then may lead to a ban.";
+  expect(messages).toEqual([
+    undefined,
+    limited("60 seconds"),
+    limited("59 seconds"),
+    limited("59 seconds") + warning,
+    limited("1 second") + warning,
+    undefined,
+    limited("60 seconds"),
+  ]);
+});
+
 test("a ban is one event, one in the metrics and one audit entry, before a stop ends; an unban is an event", async () => {
   const lines: { event: string }[] = [];
   const log = createLog({ format: "json", write: (line) => void lines.push(JSON.parse(line)) });
@@ -43,7 +64,7 @@ test("a ban is one event, one in the metrics and one audit entry, before a stop 
   const { id, secret } = await addKey(app.keys, { limits: { perMinute: 1, perDay: 1_000 } });
   for (let i = 0; i < 14; i++) {
     await fetch(`${app.url}/pets`, { headers: { Authorization: `Bearer ${secret}` } });
-    if (i === 1) clock.advance(1_001);
+    if (i > 0 && i < 11) clock.advance(1_001);
   }
   const at = clock.now();
   const bannedUntil = new Date(at + 300_000).toISOString();

@@ -85,8 +85,8 @@ test("decides as the domain does, for any requests of any subjects, also after d
 test.each(Object.entries(SUBJECTS))("the greatest numbers of %s are kept", (_, subjectOf) => {
   const now = STARTS_AT;
   const banned: Quota = {
-    minute: { openedAt: now - 9, used: 1e9, firstRejectedAt: now - 8, strikes: 1e6 },
-    day: { openedAt: now - 7, used: 1e9 - 1, firstRejectedAt: now - 6, strikes: 1e6 - 1 },
+    minute: { openedAt: now - 9, used: 1e9, graceBeganAt: now - 8, strikes: 1e6 },
+    day: { openedAt: now - 7, used: 1e9 - 1, graceBeganAt: now - 6, strikes: 1e6 - 1 },
     bannedAt: now - 5,
     bannedUntil: now + 4,
     lastBanMs: 0,
@@ -114,7 +114,7 @@ test.each([
 ])("a ban that begins where %s is a new ban", (_, ban) => {
   const now = STARTS_AT;
   const quotaStore = new MapQuotaStore();
-  const used = { openedAt: now - 9, used: 1, firstRejectedAt: now - 8, strikes: 1 };
+  const used = { openedAt: now - 9, used: 1, graceBeganAt: now - 8, strikes: 1 };
   quotaStore.save([[key(1), { minute: used, day: used, ...ban }]]);
   const bans: number[] = [];
   const rateLimiter = createMemoryRateLimiter({

@@ -37,13 +37,13 @@ describe("batches", () => {
       Promise.all(Array.from({ length: count }, async () => first.decide(key(1), FREE)));
     const outcomes = (await decide(62)).map(({ outcome }) => outcome);
     expect(outcomes.slice(58)).toEqual(["allowed", "allowed", "limited", "limited"]);
+    for (const strikes of [1, 2]) {
+      time.run(1);
+      const limited = { outcome: "limited", retryAfter: 60, minute: { strikes } };
+      expect(await decide(2)).toMatchObject([limited, limited]);
+    }
     time.run(1);
-    expect(await decide(4)).toMatchObject([
-      { outcome: "limited", retryAfter: 60 },
-      { outcome: "limited" },
-      { outcome: "banned", retryAfter: 300 },
-      { outcome: "banned" },
-    ]);
+    expect(await decide(2)).toMatchObject([{ outcome: "banned", retryAfter: 300 }, { outcome: "banned" }]);
     expect(bans).toEqual([1]);
   });
 

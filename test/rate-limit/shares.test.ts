@@ -8,7 +8,7 @@ const NOW = 1_000_000;
 const key = (id: number): KeySubject => ({ kind: "key", id });
 
 function used(count: number, openedAt = NOW): Quota {
-  const window = { openedAt, used: count, firstRejectedAt: -1, strikes: 0 };
+  const window = { openedAt, used: count, graceBeganAt: -1, strikes: 0 };
   return { ...newQuota(), minute: { ...window }, day: { ...window } };
 }
 

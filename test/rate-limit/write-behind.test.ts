@@ -38,8 +38,7 @@ function decideAll(rateLimiter: MemoryRateLimiter, subjects: Subject[]): void {
 
 function earnBan(rateLimiter: MemoryRateLimiter, clock: { time: number }, subject: Subject): void {
   while (rateLimiter.decide(subject, LIMITS).outcome === "allowed");
-  clock.time += 1_001;
-  while (rateLimiter.decide(subject, LIMITS).outcome === "limited");
+  while (rateLimiter.decide(subject, LIMITS).outcome === "limited") clock.time += 1_001;
 }
 
 describe("write-behind", () => {
@@ -81,9 +80,8 @@ describe("write-behind", () => {
     const { rateLimiter, quotaStore, clock } = setUp({ flushEveryMs: NEVER_MS });
     const limits = { perMinute: 1, perDay: 1 };
     for (const subject of keys(600)) rateLimiter.decide(subject, limits);
-    for (const subject of keys(600)) rateLimiter.decide(subject, limits);
-    clock.time += 1_001;
-    for (const subject of keys(600)) for (let i = 0; i < 10; i++) rateLimiter.decide(subject, limits);
+    for (let requests = 0; requests < 11; requests++, clock.time += 1_001)
+      for (const subject of keys(600)) rateLimiter.decide(subject, limits);
     await quotaStore.until(() => quotaStore.size === 600);
     expect(quotaStore.saves).toEqual([256, 256, 88]);
   });

@@ -9,8 +9,8 @@ import { temporaryDirectory } from "./temporary-directory.ts";
 const AT = Date.UTC(2026, 10, 15, 9, 30);
 
 const busy: Quota = {
-  minute: { openedAt: AT, used: 60, firstRejectedAt: AT + 10, strikes: 3 },
-  day: { openedAt: AT - 5_000, used: 1_000, firstRejectedAt: NEVER, strikes: 0 },
+  minute: { openedAt: AT, used: 60, graceBeganAt: AT + 10, strikes: 3 },
+  day: { openedAt: AT - 5_000, used: 1_000, graceBeganAt: NEVER, strikes: 0 },
   bannedAt: AT + 1,
   bannedUntil: AT + 300_001,
   lastBanMs: 0,

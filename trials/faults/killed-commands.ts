@@ -87,7 +87,7 @@ const USED = 55;
 
 function saveQuota(data: string): void {
   const quotas = openQuotaStore(join(data, "production-limits.db"));
-  const day = { openedAt: Date.now(), used: USED, firstRejectedAt: -1, strikes: 0 };
+  const day = { openedAt: Date.now(), used: USED, graceBeganAt: -1, strikes: 0 };
   const subject = { kind: "key", id: 1 } as const;
   quotas.save([[subject, { ...newQuota(), day }]]);
   quotas.close();

@@ -40,9 +40,9 @@ const LEARNED_MS = 1_000;
 /**
  * The bans of a key in Valkey, and the unbans.
  *
- * The rules are: A ban has enough rejections before it, and is reported once. Every rejected request has a ban that
- * nobody has lifted. A server that knows of a ban applies it in an outage. Once Valkey is available again, no server
- * applies a ban that was lifted in the outage.
+ * The rules are: A ban has enough rejections before it, further apart than the grace period, and is reported once.
+ * Every rejected request has a ban that nobody has lifted. A server that knows of a ban applies it in an outage. Once
+ * Valkey is available again, no server applies a ban that was lifted in the outage.
  */
 export class BanHistory {
   readonly #bans: Ban[] = [];
@@ -76,8 +76,14 @@ export class BanHistory {
     const { world } = this;
     const { rules, windowMs } = this.surroundings;
     const since = world.now - windowMs - NEAR_MS;
-    const rejections = this.#rejections.filter((at) => at >= since).length;
-    world.check(rejections >= rules.strikes - 1, `a ban after ${rejections} rejections`);
+    let strikes = 0;
+    let lastAt = -Infinity;
+    for (const at of this.#rejections) {
+      if (at < since || at - lastAt <= rules.graceMs - NEAR_MS) continue;
+      strikes++;
+      lastAt = at;
+    }
+    world.check(strikes >= rules.strikes - 1, `a ban after ${strikes} strikes`);
     world.note("ban for", lengthMs);
     this.#isReported.set(startedAt, false);
     this.#bans.push({ from: world.now, to: world.now + lengthMs });

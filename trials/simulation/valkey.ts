@@ -36,7 +36,7 @@ export class ValkeyModel {
     const reported = reports.map((report) => {
       const quota = this.quotaOf(report.subject.id);
       addReport(quota, report, this.now(), this.rules);
-      return withoutStrikes(quota);
+      return withoutGrace(quota);
     });
     return { now: this.now(), reported, decided: groups.map((group) => this.#decideGroup(group)) };
   }
@@ -48,7 +48,7 @@ export class ValkeyModel {
     const counts = { allowed: 0, limited: 0, banned: 0 };
     for (let i = 0; i < requests.length; i++) counts[decide(quota, limits, this.now(), this.rules).outcome]++;
     const { allowed, limited, banned } = counts;
-    return { allowed, limited, isNewBan: banned > 0 && !wasBanned, quota: withoutStrikes(quota) };
+    return { allowed, limited, isNewBan: banned > 0 && !wasBanned, quota: withoutGrace(quota) };
   }
 
   quota({ id }: KeySubject) {
@@ -88,9 +88,9 @@ export class ValkeyModel {
 }
 
 /** The quota as the scripts reply it. */
-function withoutStrikes({ minute, day, ...bans }: Quota): Quota {
-  const noStrikes = { firstRejectedAt: NEVER, strikes: 0 };
-  return { ...bans, minute: { ...minute, ...noStrikes }, day: { ...day, ...noStrikes } };
+function withoutGrace({ minute, day, ...bans }: Quota): Quota {
+  const graceBeganAt = NEVER;
+  return { ...bans, minute: { ...minute, graceBeganAt }, day: { ...day, graceBeganAt } };
 }
 
 const MAX_DELAY_MS = 5;

@@ -151,8 +151,9 @@ export function BanRulesText() {
   const { strikes, graceMs, lengthMs, maxLengthMs } = data;
   return (
     <>
-      A request that is rejected {graceMs > 0 && `more than ${longDuration(graceMs)} `}after the first 429 is
-      a strike. After {plural(strikes, "strike")} in a window the key is banned for {longDuration(lengthMs)}
+      A request that is rejected {graceMs > 0 && `more than ${longDuration(graceMs)} `}after the first 429, or
+      after the last strike, is a strike. After {plural(strikes, "strike")} in a window the key is banned for{" "}
+      {longDuration(lengthMs)}
       {maxLengthMs > lengthMs &&
         `, and for twice as long each time that it happens again within a day, up to ${longDuration(maxLengthMs)}`}
       .

@@ -174,7 +174,7 @@ function RulesDialog({ rules }: { readonly rules: BanRulesView }) {
       <TextField {...inputOf("strikes")} label="Strikes that ban a key" type="number" required autofocus />
       <TextField
         {...inputOf("graceMs")}
-        label="Grace period after the first 429, in seconds"
+        label="Grace period after the first 429 and after each strike, in seconds"
         type="seconds"
         hint="0 to 3,600"
         required

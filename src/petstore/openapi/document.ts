@@ -301,7 +301,7 @@ function description({ baseUrl, environment }: DocumentedSettings): string {
   return [
     "A pet store over HTTP: list pets, add pets, and place, complete or cancel orders. Requests and responses are JSON. Unknown fields of a request are ignored.",
     `Send your API key with every request, as \`Authorization: Bearer ${KEY_PREFIX[environment]}…\`; see [Authentication](${docs}/authentication).`,
-    `Each key has [rate limits](${docs}/rate-limits): after a 429, wait \`Retry-After\` seconds. To read a whole list, follow its [\`Link\` headers](${docs}/pagination).`,
+    `Each key has [rate limits](${docs}/rate-limits): after a 429, wait \`Retry-After\` seconds; requests before then may lead to a ban. To read a whole list, follow its [\`Link\` headers](${docs}/pagination).`,
     `A \`POST\` with an [\`Idempotency-Key\`](${docs}/idempotency) is safe to retry. [Integers](${docs}/integers) have 64 bits: read them without rounding.`,
     `Every error has one of these [codes](${docs}/errors). The [documentation](${docs}) has examples in four languages.`,
   ].join("\n");

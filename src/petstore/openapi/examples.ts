@@ -149,7 +149,7 @@ const REJECTIONS: { readonly [C in Exclude<ErrorCode, "key_banned">]: Rejection<
   body_too_large: BODY_TOO_LARGE,
   unsupported_media_type: UNSUPPORTED_MEDIA_TYPE,
   idempotency_key_reused: IDEMPOTENCY_KEY_REUSED,
-  rate_limited: rateLimited(60, "minute", 12),
+  rate_limited: rateLimited("minute", { limit: 60, strikes: 0 }, 12),
   internal_error: INTERNAL_ERROR,
   unavailable: serviceUnavailable(1),
 };

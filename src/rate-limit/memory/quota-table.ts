@@ -8,11 +8,11 @@ export interface QuotaEntry {
   readonly id: Subject["id"];
   minuteOpenedAt: number;
   minuteUsed: number;
-  minuteFirstRejectedAt: number;
+  minuteGraceBeganAt: number;
   minuteStrikes: number;
   dayOpenedAt: number;
   dayUsed: number;
-  dayFirstRejectedAt: number;
+  dayGraceBeganAt: number;
   dayStrikes: number;
   /** Few subjects have one. */
   ban: Pick<Quota, "bannedAt" | "bannedUntil" | "lastBanMs">;
@@ -29,11 +29,11 @@ function newEntry({ id }: Subject, { minute, day, ...ban }: Quota): QuotaEntry {
     id,
     minuteOpenedAt: minute.openedAt,
     minuteUsed: minute.used,
-    minuteFirstRejectedAt: minute.firstRejectedAt,
+    minuteGraceBeganAt: minute.graceBeganAt,
     minuteStrikes: minute.strikes,
     dayOpenedAt: day.openedAt,
     dayUsed: day.used,
-    dayFirstRejectedAt: day.firstRejectedAt,
+    dayGraceBeganAt: day.graceBeganAt,
     dayStrikes: day.strikes,
     ban: ban.bannedUntil === NEVER ? NO_BAN : ban,
     isQueued: false,
@@ -46,11 +46,11 @@ export function loadQuota(entry: QuotaEntry, into = newQuota()): Quota {
   const { minute, day } = into;
   minute.openedAt = entry.minuteOpenedAt;
   minute.used = entry.minuteUsed;
-  minute.firstRejectedAt = entry.minuteFirstRejectedAt;
+  minute.graceBeganAt = entry.minuteGraceBeganAt;
   minute.strikes = entry.minuteStrikes;
   day.openedAt = entry.dayOpenedAt;
   day.used = entry.dayUsed;
-  day.firstRejectedAt = entry.dayFirstRejectedAt;
+  day.graceBeganAt = entry.dayGraceBeganAt;
   day.strikes = entry.dayStrikes;
   into.bannedAt = entry.ban.bannedAt;
   into.bannedUntil = entry.ban.bannedUntil;
@@ -64,11 +64,11 @@ export function storeQuota(
 ): void {
   entry.minuteOpenedAt = minute.openedAt;
   entry.minuteUsed = minute.used;
-  entry.minuteFirstRejectedAt = minute.firstRejectedAt;
+  entry.minuteGraceBeganAt = minute.graceBeganAt;
   entry.minuteStrikes = minute.strikes;
   entry.dayOpenedAt = day.openedAt;
   entry.dayUsed = day.used;
-  entry.dayFirstRejectedAt = day.firstRejectedAt;
+  entry.dayGraceBeganAt = day.graceBeganAt;
   entry.dayStrikes = day.strikes;
   entry.ban = bannedUntil === NEVER ? NO_BAN : { bannedAt, bannedUntil, lastBanMs };
 }

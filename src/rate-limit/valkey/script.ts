@@ -33,7 +33,7 @@ export interface GroupReply {
   readonly limited: number;
   /** Whether one of the requests led to the ban. */
   readonly isNewBan: boolean;
-  /** The quota after all requests, without its strikes. */
+  /** The quota after all requests, without the times of its grace periods. */
   readonly quota: Quota;
 }
 
@@ -66,7 +66,7 @@ export async function runScript(
   }
 }
 
-const NUMBERS_PER_REPLY = 10;
+const NUMBERS_PER_REPLY = 12;
 
 export function parseReplies(
   reply: unknown,
@@ -91,11 +91,13 @@ function quotaAt(numbers: readonly number[], at: number): Quota {
   const { minute, day } = quota;
   minute.openedAt = numbers[at] ?? 0;
   minute.used = numbers[at + 1] ?? 0;
-  day.openedAt = numbers[at + 2] ?? 0;
-  day.used = numbers[at + 3] ?? 0;
-  quota.bannedAt = numbers[at + 4] ?? NEVER;
-  quota.bannedUntil = numbers[at + 5] ?? NEVER;
-  quota.lastBanMs = numbers[at + 6] ?? 0;
+  minute.strikes = numbers[at + 2] ?? 0;
+  day.openedAt = numbers[at + 3] ?? 0;
+  day.used = numbers[at + 4] ?? 0;
+  day.strikes = numbers[at + 5] ?? 0;
+  quota.bannedAt = numbers[at + 6] ?? NEVER;
+  quota.bannedUntil = numbers[at + 7] ?? NEVER;
+  quota.lastBanMs = numbers[at + 8] ?? 0;
   return quota;
 }
 

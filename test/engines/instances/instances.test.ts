@@ -21,7 +21,9 @@ const TOKEN = "the-token-of-all-servers";
 
 const databaseUrl = await postgresUrl();
 const storage = ["--database-url", databaseUrl, "--limits-url", await valkeyUrl()];
-const fleet = await Fleet.start({ size: 4, storage, flags: [...PATIENT, ...adminFlags(TOKEN)] });
+/** A ban takes four seconds. */
+const BAN = ["--ban-strikes", "3"];
+const fleet = await Fleet.start({ size: 4, storage, flags: [...PATIENT, ...BAN, ...adminFlags(TOKEN)] });
 await untilShared(fleet);
 const stores = await openStores({ ...storageIn(""), databaseUrl });
 afterAll(async () => {

@@ -6,7 +6,7 @@ import { key } from "../../subjects.ts";
 
 /** Valkey counts by its own clock. */
 function quotaSince(openedAt: number, changes: Partial<Quota> = {}): Quota {
-  const window = { openedAt, used: 5, firstRejectedAt: openedAt + 10, strikes: 3 };
+  const window = { openedAt, used: 5, graceBeganAt: openedAt + 10, strikes: 3 };
   return { ...newQuota(), minute: { ...window }, day: { ...window, used: 50 }, ...changes };
 }
 

@@ -44,6 +44,7 @@ export const limits: Scenario = {
     ["rate_limited 429: the first one, which is no strike", banned.get("/pets")],
     wait(1_500),
     ["rate_limited 429: the first strike, rounded up to a second", banned.get("/pets")],
+    wait(1),
     ["key_banned 429: the second strike", banned.get("/pets")],
     ["HEAD key_banned 429: during the ban", banned.head("/pets")],
     wait(90_000),
