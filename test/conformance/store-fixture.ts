@@ -9,6 +9,8 @@ import type { IdempotentRequest, Page, Store, Stores, WriteResult } from "../../
 export interface OpenedStores extends Stores {
   /** What another process reads and imports. */
   readonly tables: TableStore;
+  /** Lets time pass for the results of idempotent requests, on a database that counts it by its own clock. */
+  pass?(ms: number): Promise<unknown>;
   /** Opens the same data once more, as another process does. */
   another(): Promise<Stores>;
   /** Closes the stores and opens them again on the same data. */

@@ -360,6 +360,7 @@ export function modelCases(open: OpenStores): void {
           }
           for (const { afterMs, call } of steps) {
             at += afterMs;
+            if (afterMs > 0) await opened.pass?.(afterMs);
             const outcome = await call.run(opened, at);
             model.nextId = idOf(outcome);
             expect(outcome).toStrictEqual(await call.run(model, at));

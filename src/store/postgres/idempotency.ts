@@ -1,11 +1,6 @@
 import type { SQL } from "bun";
-import {
-  idempotencyExpiry,
-  type IdempotencyRecord,
-  type IdempotentOperation,
-  replay,
-  requestName,
-} from "../idempotency.ts";
+import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/constants.ts";
+import { type IdempotencyRecord, type IdempotentOperation, replay, requestName } from "../idempotency.ts";
 import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../../domain/ports.ts";
 import { IDEMPOTENCY_CONFLICT } from "../../domain/resources.ts";
 import type { ConnectionPool } from "./pool.ts";
@@ -13,7 +8,6 @@ import { withNumberedParameters, POSTGRES_DIALECT } from "./statements.ts";
 
 /** A write. `request` exists only with an Idempotency-Key. */
 interface Write {
-  readonly at: number;
   readonly request: IdempotentRequest | undefined;
 }
 
@@ -22,18 +16,38 @@ type IdempotentWrite = Write & { readonly request: IdempotentRequest };
 /** Expired records are deleted once in this many writes. */
 const WRITES_PER_PURGE = 100;
 const MAX_PURGED = 1_000;
+/** The time of this database in milliseconds. The clocks of two servers can differ by any amount. */
+const NOW = "floor(extract(epoch FROM clock_timestamp()) * 1000)::int8";
+/** The time of the newest expired record. The parameter is the time by which the server deletes old data. */
+const EXPIRY = `least(${NOW}, ?) - ${IDEMPOTENCY_LIFETIME_MS}`;
 const DELETE_EXPIRED = withNumberedParameters(
-  POSTGRES_DIALECT.deleteFirst({ table: "attempts", where: "created_at <= ?", order: "created_at" }),
+  POSTGRES_DIALECT.deleteFirst({ table: "attempts", where: `created_at <= ${EXPIRY}`, order: "created_at" }),
 );
+/**
+ * The lock of a row counts as a write. A commit waits for the disk and for a synchronous standby only if its
+ * transaction has written something, so a replay is acknowledged as durably as the first response.
+ */
+const FIND = withNumberedParameters(`
+  SELECT key_id AS "keyId", idempotency_key AS "idempotencyKey", fingerprint, resource_id AS id, body
+  FROM unnest(?::int8[], ?::text[]) AS given (key_id, idempotency_key)
+  JOIN attempts USING (key_id, idempotency_key)
+  WHERE operation = ? AND created_at > ${EXPIRY}
+  FOR UPDATE OF attempts`);
+/** A record that exists and was not found has expired. */
+const SAVE = withNumberedParameters(`
+  INSERT INTO attempts (operation, key_id, idempotency_key, fingerprint, resource_id, body, created_at)
+  SELECT ?, given.*, ${NOW} FROM unnest(?::int8[], ?::text[], ?::text[], ?::int8[], ?::text[]) AS given
+  ON CONFLICT (key_id, operation, idempotency_key) DO UPDATE SET fingerprint = excluded.fingerprint,
+    resource_id = excluded.resource_id, body = excluded.body, created_at = excluded.created_at`);
 
-/** The stored results of one operation's idempotent requests. */
+/** The stored results of one operation's idempotent requests. The database's clock says when one expires. */
 export class IdempotencyRecords {
   #writesUntilPurge = 0;
 
   constructor(
     private readonly operation: IdempotentOperation,
     private readonly pool: ConnectionPool,
-    private readonly retentionNow = () => Infinity,
+    private readonly retentionNow = () => Number.MAX_SAFE_INTEGER,
   ) {}
 
   /**
@@ -67,20 +81,14 @@ export class IdempotencyRecords {
     return rows.map(({ locked }) => locked);
   }
 
-  /**
-   * Finds the records and locks their rows. A commit waits for the disk and for a synchronous standby only if its
-   * transaction has written something. The lock of a row counts as a write, so a replay is acknowledged as durably as
-   * the first response.
-   */
+  /** Finds the records and locks their rows. */
   async #find(tx: SQL, writes: readonly IdempotentWrite[]): Promise<Map<string, IdempotencyRecord>> {
-    const rows = await tx<(IdempotencyRecord & { keyId: bigint; idempotencyKey: string })[]>`
-      SELECT key_id AS "keyId", idempotency_key AS "idempotencyKey", fingerprint, resource_id AS id, body
-      FROM unnest(${writes.map(({ request }) => request.keyId)}::int8[],
-        ${writes.map(({ request }) => request.idempotencyKey)}::text[],
-        ${writes.map(({ at }) => idempotencyExpiry(at, this.retentionNow))}::int8[]) AS given (key_id, idempotency_key, expiry)
-      JOIN attempts USING (key_id, idempotency_key)
-      WHERE operation = ${this.operation} AND created_at > expiry
-      FOR UPDATE OF attempts`;
+    const rows = await tx.unsafe<(IdempotencyRecord & { keyId: bigint; idempotencyKey: string })[]>(FIND, [
+      writes.map(({ request }) => request.keyId),
+      writes.map(({ request }) => request.idempotencyKey),
+      this.operation,
+      this.retentionNow(),
+    ]);
     return new Map(
       rows.map((row) => [requestName(this.operation, { ...row, keyId: Number(row.keyId) }), row]),
     );
@@ -90,28 +98,23 @@ export class IdempotencyRecords {
   async save(tx: SQL, results: readonly (readonly [Write, WriteResult])[]): Promise<void> {
     const records = results.flatMap(([write, result]) => (isIdempotent(write) ? { ...write, result } : []));
     if (records.length === 0) return;
-    await tx`
-      INSERT INTO attempts (operation, key_id, idempotency_key, fingerprint, resource_id, body, created_at)
-      SELECT ${this.operation}, given.*
-      FROM unnest(${records.map(({ request }) => request.keyId)}::int8[],
-        ${records.map(({ request }) => request.idempotencyKey)}::text[],
-        ${records.map(({ request }) => request.fingerprint)}::text[],
-        ${records.map(({ result }) => result.id)}::int8[],
-        ${records.map(({ result }) => result.body)}::text[],
-        ${records.map(({ at }) => at)}::int8[]) AS given
-      -- A record that exists and was not found has expired.
-      ON CONFLICT (key_id, operation, idempotency_key) DO UPDATE SET fingerprint = excluded.fingerprint,
-        resource_id = excluded.resource_id, body = excluded.body, created_at = excluded.created_at`;
+    await tx.unsafe(SAVE, [
+      this.operation,
+      records.map(({ request }) => request.keyId),
+      records.map(({ request }) => request.idempotencyKey),
+      records.map(({ request }) => request.fingerprint),
+      records.map(({ result }) => result.id),
+      records.map(({ result }) => result.body),
+    ]);
   }
 
   /** Deletes expired records from time to time, in the background, so that no write waits for it. */
   purge(writes: readonly Write[]): void {
-    const at = writes.at(-1)?.at;
     this.#writesUntilPurge -= writes.length;
-    if (at === undefined || this.#writesUntilPurge >= 0) return;
+    if (this.#writesUntilPurge >= 0) return;
     this.#writesUntilPurge = WRITES_PER_PURGE;
     // The error is ignored: the writes themselves report an outage, and the next purge comes soon.
-    const values = [idempotencyExpiry(at, this.retentionNow), MAX_PURGED];
+    const values = [this.retentionNow(), MAX_PURGED];
     this.pool.query(async (sql) => sql.unsafe(DELETE_EXPIRED, values)).catch(() => {});
   }
 }

@@ -41,7 +41,7 @@ export interface PostgresStores extends Stores {
 }
 
 interface PostgresOptions extends PoolsOptions, PrimaryOptions {
-  /** The time from which the age of idempotency records is counted, if it is earlier than the time of a write. */
+  /** The time from which the age of idempotency records is counted, if it is earlier than that of the database. */
   readonly retentionNow?: () => number;
   /** Called after each transaction that creates pets. */
   readonly onCommit?: (writes: number, ms: number) => void;
@@ -171,7 +171,6 @@ const INSERT_PETS = `
 
 interface PetCreation {
   readonly pet: NewPet;
-  readonly at: number;
   readonly request: IdempotentRequest | undefined;
 }
 
@@ -216,8 +215,8 @@ class PostgresStore extends SqlReadStore implements Store {
     return this.#creations.queueLength;
   }
 
-  createPet(pet: NewPet, at: number, request?: IdempotentRequest) {
-    const create = () => this.#creations.submit({ pet, at, request });
+  createPet(pet: NewPet, _at: number, request?: IdempotentRequest) {
+    const create = () => this.#creations.submit({ pet, request });
     return request === undefined ? create() : this.#inProgress.run("createPet", request, create);
   }
 
@@ -247,7 +246,7 @@ class PostgresStore extends SqlReadStore implements Store {
   }
 
   async #placeOrder(placement: OrderPlacement, at: number, request: IdempotentRequest | undefined) {
-    const write = { at, request };
+    const write = { request };
     const result = await this.pools.rowTransaction(`pet ${placement.petId}`, async (tx) => {
       const earlier = (await this.#orderRecords.lockAndFind(tx, [write])).get(write);
       if (earlier !== undefined) return earlier;

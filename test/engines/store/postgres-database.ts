@@ -1,6 +1,5 @@
 import { SQL } from "bun";
 import { openPostgres, type PostgresStores } from "../../../src/store/postgres/store.ts";
-import type { PoolsOptions } from "../../../src/store/postgres/pool.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 
 /** On a busy machine a query takes longer than the default. */
@@ -10,7 +9,7 @@ const PATIENT = { timeoutMs: 60_000 };
 export interface TestDatabase {
   readonly url: string;
   readonly sql: SQL;
-  open(options?: PoolsOptions): Promise<PostgresStores>;
+  open(options?: Parameters<typeof openPostgres>[1]): Promise<PostgresStores>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -53,4 +52,9 @@ export async function emptyDatabase(): Promise<TestDatabase> {
     operator_sessions, sign_in_codes, server_secret, webhook, plans, ban_rules RESTART IDENTITY`;
   await sql`UPDATE key_revision SET revision = 0`;
   return databaseAt(url);
+}
+
+/** Makes the results of idempotent requests older, as if the time had passed on the clock of the database. */
+export async function makeOlder({ sql }: TestDatabase, ms: number): Promise<void> {
+  await sql`UPDATE attempts SET created_at = created_at - ${ms}::int8`;
 }

@@ -14,7 +14,7 @@ import {
 } from "../../conformance/store-fixture.ts";
 import { BY, storedSecret } from "../../key-store-arguments.ts";
 import { until } from "../../timing.ts";
-import { createDatabase, emptyDatabase } from "./postgres-database.ts";
+import { createDatabase, emptyDatabase, makeOlder } from "./postgres-database.ts";
 
 test("the URL names the database, whatever PGDATABASE is", async () => {
   await using database = await createDatabase();
@@ -100,12 +100,41 @@ test("environments in one database are separate: identifiers start at 1 in each,
 test("expired records are deleted, and the others remain", async () => {
   await using database = await emptyDatabase();
   const { store, close } = await database.open();
-  for (const key of ["old", "older"]) await store.createPet(rex, AT, { ...request, idempotencyKey: key });
-  await store.createPet(rex, AT + 1, { ...request, idempotencyKey: "recent" });
+  for (const key of ["old", "older", "recent"])
+    await store.createPet(rex, AT, { ...request, idempotencyKey: key });
   await close();
+  await makeOlder(database, DAY_MS - 60_000);
+  await database.sql`UPDATE attempts SET created_at = created_at - 60000 WHERE idempotency_key <> 'recent'`;
   const later = await database.open();
-  await later.store.createPet(rex, AT + DAY_MS, { ...request, idempotencyKey: "new" });
+  await later.store.createPet(rex, AT, { ...request, idempotencyKey: "new" });
   await later.close();
   const records = await database.sql`SELECT idempotency_key AS key FROM attempts ORDER BY created_at`;
   expect([...records]).toEqual([{ key: "recent" }, { key: "new" }]);
+});
+
+test("a result is kept for 24 hours of the database's clock, however far the clocks of servers are apart", async () => {
+  await using database = await emptyDatabase();
+  const servers = await Promise.all(
+    [-9, -1, 0, 1, 9].map(async (days) => {
+      const now = () => Date.now() + days * DAY_MS;
+      const { store } = await database.open({ retentionNow: now });
+      return { now, store };
+    }),
+  );
+  for (const [i, { now, store }] of servers.entries()) {
+    const own = { ...request, idempotencyKey: `${i}` };
+    const pet = resultOf(await store.createPet({ ...rex, name: `Pet ${i}` }, now(), own));
+    const order = resultOf(await store.placeOrder({ keyId: KEY_ID, petId: pet.id }, now(), own));
+    await makeOlder(database, DAY_MS - 60_000);
+    for (const { store: other, now: at } of servers) {
+      expect(await other.createPet(rex, at(), own)).toEqual({ ...pet, replayed: true });
+      const placed = await other.placeOrder({ keyId: KEY_ID, petId: pet.id }, at(), own);
+      expect(placed).toEqual({ ...order, replayed: true });
+    }
+  }
+  await makeOlder(database, 60_000);
+  // The clock of the third server is right.
+  const { store } = servers[2] ?? {};
+  const last = { ...request, idempotencyKey: `${servers.length - 1}` };
+  expect(resultOf(await (store?.createPet(rex, AT, last) ?? Promise.reject())).replayed).toBe(false);
 });

@@ -1,6 +1,6 @@
 import { postgresTables } from "../../../src/store/postgres/tables.ts";
 import { storeConformance } from "../../conformance/store.ts";
-import { emptyDatabase } from "./postgres-database.ts";
+import { emptyDatabase, makeOlder } from "./postgres-database.ts";
 
 async function openStores() {
   const database = await emptyDatabase();
@@ -9,6 +9,7 @@ async function openStores() {
     ...stores,
     tables: postgresTables({ url: database.url, schema: "public" }),
     another: () => database.open(),
+    pass: (ms: number) => makeOlder(database, ms),
     async reopen() {
       await stores.close();
       return (await database.open()).store;
