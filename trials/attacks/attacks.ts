@@ -1,5 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { generateSecret } from "../../src/domain/api-keys.ts";
+import type { HostileResponse } from "../harness/hostile-server.ts";
 import { worstBodies } from "./worst-bodies.ts";
 
 /** The engines: `sqlite` is one server; `shared` is two servers on one PostgreSQL and one Valkey. */
@@ -34,6 +35,8 @@ export interface Attack {
    * and the memory is that at the end instead of the peak.
    */
   readonly isMeasuredWhenReady?: true;
+  /** How the collector responds to which the server exports the spans of all requests. */
+  readonly collector?: HostileResponse;
   /** The limit of open files of the server, if the attack depends on it. */
   readonly openFiles?: number;
   /** Describes the connections of the attack. It gets a valid API key, which some attacks need. */
@@ -101,6 +104,12 @@ function sendInTurn(socket: Socket, next: () => string): void {
 export const ATTACKS: readonly Attack[] = [
   // The other rows are compared with this one.
   { name: "none", title: "no attack", engines: ["sqlite", "shared"] },
+  {
+    name: "collector",
+    title: "a collector of spans whose response does not end",
+    bars: { memoryMb: 150 },
+    collector: "an endless body",
+  },
   // These bodies are costly to parse, and are sent repeatedly. They need a key whose rate limit allows them.
   {
     name: "json-bodies",

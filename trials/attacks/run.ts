@@ -7,6 +7,7 @@ import { Child } from "../harness/child.ts";
 import { temporaryDirectory } from "../harness/cleanup.ts";
 import { integer, isGiven, limitRunTime, names, runCommand, UsageError } from "../harness/command-line.ts";
 import { startStores } from "../harness/fleet.ts";
+import { startHostileServer } from "../harness/hostile-server.ts";
 import { sendOnce } from "../harness/http-connection.ts";
 import { chooseCores, type Cores, machineNow, pinThisProcessTo } from "../harness/machine.ts";
 import { createKey, type PetstoreServer, startPetstore } from "../harness/petstore.ts";
@@ -75,11 +76,15 @@ async function measureAttack(attack: Attack, { engines, seconds, cores }: RunOpt
   await using stack = new AsyncDisposableStack();
   const databases = engines === "shared" ? await startDatabases(stack) : undefined;
   const storage = databases?.storage ?? ["--data", temporaryDirectory("attacks")];
+  const collector = attack.collector && stack.use(await startHostileServer(attack.collector));
+  const tracing = collector
+    ? ["--otlp-url", `http://127.0.0.1:${collector.port}`, "--otlp-sample", "1"]
+    : [];
   const openFiles = attack.openFiles === undefined ? [] : ["prlimit", `--nofile=${attack.openFiles}`];
   const servers: PetstoreServer[] = [];
   while (servers.length < (databases ? SHARED_SERVERS : 1)) {
     const under = ["setsid", "taskset", "-c", cores.server, ...openFiles];
-    const server = await startPetstore(["--port", "0", ...storage], under);
+    const server = await startPetstore(["--port", "0", ...storage, ...tracing], under);
     stack.defer(async () => void (await server.stop("SIGKILL")));
     servers.push(server);
   }
@@ -133,6 +138,8 @@ async function measureAttack(attack: Attack, { engines, seconds, cores }: RunOpt
     valkeyOutages: countLines(/"valkey\.unavailable"/),
     isRunning: servers.every(({ pid }) => isRunning(pid)),
     isStrong: attack.logs === undefined || countLines(attack.logs) > 0,
+    /** The number of requests to the hostile collector; undefined without one. */
+    exports: collector?.requests.length,
     /** The output of attackers that ended early. */
     failedAttacks: attackers.flatMap(({ hasExited, output }) => (hasExited ? [output.trim()] : [])),
   };
@@ -146,6 +153,7 @@ async function runAttack(attack: Attack, options: RunOptions): Promise<Outcome<A
     problems.push(`a Free key got ${shared.freeKey} requests, its limit is ${FREE_REQUESTS}`);
   if (!isRunning) problems.push("a server ended");
   if (!isStrong) problems.push(`the attack was too weak: no server logged ${attack.logs?.source}`);
+  if (figures.exports === 0) problems.push("the server has exported no spans");
   for (const output of failedAttacks) problems.push(`the attack ended early: ${output}`);
   return { problems, figures };
 }

@@ -1,0 +1,70 @@
+import { expect, test } from "bun:test";
+import { Unavailable } from "../../../src/api/errors.ts";
+import { webhookSecrets } from "../../../src/config/value-types.ts";
+import type { AuditAction } from "../../../src/domain/audit.ts";
+import { silentLog } from "../../../src/observe/log.ts";
+import { WebhookSender } from "../../../src/observe/webhook-delivery.ts";
+import { openPostgres } from "../../../src/store/postgres/store.ts";
+import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
+import { startReceiver, WEBHOOK_SECRET } from "../../../trials/harness/webhook-receiver.ts";
+import { until } from "../../timing.ts";
+
+const hostOf = ({ url }: { readonly url: string }) => new URL(url).host;
+
+test("after the promotion of a standby that lacks the last deliveries, every entry that it gets is delivered, in order", async () => {
+  await using stack = new AsyncDisposableStack();
+  const receiver = stack.use(startReceiver());
+  const primary = await startPostgres();
+  stack.defer(() => primary.stop());
+  const standby = await startStandby(primary, { isSynchronous: false });
+  stack.defer(() => standby.stop());
+  const both = primary.url.replace(/@([^/]+)/, `@${hostOf(primary)},${hostOf(standby)}`);
+  const stores = await openPostgres(both);
+  stack.defer(() => stores.close());
+  const { audit, webhooks } = stores;
+  await webhooks.openWebhook("source");
+  const sender = new WebhookSender({
+    ...stores,
+    url: receiver.url,
+    secrets: () => webhookSecrets.parse(WEBHOOK_SECRET) ?? [],
+    events: ["*"],
+    environment: "production",
+    isOnlyServer: false,
+    server: "one",
+    clock: { now: () => Date.now() },
+    retentionNow: () => Date.now(),
+    log: silentLog,
+    times: { pollMs: 20, beatMs: 60_000, retryFactor: 0.01 },
+  });
+  stack.defer(() => sender.close());
+  const record = async (action: AuditAction, count: number) => {
+    for (let recorded = 0; recorded < count;)
+      try {
+        await audit.recordAudit({ at: Date.now(), actor: { kind: "server" }, action });
+        recorded++;
+      } catch (error) {
+        if (!(error instanceof Unavailable)) throw error;
+        await Bun.sleep(20);
+      }
+  };
+  const delivered = (action: AuditAction) =>
+    receiver.received.flatMap(({ type, entry }) => (type === action ? (entry ?? []) : []));
+
+  await record("key.created", 3);
+  await receiver.when(() => delivered("key.created").length >= 3);
+  await until(async () => sender.waiting?.count === 0);
+  // The standby is away, and the primary does not wait for it.
+  await standby.kill();
+  await record("key.updated", 6);
+  await receiver.when(() => delivered("key.updated").length >= 6);
+  await primary.kill();
+  await standby.restart();
+  await promote(standby);
+  await record("key.banned", 9);
+  const kept = async () => {
+    const { items } = await audit.listAudit({ action: "key.banned", after: 0n, limit: 100 });
+    return items.map(({ id }) => Number(id));
+  };
+  await until(async () => new Set(delivered("key.banned")).size >= (await kept()).length);
+  expect([...new Set(delivered("key.banned"))]).toEqual(await kept());
+}, 120_000);
