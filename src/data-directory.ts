@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } 
 import { dirname, join, resolve } from "node:path";
 import type { Environment } from "./domain/api-keys.ts";
 import { isSameTimeline, laterOf, parseTimeline, type Timeline, timelineText } from "./domain/timeline.ts";
+import { scheduler } from "./runtime/event-loop.ts";
 import {
   makeDirectory,
   makePrivate,
@@ -137,18 +138,20 @@ export class DataDirectory {
 
   /** Saving it creates no directory. */
   get latestTimeline(): LatestTimeline {
-    const { timeline: file } = this.files;
-    const replace = async (timeline: Timeline) => {
-      if (existsSync(this.path)) replaceFile(file, `${timelineText(timeline)}\n`);
+    const { timeline: file, timelineLock } = this.files;
+    const read = () => parseTimeline(readOwnFile(file) ?? "");
+    /** Stores what `choose` makes of the stored timeline, which no other process replaces meanwhile. */
+    const change = async (choose: (stored: Timeline) => Timeline) => {
+      const stored = read();
+      if (!existsSync(this.path) || isSameTimeline(choose(stored), stored)) return choose(stored);
+      using _lock = await waitForLock(timelineLock);
+      const latest = choose(read());
+      replaceFile(file, `${timelineText(latest)}\n`);
+      return latest;
     };
     return {
-      async raise(timeline) {
-        const stored = parseTimeline(readOwnFile(file) ?? "");
-        const latest = laterOf(stored, timeline);
-        if (!isSameTimeline(latest, stored)) await replace(latest);
-        return latest;
-      },
-      replace,
+      raise: (timeline) => change((stored) => laterOf(stored, timeline)),
+      replace: async (timeline) => void (await change(() => timeline)),
     };
   }
 }
@@ -167,9 +170,24 @@ function filesOf(path: string) {
     url: `${path}-url`,
     /** The latest timeline of PostgreSQL that a process with this directory has seen. */
     timeline: `${path}-timeline`,
+    timelineLock: `${path}-timeline.lock`,
     /** A directory that exists while a restore replaces the databases. */
     restore: `${path}-restore`,
   } as const;
+}
+
+/** How long to wait for a process that reads and writes a few bytes. */
+const LOCK_TIMEOUT_MS = 5_000;
+
+async function waitForLock(path: string): Promise<Disposable> {
+  const { acquireLock } = await import("./store/sqlite/process-lock.ts");
+  const deadline = scheduler.now() + LOCK_TIMEOUT_MS;
+  for (;;) {
+    const lock = acquireLock(path);
+    if (lock !== undefined) return lock;
+    if (scheduler.now() > deadline) throw new Error(`another process holds ${path}`);
+    await scheduler.sleep(2 + 8 * scheduler.random());
+  }
 }
 
 /** Returns the problem of a directory and what to do, for a server and petstore doctor. */
