@@ -12,7 +12,7 @@ import {
 } from "./config/config.ts";
 import { DataDirectory } from "./data-directory.ts";
 import type { Clock, KeyStore, RateLimiter, SettingsStore, StateChange, Stores } from "./domain/ports.ts";
-import type { PolicyInEffect } from "./domain/limit-policy.ts";
+import type { LimitPolicy, PolicyInEffect } from "./domain/limit-policy.ts";
 import type { BanRules, OnBan } from "./domain/rate-limit.ts";
 import { ActivityCollector, SERVERS_SETTING } from "./domain/servers.ts";
 import { BanRecorder } from "./observe/audit-trail.ts";
@@ -32,9 +32,9 @@ export interface Adapters extends MonitoredStores {
   /** Records the bans of the rate limiter. */
   readonly bans: BanRecorder;
   readonly servers: HeartbeatRegister;
-  /** The policy that this server applies. `readPolicy` replaces it with what is stored. */
+  /** The policy that this server applies. `applyPolicy` replaces it. */
   readonly policy: PolicyInEffect;
-  readonly readPolicy: () => Promise<void>;
+  readonly applyPolicy: (stored: LimitPolicy) => void;
   /** What this server reports to the others. */
   readonly activity: ActivityCollector;
   /** Reports the activity to the other servers now, instead of at the next heartbeat. */
@@ -105,13 +105,12 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     opened.defer(() => rateLimiter.close());
     for (const id of restoredBans) await applyMissedUnban(id, { rateLimiter, keys: stores.keys, clock });
     const close = () => opened.disposeAsync();
-    const readPolicy = async () => {
-      const stored = await stores.policies.readPolicy();
+    const applyPolicy = (stored: LimitPolicy) => {
       if (Bun.deepEquals(stored, policy.current)) return;
       policy.current = stored;
       log.event("limits.changed");
     };
-    const shared = { policy, readPolicy, servers, activity, announce };
+    const shared = { policy, applyPolicy, servers, activity, announce };
     return { ...stores, ...shared, rateLimiter, bans, limiterMonitor, retentionNow, failed, close };
   } catch (error) {
     await opened

@@ -4,7 +4,7 @@ import { type Adapters, openAdapters } from "./adapters.ts";
 import { SECURITY_HEADER_LINES } from "./api/responses.ts";
 import { Authenticator } from "./auth/authenticator.ts";
 import { Addresses } from "./auth/client-address.ts";
-import { followKeyChanges } from "./auth/key-changes.ts";
+import { followKeyChanges, type KeyChangeFollower } from "./auth/key-changes.ts";
 import { CacheStatistics } from "./runtime/bounded-cache.ts";
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, originOf } from "./config/config.ts";
@@ -104,7 +104,9 @@ export async function serveOn(
   /** Resolves to true when every listener is open, and to false if that fails. */
   const start = Promise.withResolvers<boolean>();
   const hasStarted = start.promise;
-  const services = { ...context, authenticator, observers, responseCache, tls, peerOf, webhook, hasStarted };
+  const keyChanges = add(startKeyChanges(context, authenticator));
+  const principals = { authenticator, keyChanges };
+  const services = { ...context, ...principals, observers, responseCache, tls, peerOf, webhook, hasStarted };
   const server = add(listen(services));
   parts.defer(() => start.resolve(false));
   const lastBackup = add(new LastBackup(adapters.settings));
@@ -112,11 +114,10 @@ export async function serveOn(
   const origin = originOf({ host: config.host, port: server.port, isTls: tls !== undefined });
   add({ close: config.directory.saveUrl("url", origin) });
   add(startRegularWork(context));
-  const keyChanges = add(startKeyChanges(services));
   add(reportActivity(context, server, metrics));
 
   await respondToWaitingClients();
-  const admin = add(await openAdmin({ ...services, credentials, server, metrics, keyChanges }));
+  const admin = add(await openAdmin({ ...services, credentials, server, metrics }));
   start.resolve(true);
   add(await followCertificate(context, admin ? [server, admin] : [server]));
   // A server that cannot listen has changed no limits.
@@ -175,6 +176,7 @@ async function openObservers(context: Context) {
 /** What the public listener is made of. The listener for operators needs some of it. */
 interface Services extends Context {
   readonly authenticator: Authenticator;
+  readonly keyChanges: KeyChangeFollower;
   readonly observers: Observers;
   readonly responseCache: CacheStatistics;
   readonly tls: TlsCertificate | undefined;
@@ -209,7 +211,7 @@ function listen(options: Services): HttpServer {
 }
 
 function publicHandler(server: HttpServer, options: Services): RequestHandler {
-  const { adapters, config, authenticator, observers, responseCache, clock, log } = options;
+  const { adapters, config, authenticator, keyChanges, observers, responseCache, clock, log } = options;
   const { environment, corsOrigins, maxConnectionsPerAddress, otherEnvironmentUrl: otherUrl } = config;
   const { store, petJson, keys, rateLimiter, policy } = adapters;
   const baseUrl = urlOf(config, server);
@@ -229,6 +231,7 @@ function publicHandler(server: HttpServer, options: Services): RequestHandler {
     authenticator,
     rateLimiter,
     policy,
+    whenCurrent: keyChanges.whenCurrent,
     store,
     petJson,
     keys,
@@ -297,12 +300,15 @@ function startRegularWork({ adapters, config, clock, log }: Context) {
   };
 }
 
-function startKeyChanges({ adapters, authenticator, clock, log }: Services) {
+function startKeyChanges({ adapters, clock, log }: Context, authenticator: Authenticator) {
+  const { rateLimiter, policies, applyPolicy, petJson } = adapters;
   return followKeyChanges({
     authenticator,
-    rateLimiter: adapters.rateLimiter,
+    rateLimiter,
     clock,
-    readPolicy: adapters.readPolicy,
+    readPolicy: () => policies.readPolicy(),
+    applyPolicy,
+    followStore: () => petJson.checkRevision?.(),
     onChanges: (changed) => logKeyChanges(log, changed, clock.now()),
     onReplacement(replacement) {
       if (replacement.revision < replacement.revisionBefore)
@@ -323,7 +329,7 @@ const RETRY_MS = 1_000;
  */
 async function savePolicy(
   { adapters, config: { plans, ban }, clock, log }: Context,
-  keyChanges: ReturnType<typeof startKeyChanges>,
+  keyChanges: KeyChangeFollower,
 ): Promise<Closable | undefined> {
   const failures = new FailureReporter((error) => log.event("limits.save-failed", { error }));
   const save = async () => {
@@ -381,7 +387,6 @@ interface AdminOptions extends Services {
   readonly credentials: AdminCredentials | undefined;
   readonly server: HttpServer;
   readonly metrics: AppMetrics;
-  readonly keyChanges: ReturnType<typeof startKeyChanges>;
 }
 
 /** Returns undefined if the listener for operators is off. */

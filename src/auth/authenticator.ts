@@ -193,14 +193,16 @@ export class Authenticator {
 
   /**
    * Applies the changes since the last call. Another copy of the database may lack some of them and use their revisions
-   * for other changes, so all keys are looked up again after it has taken over.
+   * for other changes, so all keys are looked up again after it has taken over. Calls may overlap: one that comes after
+   * another one has applied changes reads once more.
    */
   async followChanges(): Promise<FollowedChanges> {
     const { keys, clock } = this.#options;
-    const after = this.#polledAt;
     const polledAt = clock.steadyNow();
     const before = this.#seen;
     const { changed, ...seen } = await keys.changesSince(before.revision);
+    if (this.#seen !== before) return this.followChanges();
+    const after = this.#polledAt;
     const isReplaced = seen.timeline !== before.timeline || seen.revision < before.revision;
     const hasChanged = isReplaced || changed.length > 0 || seen.revision !== before.revision;
     if (hasChanged) {
@@ -210,9 +212,9 @@ export class Authenticator {
       if (this.#verified.isOutdated) this.#verified = new KeyCache(this.#maxVerified);
       // A rejected secret may be that of a new key.
       this.#rejected.clear();
+      this.#seen = seen;
     }
-    this.#seen = seen;
-    this.#polledAt = polledAt;
+    this.#polledAt = Math.max(after, polledAt);
     const replacement = { revision: seen.revision, revisionBefore: before.revision };
     return { after, changed, hasChanged, ...(isReplaced && { replacement }) };
   }

@@ -1,7 +1,8 @@
 import { FailureReporter } from "../runtime/failure-reporter.ts";
 import type { ApiKey } from "../domain/api-keys.ts";
+import type { LimitPolicy } from "../domain/limit-policy.ts";
 import type { ChangedKey, Clock, RateLimiter } from "../domain/ports.ts";
-import { repeat, type Scheduler } from "../runtime/event-loop.ts";
+import { type Awaitable, repeat, scheduler, type Scheduler } from "../runtime/event-loop.ts";
 import type { Authenticator, DatabaseReplacement } from "./authenticator.ts";
 
 interface FollowOptions {
@@ -9,7 +10,10 @@ interface FollowOptions {
   readonly rateLimiter: Pick<RateLimiter, "unban">;
   readonly clock: Clock;
   /** Reads the limits of the plans and the ban rules, after the start and when they may have changed. */
-  readonly readPolicy: () => Promise<void>;
+  readonly readPolicy: () => Awaitable<LimitPolicy>;
+  applyPolicy(policy: LimitPolicy): void;
+  /** Called at each poll, for what the store itself caches. */
+  readonly followStore?: (() => void) | undefined;
   /** Called with the keys that others have created or changed, without those that were unbanned. */
   onChanges(changed: readonly ApiKey[]): void;
   /** Called when all keys are looked up again. */
@@ -32,19 +36,36 @@ interface Unban {
   readonly attempts: FailureReporter;
 }
 
-interface KeyChangeFollower {
+export interface KeyChangeFollower {
+  /**
+   * Returns undefined if everything that is cached is as it was at most a second before `now`. Otherwise the caller
+   * waits for the promise, and then uses what is cached.
+   */
+  whenCurrent(now: number): Promise<void> | undefined;
   /** Applies all changes up to now. A change by this process takes effect here at once if it calls this. */
   applyNow(): Promise<void>;
   close(): void;
 }
 
-/** A server applies a change within a second, even if one poll is slow. */
 const POLL_EVERY_MS = 250;
+/**
+ * The polls that may run at once. One hung connection then delays a change by a quarter of a second. Each of them ends
+ * within the timeout of a query.
+ */
+const MAX_POLLS = 8;
+/** What is cached is used for this time after the start of a poll. A revocation takes effect within it. */
+const CURRENT_FOR_MS = 1_000;
+/** The longest time that requests wait for a poll. In an outage of the database, what is cached remains valid. */
+const MAX_WAIT_MS = 1_000;
+const RETRY_MS = 50;
 
 /**
- * Applies changes that other processes make in the key store: plans, secrets, revocations, unbans; and changes of the
- * limits of plans and of the ban rules, which have revisions too. Polls never overlap, because a slow result would undo
- * a later one.
+ * Applies changes that other processes make: to keys (plans, secrets, revocations, unbans); to the limits of plans and
+ * the ban rules, which have revisions too; and to what the store caches.
+ *
+ * All that is cached is used only within a second of the start of a poll. A process that was paused for longer, or
+ * whose event loop was busy, polls before it handles the next request (`whenCurrent`). Polls may overlap, because one
+ * may hang; a result that is late undoes no later one.
  *
  * An unban ends the bans that began before it. Each process applies it once: the revision in the key store shows that
  * it is new, so another change of the key does not repeat it. Two times are known to be before the unban, and it ends
@@ -56,32 +77,94 @@ const POLL_EVERY_MS = 250;
  *   unban and the poll that shows it, within a quarter of a second.
  */
 export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
-  const { authenticator, rateLimiter, clock } = options;
+  const { authenticator, rateLimiter, clock, scheduler: time = scheduler } = options;
   const unbans = new Map<number, Unban>();
   const reading = new FailureReporter(options.onUnreadable, options.onReadable);
-  // Somebody may have changed it while the server started.
-  let isPolicyRead = false;
-  let lastPoll = Promise.resolve();
-  const polling = repeat(POLL_EVERY_MS, () => applyNow().then(() => POLL_EVERY_MS), options.scheduler);
+  /** The changes after which the policy is to be read. Somebody may have changed it while the server started. */
+  let policyChanges = 1;
+  let policyChangesRead = 0;
+  let policyReads = 0;
+  let policyReadApplied = 0;
+  let polls = 0;
+  /** When the last successful poll began. */
+  let readAt = -Infinity;
+  let currentUntil = -Infinity;
+  let failedAt = -Infinity;
+  let catchingUp: Promise<void> | undefined;
+  let applying: Promise<void> | undefined;
 
-  function applyNow(): Promise<void> {
-    lastPoll = lastPoll.then(poll);
-    return lastPoll;
+  const polling = repeat(
+    POLL_EVERY_MS,
+    async () => {
+      if (polls >= MAX_POLLS) return POLL_EVERY_MS;
+      const isDone = await settlesWithin(POLL_EVERY_MS, poll());
+      void applyUnbans();
+      return isDone ? POLL_EVERY_MS : 0;
+    },
+    time,
+  );
+
+  async function applyNow(): Promise<void> {
+    await poll();
+    await applying;
+    await applyUnbans();
+  }
+
+  function whenCurrent(now: number): Promise<void> | undefined {
+    if (now <= currentUntil) return undefined;
+    return (catchingUp ??= catchUp().finally(() => (catchingUp = undefined)));
+  }
+
+  /** In an outage that this process has noticed, one attempt shows whether it is over. */
+  async function catchUp(): Promise<void> {
+    const isOutage = time.now() - failedAt < CURRENT_FOR_MS;
+    const deadline = time.now() + MAX_WAIT_MS;
+    for (;;) {
+      const startedAt = time.now();
+      await settlesWithin(POLL_EVERY_MS, poll());
+      const now = time.now();
+      if (now <= currentUntil) return;
+      // This process was paused meanwhile.
+      if (now - startedAt > CURRENT_FOR_MS) return catchUp();
+      if (isOutage || now >= deadline) break;
+      await time.sleep(RETRY_MS);
+    }
+    currentUntil = time.now() + CURRENT_FOR_MS;
   }
 
   async function poll(): Promise<void> {
+    const startedAt = time.now();
+    polls++;
     try {
       await readChanges();
+      if (startedAt >= readAt) readAt = startedAt;
+      currentUntil = Math.max(currentUntil, startedAt + CURRENT_FOR_MS);
       reading.succeeded();
     } catch (error) {
+      // A later poll shows the present state.
+      if (startedAt < readAt) return;
       reading.failed(error);
+      failedAt = time.now();
+    } finally {
+      polls--;
     }
-    for (const unban of unbans.values()) await apply(unban);
+  }
+
+  function settlesWithin(ms: number, work: Promise<void>): Promise<boolean> {
+    return new Promise((resolve) => {
+      const timer = time.setTimeout(() => resolve(false), ms);
+      timer.unref();
+      void work.then(() => {
+        timer.close();
+        resolve(true);
+      });
+    });
   }
 
   async function readChanges(): Promise<void> {
+    options.followStore?.();
     const { after, changed, hasChanged, replacement } = await authenticator.followChanges();
-    if (hasChanged) isPolicyRead = false;
+    if (hasChanged) policyChanges++;
     if (replacement) options.onReplacement?.(replacement);
     const ofKind = (kind: ChangedKey["kind"]) =>
       changed.flatMap((each) => (each.kind === kind ? each.key : []));
@@ -95,8 +178,24 @@ export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
         attempts: new FailureReporter((error) => options.onUnbanError(id, error)),
       });
     }
-    if (!isPolicyRead) await options.readPolicy();
-    isPolicyRead = true;
+    if (policyChangesRead < policyChanges) await readPolicy();
+  }
+
+  async function readPolicy(): Promise<void> {
+    const [changes, number] = [policyChanges, ++policyReads];
+    const policy = await options.readPolicy();
+    policyChangesRead = Math.max(policyChangesRead, changes);
+    if (number < policyReadApplied) return;
+    policyReadApplied = number;
+    options.applyPolicy(policy);
+  }
+
+  function applyUnbans(): Promise<void> {
+    return (applying ??= applyEach().finally(() => (applying = undefined)));
+  }
+
+  async function applyEach(): Promise<void> {
+    for (const unban of unbans.values()) await apply(unban);
   }
 
   /** An unban that fails is tried again after the next poll, and the others are applied. */
@@ -110,5 +209,5 @@ export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
     }
   }
 
-  return { applyNow, close: () => void polling.close() };
+  return { applyNow, whenCurrent, close: () => void polling.close() };
 }

@@ -51,6 +51,8 @@ interface PetstoreAppOptions extends HandlerOptions {
   readonly authenticator: Pick<Authenticator, "authenticate">;
   readonly rateLimiter: Pick<RateLimiter, "decide" | "peek">;
   readonly policy: PolicyInEffect;
+  /** Returns a promise if what is cached of keys, limits and pets is too old to be used. */
+  readonly whenCurrent: (now: number) => Promise<void> | undefined;
   readonly log: Log;
   readonly requestTimeoutMs?: number | undefined;
   /** The origins whose scripts may use the API in a browser. */
@@ -126,7 +128,9 @@ export class PetstoreApp implements RequestHandler {
     record.trace = this.#options.startTrace?.(request);
     const response =
       this.#cors?.preflight(request) ??
-      (PETSTORE_API.has(request.path) ? this.#handleApiRequest(record) : this.#handleStaticRequest(record));
+      (PETSTORE_API.has(request.path)
+        ? this.#whenCurrent(startedAt, () => this.#handleApiRequest(record))
+        : this.#handleStaticRequest(record, startedAt));
     return andThen(response, (handled) => {
       record.durationMs = performance.now() - startedAt;
       for (const observe of this.#observers) observe(record, handled);
@@ -149,6 +153,12 @@ export class PetstoreApp implements RequestHandler {
 
   tooManyConnections(): Response {
     return withRequestId(rejectionResponse(TOO_MANY_CONNECTIONS, ""), newRequestId());
+  }
+
+  /** Continues at once, unless this process was paused. */
+  #whenCurrent<T>(now: number, next: () => Awaitable<T>): Awaitable<T> {
+    const current = this.#options.whenCurrent(now);
+    return current ? current.then(next) : next();
   }
 
   #handleApiRequest(record: RequestRecord): Awaitable<Response> {
@@ -230,7 +240,8 @@ export class PetstoreApp implements RequestHandler {
   #reauthenticate(call: PetstoreCall): Awaitable<PetstoreCall | Rejection> {
     const { authenticator, onUnauthenticated } = this.#options;
     const { request, record } = call;
-    return andThen(authenticator.authenticate(request.headers.get("authorization"), request), (principal) => {
+    const authenticate = () => authenticator.authenticate(request.headers.get("authorization"), request);
+    return andThen(this.#whenCurrent(performance.now(), authenticate), (principal) => {
       if (isPrincipal(principal)) return mayUse(principal, request) ? { ...call, principal } : READ_ONLY_KEY;
       onUnauthenticated?.(principal, request.clientAddress);
       return this.#unauthenticated(principal, record);
@@ -244,15 +255,19 @@ export class PetstoreApp implements RequestHandler {
   }
 
   /** Responds to a request for a page or an unknown path. */
-  #handleStaticRequest(record: RequestRecord): Awaitable<Response> {
+  #handleStaticRequest(record: RequestRecord, startedAt: number): Awaitable<Response> {
     const { rateLimiter, staticRouteAt } = this.#options;
     const { request, requestId } = record;
     const route = staticRouteAt(request.path);
     if (route?.isRateLimited === false) return orNotFound(route.respond(request, ""), "");
-    const address = route === undefined ? this.#addressOf(request) : this.#readerOf(request);
+    const counted = () => (route === undefined ? this.#addressOf(request) : this.#readerOf(request));
+    const decide = () => {
+      const { subject, limits } = counted();
+      return rateLimiter.decide(subject, limits);
+    };
     return recover(
       () =>
-        andThen(rateLimiter.decide(address.subject, address.limits), (decision) => {
+        andThen(this.#whenCurrent(startedAt, decide), (decision) => {
           record.decision = decision;
           if (decision.outcome !== "allowed")
             return route?.rejectLimited(request, decision) ?? rateLimitedResponse(decision);
@@ -262,7 +277,7 @@ export class PetstoreApp implements RequestHandler {
             (error) => this.#failed(error, headerLines, { where: "page", request, requestId }),
           );
         }),
-      (error) => this.#undecided(error, address, record),
+      (error) => this.#undecided(error, counted(), record),
     );
   }
 

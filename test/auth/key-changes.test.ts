@@ -3,10 +3,12 @@ import { openStores } from "../../src/adapters.ts";
 import { startApp } from "../../src/app.ts";
 import { followKeyChanges } from "../../src/auth/key-changes.ts";
 import { generateSecret, toNewSecret } from "../../src/domain/api-keys.ts";
+import { DEFAULT_POLICY } from "../../src/domain/limit-policy.ts";
 import type { RateLimiter } from "../../src/domain/ports.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { Process, World } from "../../trials/simulation/world.ts";
 import { advance, useFakeTimers } from "../fake-timers.ts";
 import { BY } from "../key-store-arguments.ts";
 import { configIn } from "../service.ts";
@@ -87,7 +89,8 @@ test("an unban that fails is tried again, is reported once, and does not stop th
     authenticator,
     rateLimiter,
     clock,
-    readPolicy: async () => {},
+    readPolicy: () => DEFAULT_POLICY,
+    applyPolicy() {},
     onChanges() {},
     onUnreadable: () => errors.push("unreadable"),
     onReadable: () => errors.push("readable"),
@@ -128,7 +131,8 @@ describe("changes", () => {
       authenticator,
       rateLimiter: { unban: ({ id }, agoMs) => void seen.push(`unban ${id}, ${agoMs} ms ago`) },
       clock,
-      readPolicy: async () => {},
+      readPolicy: () => DEFAULT_POLICY,
+      applyPolicy() {},
       onChanges: (list) => seen.push(...list.map(({ id }) => `change ${id}`)),
       onUnreadable: (error) => seen.push(String(error)),
       onReadable: () => seen.push("readable"),
@@ -154,5 +158,106 @@ describe("changes", () => {
     keys.update(changed.id, { plan: "free" });
     await advance(1_000);
     expect(seen).toEqual([]);
+  });
+});
+
+/** A server whose polls the test answers. */
+async function openPolled() {
+  const world = new World();
+  const process = new Process(world, "server");
+  const keys = new MapKeyStore();
+  const { id } = keys.create();
+  const waiting: { readonly answer: () => void; readonly fail: () => void }[] = [];
+  let hangs = false;
+  const authenticator = await openAuthenticator({
+    keys: {
+      findCredential: (hash) => keys.findCredential(hash),
+      changesSince(revision) {
+        const changes = keys.changesSince(revision);
+        if (!hangs) return changes;
+        return new Promise((resolve, reject) =>
+          waiting.push({ answer: () => resolve(changes), fail: () => reject(new Error("no response")) }),
+        );
+      },
+    },
+    clock: process.clock,
+  });
+  const changed: string[] = [];
+  const { whenCurrent } = followKeyChanges({
+    authenticator,
+    rateLimiter: { unban() {} },
+    clock: process.clock,
+    readPolicy: () => DEFAULT_POLICY,
+    applyPolicy() {},
+    onChanges: (list) => changed.push(...list.map(({ plan }) => plan)),
+    onUnreadable() {},
+    onReadable() {},
+    onUnbanError() {},
+    scheduler: process,
+  });
+  world.run(300);
+  /** Sends a request. Returns how long it waits, once it is known. */
+  const request = () => {
+    const startedAt = process.now();
+    const result: { waitedMs?: number } = {};
+    const current = whenCurrent(startedAt);
+    if (current === undefined) result.waitedMs = 0;
+    else void current.then(() => (result.waitedMs = process.now() - startedAt));
+    return result;
+  };
+  return {
+    keys,
+    id,
+    world,
+    process,
+    waiting,
+    changed,
+    request,
+    hang: (does: boolean) => (hangs = does),
+  };
+}
+
+describe("what is cached", () => {
+  test("is used without a wait within a second of a poll, and after a pause when a poll has ended", async () => {
+    const { process, world, request } = await openPolled();
+    for (let i = 0; i < 20; i++) {
+      world.run(100);
+      expect(request()).toEqual({ waitedMs: 0 });
+    }
+    process.block(1_000);
+    world.run(1);
+    const result = request();
+    world.run(2_000);
+    expect(result.waitedMs).toBe(0);
+  });
+
+  test("is used after 1.25 s of waiting while the database hangs, and at once when that is known", async () => {
+    const { world, request, waiting, hang } = await openPolled();
+    hang(true);
+    world.run(1_001);
+    const first = request();
+    world.run(3_000);
+    expect(first.waitedMs).toBeLessThanOrEqual(1_250);
+    expect(first.waitedMs).toBeGreaterThan(900);
+    for (const { fail } of waiting.splice(0)) fail();
+    world.run(1);
+    const next = request();
+    world.run(300);
+    expect(next.waitedMs).toBeLessThanOrEqual(250);
+  });
+
+  test("changes within a second although polls hang, and a result that comes later undoes nothing", async () => {
+    const { keys, id, world, waiting, changed, hang } = await openPolled();
+    hang(true);
+    keys.update(id, { plan: "pro" });
+    world.run(750);
+    expect(waiting.length).toBeGreaterThanOrEqual(2);
+    hang(false);
+    keys.update(id, { plan: "business" });
+    world.run(250);
+    expect(changed).toEqual(["business"]);
+    for (const { answer } of waiting.splice(0)) answer();
+    world.run(500);
+    expect(changed).toEqual(["business"]);
   });
 });

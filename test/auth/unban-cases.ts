@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { followKeyChanges } from "../../src/auth/key-changes.ts";
+import { DEFAULT_POLICY } from "../../src/domain/limit-policy.ts";
 import type { RateLimiter } from "../../src/domain/ports.ts";
 import { key } from "../subjects.ts";
 import type { TestClock } from "../test-clock.ts";
@@ -21,7 +22,8 @@ export async function followOn(servers: readonly Server[], clock: TestClock) {
     servers.map(async (server) => {
       const authenticator = await openAuthenticator({ keys, clock: server.clock });
       const callbacks = {
-        readPolicy: async () => {},
+        readPolicy: () => DEFAULT_POLICY,
+        applyPolicy() {},
         onChanges() {},
         onUnreadable() {},
         onReadable() {},

@@ -53,7 +53,7 @@ export class Server {
       { plans, ban },
       { ...server.by, actor: { kind: "server", name: hostname() } },
     );
-    await adapters.readPolicy();
+    adapters.applyPolicy(await adapters.policies.readPolicy());
     for (const [name, key] of Object.entries(keys)) {
       const secret = generateSecret(config.environment);
       const draft = { name, plan: "business", createdAt: clock.now(), ...key } as const;

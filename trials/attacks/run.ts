@@ -77,9 +77,7 @@ async function measureAttack(attack: Attack, { engines, seconds, cores }: RunOpt
   const databases = engines === "shared" ? await startDatabases(stack) : undefined;
   const storage = databases?.storage ?? ["--data", temporaryDirectory("attacks")];
   const collector = attack.collector && stack.use(await startHostileServer(attack.collector));
-  const tracing = collector
-    ? ["--otlp-url", `http://127.0.0.1:${collector.port}`, "--otlp-sample", "1"]
-    : [];
+  const tracing = collector ? ["--otlp-url", `http://127.0.0.1:${collector.port}`, "--otlp-sample", "1"] : [];
   const openFiles = attack.openFiles === undefined ? [] : ["prlimit", `--nofile=${attack.openFiles}`];
   const servers: PetstoreServer[] = [];
   while (servers.length < (databases ? SHARED_SERVERS : 1)) {

@@ -10,12 +10,7 @@ import {
   hashSecret,
   validUntil,
 } from "../../src/domain/api-keys.ts";
-import {
-  applyPolicyChange,
-  DEFAULT_POLICY,
-  type LimitPolicy,
-  type PolicyInEffect,
-} from "../../src/domain/limit-policy.ts";
+import { applyPolicyChange, DEFAULT_POLICY, type LimitPolicy } from "../../src/domain/limit-policy.ts";
 import type { KeyChanges } from "../../src/domain/ports.ts";
 import { newQuota, peek } from "../../src/domain/rate-limit.ts";
 import { Process, Remote, STARTS_AT, Troubles, type World } from "./world.ts";
@@ -29,8 +24,8 @@ interface ServerOptions {
   readonly process: Process;
   readonly authenticator: Authenticator;
   readonly startedAt: number;
-  readonly policy: PolicyInEffect;
-  readonly readPolicy: () => Promise<void>;
+  readonly policy: { current: LimitPolicy };
+  readonly readPolicy: () => Promise<LimitPolicy>;
 }
 
 interface Unban {
@@ -135,6 +130,14 @@ export function simulateKeyChanges(world: World): void {
   const { random } = world;
   const keys = new KeyDatabase(world);
   const troubles = new Troubles();
+  /** Also the pauses of servers. Until a server continues, no unban reaches it. */
+  const troublesAndPauses = new Troubles();
+
+  /** The time from which on a server knows the changes. A pause excuses it only if it cannot read them afterwards. */
+  function calmSince(): number {
+    const calm = troubles.calmSince(world.now, MAX_STALE_MS);
+    return calm === world.now - MAX_STALE_MS ? calm : troublesAndPauses.calmSince(world.now, MAX_STALE_MS);
+  }
   const areClocksRight = random.chance(2);
   const network = new Remote(world, 40, TIMEOUT_MS);
 
@@ -143,9 +146,7 @@ export function simulateKeyChanges(world: World): void {
     if (!areClocksRight) process.wallStepMs = random.pick([0, -3_600_000, 3_600_000]);
     const startedAt = world.now;
     const policy = { current: DEFAULT_POLICY };
-    const readPolicy = async () => {
-      policy.current = await network.call(process, () => keys.readPolicy());
-    };
+    const readPolicy = () => network.call(process, () => keys.readPolicy());
     const options = {
       keys: {
         findCredential: (hash: string) => network.call(process, () => keys.findCredential(hash)),
@@ -159,7 +160,7 @@ export function simulateKeyChanges(world: World): void {
       scheduler: process,
     } as const;
     const open = async () => {
-      await readPolicy();
+      policy.current = await readPolicy();
       return Authenticator.open(options);
     };
     open().then(
@@ -178,7 +179,7 @@ export function simulateKeyChanges(world: World): void {
     readonly process: Process;
     readonly authenticator: Authenticator;
     readonly startedAt: number;
-    readonly #policy: PolicyInEffect;
+    readonly #policy: ServerOptions["policy"];
     /** The version of the policy that a client has got. */
     #policyFloor = 0;
 
@@ -193,6 +194,7 @@ export function simulateKeyChanges(world: World): void {
         clock: process.clock,
         scheduler: process,
         readPolicy,
+        applyPolicy: (current) => void (policy.current = current),
         rateLimiter: {
           unban: ({ id }, agoMs) => {
             if (random.chance(4) && troubles.has(world.now)) throw new Error("no response");
@@ -215,14 +217,16 @@ export function simulateKeyChanges(world: World): void {
           world.schedule(at + random.between(0, 500), () => this.#request(), this.process);
       }
       often(6, () => void this.#change());
-      often(2, () => this.process.block(this.#inTrouble(random.between(0, 1_500))));
+      // What is cached is too old after a pause, so a pause excuses nothing.
+      often(2, () => this.#pause(random.between(0, 3_000)));
       if (random.chance(4)) often(2, () => this.#kill());
       if (areClocksRight) world.schedule(RUN_MS - world.now, () => this.#judgeUnbans(), this.process);
     }
 
-    #inTrouble(ms: number): number {
-      troubles.add(world.now, ms);
-      return ms;
+    #pause(ms: number): void {
+      world.note(this.process.name, "is paused for", ms);
+      this.process.block(ms);
+      troublesAndPauses.add(world.now, ms);
     }
 
     #kill(): void {
@@ -272,8 +276,8 @@ export function simulateKeyChanges(world: World): void {
 
     #judgePolicy(): void {
       const { perMinute: version } = this.#policy.current.plans.free;
-      const calmSince = troubles.calmSince(world.now, MAX_STALE_MS);
-      const calm = calmSince < this.startedAt ? 0 : keys.policies.findLastIndex(({ at }) => at <= calmSince);
+      const since = calmSince();
+      const calm = since < this.startedAt ? 0 : keys.policies.findLastIndex(({ at }) => at <= since);
       const oldest = Math.max(this.#policyFloor, calm);
       world.check(version >= oldest, () => `limits of version ${version} instead of ${oldest}`);
       this.#policyFloor = version;
@@ -285,10 +289,16 @@ export function simulateKeyChanges(world: World): void {
     }
 
     #request(i = random.below(SECRETS.length)): void {
+      const current = this.#follower.whenCurrent(this.process.now());
+      if (current) void current.then(() => this.#send(i));
+      else this.#send(i);
+    }
+
+    #send(i: number): void {
       this.#judgePolicy();
       const versions = keys.versions[i] ?? [];
       const { process } = this;
-      const calm = versions.findLastIndex(({ at }) => at <= troubles.calmSince(world.now, MAX_STALE_MS));
+      const calm = versions.findLastIndex(({ at }) => at <= calmSince());
       const oldest = Math.max(this.#floors[i] ?? 0, calm);
       const startedAt = process.clock.now();
       const finish = (result: unknown) => {
@@ -322,7 +332,8 @@ export function simulateKeyChanges(world: World): void {
         // If two happen at the same time, the last one in the store counts.
         const since = keys.unbans.filter((unban) => unban.keyId === keyId && unban.at >= at);
         const requestedAt = Math.min(...since.map((unban) => unban.requestedAt));
-        if (at < this.startedAt + TIMEOUT_MS || at > troubles.calmSince(world.now, MAX_STALE_MS)) continue;
+        if (at < this.startedAt + TIMEOUT_MS || at > troublesAndPauses.calmSince(world.now, MAX_STALE_MS))
+          continue;
         const isApplied = this.#applied.some((one) => one.keyId === keyId && one.before >= requestedAt - 1);
         world.check(isApplied, `the unban of key ${keyId} did not reach ${this.process.name}`);
       }
@@ -335,7 +346,7 @@ export function simulateKeyChanges(world: World): void {
     network.lossOneIn = random.pick([0, 2, 5]);
     network.pause(random.pick([0, ms]));
     world.schedule(ms, () => void (network.lossOneIn = 0));
-    troubles.add(world.now, ms + TIMEOUT_MS + 10);
+    for (const each of [troubles, troublesAndPauses]) each.add(world.now, ms + TIMEOUT_MS + 10);
   });
   world.run(RUN_MS);
 }

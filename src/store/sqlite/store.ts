@@ -30,7 +30,6 @@ import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { OpenFiles, type RescueOptions } from "./open-files.ts";
 import { SqlitePetJson } from "./pet-json.ts";
 import { insertInto, SQLITE_DIALECT, sqliteDatabase } from "./statements.ts";
-import { scheduler } from "../../runtime/event-loop.ts";
 
 export interface SqliteStores extends Stores {
   readonly petJson: SqlitePetJson;
@@ -97,8 +96,6 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     closeUsage: () => connection.close(),
   }));
   opened.move();
-  const following = scheduler.setInterval(() => followChanges(store.petJson), FOLLOW_EVERY_MS);
-  following.unref();
   return {
     store,
     inventory: store.inventory,
@@ -107,29 +104,12 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     petJson: store.petJson,
     commitQueueLength: () => store.commitQueueLength,
     async close() {
-      following.close();
       files.stop();
       closeUsage();
       closeKeys();
       await store.close();
     },
   };
-}
-
-/**
- * How often changes by other processes are looked for. A server follows each within a second, even when one poll is
- * slow.
- */
-const FOLLOW_EVERY_MS = 250;
-
-/**
- * Looks for changes by other processes. While the database cannot be read, requests report that, and the next poll
- * tries again.
- */
-function followChanges(petJson: SqlitePetJson): void {
-  try {
-    petJson.checkRevision();
-  } catch {}
 }
 
 /**
