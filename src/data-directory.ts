@@ -144,7 +144,7 @@ export class DataDirectory {
     const change = async (choose: (stored: Timeline) => Timeline) => {
       const stored = read();
       if (!existsSync(this.path) || isSameTimeline(choose(stored), stored)) return choose(stored);
-      using _lock = await waitForLock(timelineLock);
+      using _ = await waitForLock(timelineLock);
       const latest = choose(read());
       replaceFile(file, `${timelineText(latest)}\n`);
       return latest;

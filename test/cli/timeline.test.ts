@@ -23,7 +23,7 @@ test("a timeline waits for the process that stores another one, and the later of
 test("a timeline that is not later is read without the lock", async () => {
   const { latestTimeline, files } = directoryAt(cliDirectory());
   await latestTimeline.raise(timeline(2));
-  using _lock = acquireLock(files.timelineLock);
+  using _ = acquireLock(files.timelineLock);
   expect(await latestTimeline.raise(UNKNOWN_TIMELINE)).toEqual(timeline(2));
   expect(await latestTimeline.raise(timeline(1))).toEqual(timeline(2));
 });
