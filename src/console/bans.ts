@@ -1,6 +1,6 @@
 import { formatTime } from "../text/formatting.ts";
 import { type AuditItem, call } from "./admin-api.ts";
-import type { Mark } from "./components/plot-canvas.tsx";
+import type { Mark } from "./components/plot-data.ts";
 import { usePolled } from "./polling.ts";
 
 const NONE: readonly AuditItem[] = [];

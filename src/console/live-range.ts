@@ -1,6 +1,6 @@
 /* What part of the live series the overview shows. */
 
-import type { Overview } from "./admin-api.ts";
+import type { Fleet, Overview } from "./admin-api.ts";
 import { clock } from "../pages/format.ts";
 
 export const RANGES = { "15m": "15 min", "1h": "1 h", "6h": "6 h", "24h": "24 h" } as const;
@@ -36,6 +36,23 @@ export function rangeOf(value: string | null, nowMs: number, usual: Range = "1h"
     return { range, part: { from, until }, value, text: `${clock(from * 1_000)} – ${clock(until * 1_000)}` };
   const known = LENGTHS_S.find(([name]) => name === value)?.[0] ?? usual;
   return { range: known, value: known, text: RANGES[known] };
+}
+
+/** A server whose figures up to a time, in Unix seconds, are unknown: it has them in memory while it runs. */
+export interface Forgotten extends Pick<Fleet["items"][number], "name" | "state"> {
+  readonly until: number;
+}
+
+/** The servers that do not know all of the times. A single one has no data at all before its start. */
+export function forgottenOf(
+  { times, requests, step }: Overview,
+  servers: Fleet["items"],
+): readonly Forgotten[] {
+  const first = times[requests.success.findIndex((count) => count !== null)] ?? Infinity;
+  return servers.flatMap(({ name, state, startedAt, seenAt }) => {
+    const until = Date.parse(state === "lost" ? seenAt : startedAt) / 1_000;
+    return servers.length > 1 && state !== "unknown" && until > first + step ? [{ name, state, until }] : [];
+  });
 }
 
 type Values = readonly (number | null)[];

@@ -5,7 +5,7 @@ import {
   sumOfRequests,
 } from "../domain/usage-history.ts";
 import type { ResponseOf } from "../operator/operations.ts";
-import type { PlotProps } from "./components/plot-canvas.tsx";
+import type { PlotProps } from "./components/plot-data.ts";
 
 export type UsageResponse = ResponseOf<"getKeyUsage">;
 type Row = UsageResponse["items"][number];

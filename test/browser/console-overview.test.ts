@@ -131,15 +131,119 @@ test("a burst of one minute in a day is drawn, in a plot of fewer pixels than mi
   await plot.getByText("Rejected per second as a table").click();
   await plot.getByRole("cell", { name: "10", exact: true }).waitFor();
   // The colour of what is limited has twice as much red as blue, which grey has not.
-  const height = `(() => {
+  const isSeen = `(() => {
     const canvas = [...document.querySelectorAll(".plot")].at(-1).querySelector("canvas");
     const { data, width } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-    const rows = new Set();
+    const [rows, columns] = [new Set(), new Set()];
     for (let i = 0; i < data.length; i += 4)
-      if (data[i + 3] > 100 && data[i] > 2 * data[i + 2]) rows.add(Math.floor(i / 4 / width));
-    return rows.size / document.querySelector(".u-over").offsetHeight;
+      if (data[i + 3] > 100 && data[i] > 2 * data[i + 2]) {
+        rows.add(Math.floor(i / 4 / width));
+        columns.add((i / 4) % width);
+      }
+    return columns.size >= 3 && rows.size > document.querySelector(".u-over").offsetHeight / 2;
   })()`;
-  await untilTrue(page, `${height} > 0.5`);
+  await untilTrue(page, isSeen);
+});
+
+/** The overview with other values of each step: how many succeeded, or null if that is unknown. */
+async function openWith(range: string, valueOf: (index: number, length: number) => number | null) {
+  const { page } = await open("/settings");
+  await page.route("**/api/overview?*", async (route) => {
+    const json = await (await route.fetch()).json();
+    const values: (number | null)[] = json.times.map((_: number, i: number) => valueOf(i, json.times.length));
+    const zeros = values.map((value) => value && 0);
+    const requests = {
+      success: values,
+      clientError: zeros,
+      limited: zeros,
+      banned: zeros,
+      serverError: zeros,
+    };
+    const totals = { ...json.totals, requests: 1_000 };
+    await route.fulfill({ json: { ...json, requests, totals } });
+  });
+  await page.goto(`${server.adminUrl}/?range=${range}`);
+  await page.locator(".plot", { hasText: "Requests per second" }).locator(".u-over").waitFor();
+  return page;
+}
+
+/** Of a row of pixels of the first plot, a part of its height from the top: one letter for each hundredth. */
+const pixelsAt = (part: number) => `(() => {
+  const [canvas, over] = ["canvas", ".u-over"].map((each) => document.querySelector(".plot " + each));
+  const [left, top] = [over.offsetLeft, over.offsetTop + over.offsetHeight * ${part}];
+  const scale = canvas.width / canvas.offsetWidth;
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+  copy.drawImage(canvas, 0, 0);
+  const { data } = copy.getImageData(left * scale, top * scale, over.offsetWidth * scale, 1);
+  return Array.from({ length: 100 }, (_, i) => {
+    const at = 4 * Math.floor(((i + 0.5) / 100) * (data.length / 4));
+    // Nothing, a shade, or the colour of the series.
+    return data[at + 3] === 0 ? "." : Math.abs(data[at] - data[at + 2]) < 20 ? "/" : "#";
+  }).join("");
+})()`;
+
+test("missing steps are shaded, which zeros are not, and the values are beside the pointer", async () => {
+  const page = await openWith("15m", (i, n) => (i > n * 0.4 && i < n * 0.6 ? null : i < n * 0.2 ? 0 : 500));
+  // Near the lower edge: zeros are empty, data are filled, and missing steps are shaded.
+  await untilTrue(page, `/^\\.{15,25}#{15,25}[/]{15,25}#{30,45}$/.test(${pixelsAt(0.93)})`);
+  const area = await page.locator(".u-over").first().boundingBox();
+  if (area === null) throw new Error("the plot is not visible");
+  const values = page.locator(".plot-values");
+  const hover = (part: number) => page.mouse.move(area.x + area.width * part, area.y + 40);
+  await hover(0.3);
+  await values.getByText("success").waitFor();
+  expect(await values.innerText()).toContain("100");
+  // Other plots have the cursor, but not the pointer.
+  expect(await values.count()).toBe(1);
+  const box = await values.boundingBox();
+  expect((box?.x ?? 0) - (area.x + area.width * 0.3)).toBeWithin(0, 30);
+  await hover(0.1);
+  await values.getByText("none").waitFor();
+  await hover(0.5);
+  await values.getByText("no data").waitFor();
+  await page.mouse.move(0, 0);
+  await values.waitFor({ state: "detached" });
+  const slider = page.getByRole("slider", { name: "Requests per second" });
+  await slider.focus();
+  await page.keyboard.press("End");
+  await values.getByText("success").waitFor();
+  await page.keyboard.press("Tab");
+  await values.waitFor({ state: "detached" });
+});
+
+test("a burst of seconds leaves the scale of a quarter of an hour to the rest, and its height is named", async () => {
+  const page = await openWith("15m", (i, n) => (i === Math.floor(n / 2) ? 20_000 : 500));
+  // The usual 100/s fill more than the lower half, and the burst goes to the top.
+  await untilTrue(page, `/^#+$/.test(${pixelsAt(0.6)}) && /^[^#]+#{1,3}[^#]+$/.test(${pixelsAt(0.05)})`);
+  await page.getByText("Requests per second as a table").click();
+  await page.getByRole("cell", { name: "4,000", exact: true }).waitFor();
+});
+
+test("of servers that started later or are lost, the overview says what is missing in the plots", async () => {
+  const page = await openWith("15m", () => 500);
+  await page.route("**/api/servers", async (route) => {
+    const { items, total } = await (await route.fetch()).json();
+    const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
+    const [own] = items;
+    const all = [
+      { ...own, startedAt: minutesAgo(60) },
+      { ...own, id: "later", name: "web-2", startedAt: minutesAgo(8) },
+      { ...own, id: "lost", name: "web-3", startedAt: minutesAgo(60), state: "lost", seenAt: minutesAgo(10) },
+      { ...own, id: "early", name: "web-4", startedAt: minutesAgo(60) },
+    ];
+    await route.fulfill({ json: { items: all, total } });
+  });
+  await page
+    .getByText(
+      /^Not in the plots: requests of web-2 before its start at [\d:]+; requests of web-3, which is lost\./,
+    )
+    .waitFor();
+  // The shade is behind the data, up to the latest of both.
+  await untilTrue(
+    page,
+    `/^[/.]{40,55}[.]{30,60}$/.test(${pixelsAt(0.02)}) && ${pixelsAt(0.02)}.includes("/")`,
+  );
+  expect(await page.locator("main").innerText()).not.toContain("web-4 before");
 });
 
 test("Ctrl+K leads to a page, a key and a request, and creates a key, with the keyboard alone", async () => {

@@ -1,83 +1,39 @@
 /* The canvas of a plot, drawn by uPlot. */
 
-import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { axisTimes, localTime } from "../../pages/format.ts";
 import { navigate } from "../router.ts";
-
-export interface Series {
-  readonly label: string;
-  readonly tone: "series" | "limited" | "error" | "fault" | "text" | "muted";
-  /** The symbol next to the label: a series is never identified by its colour alone. */
-  readonly symbol: string;
-  /** A dashed line, which is not added up with the others. */
-  readonly isDashed?: boolean;
-  /** Null where there is no data: a gap, never zero. */
-  readonly values: readonly (number | null)[];
-}
-
-/** Something that happened at a moment. */
-export interface Mark extends Pick<Series, "label" | "tone" | "symbol"> {
-  /** Unix seconds. */
-  readonly time: number;
-  readonly text: string;
-}
-
-export interface PlotProps {
-  readonly title: string;
-  /** The figures that the plot is about, above it. */
-  readonly lead?: ComponentChildren;
-  /** Unix seconds. The plot is drawn again when the times or the series are other objects. */
-  readonly times: readonly number[];
-  readonly series: readonly Series[];
-  /** `stacked` adds the series up, the first at the bottom. */
-  readonly kind: "lines" | "stacked" | "bars";
-  /** Whether the axis is logarithmic, for values that differ by orders of magnitude. */
-  readonly isLog?: boolean;
-  /** Whether values are counts, so that the axis has no fractions. */
-  readonly isCount?: boolean;
-  readonly axisValue: (value: number) => string;
-  readonly value: (value: number) => string;
-  /** Whether each time is a day in UTC, as those of the usage history are. */
-  readonly isByDay?: boolean;
-  /** Plots with the same name share their cursor. */
-  readonly group: string;
-  /** The page of a point, by its time in Unix seconds. */
-  readonly pointUrl: (time: number) => string;
-  /** The page of a part of the times, which the person selects. */
-  readonly zoomUrl?: (from: number, until: number) => string;
-  /** The plot is drawn again when this is another array. */
-  readonly marks?: readonly Mark[];
-  /** What is next to the title while there is nothing to show. */
-  readonly emptyText?: string;
-  /** Why the first times have no data. */
-  readonly noDataText: string;
-  /** The first point that may have data; by default the first one that has. */
-  readonly firstIndex?: number;
-}
-
-export const NO_MARKS: readonly Mark[] = [];
-
-/** The last point with data; -1 if there is none. Its values are in the legend, so that hovering moves nothing. */
-export function lastWithData({ times, series }: Pick<PlotProps, "times" | "series">): number {
-  return times.findLastIndex((_, i) => series.some(({ values }) => typeof values[i] === "number"));
-}
-
-export function pointText(
-  value: number | null | undefined,
-  format: (value: number) => string,
-  none = "–",
-): string {
-  return value === null || value === undefined ? none : format(value);
-}
+import {
+  ceilingOf,
+  drawnValues,
+  greatestOf,
+  isLine,
+  lastWithData,
+  type PlotProps,
+  pointText,
+  type Series,
+  stepOf,
+} from "./plot-data.ts";
+import {
+  type Colour,
+  colourOf,
+  drawMarks,
+  explainNothing,
+  hasNames,
+  lightenLast,
+  nameCutOff,
+  nameWidth,
+  showNames,
+  showValues,
+} from "./plot-drawing.ts";
 
 interface CanvasProps extends PlotProps {
   readonly onHover: (index: number | undefined) => void;
 }
 
 export function Canvas(props: CanvasProps) {
-  const { title, times, series, value, pointUrl, zoomUrl, marks } = props;
+  const { title, times, series, value, pointUrl, zoomUrl, marks, incomplete } = props;
   const area = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
   const latest = useRef(props);
@@ -88,12 +44,14 @@ export function Canvas(props: CanvasProps) {
     const element = area.current;
     if (element === null) return;
     const options = optionsOf(element, () => latest.current);
-    const created = new uPlot(options, dataOf(latest.current), element);
+    const created = new uPlot(options, dataOf(latest.current, element.clientWidth), element);
     plot.current = created;
     const resize = new ResizeObserver(() => {
       const size = sizeOf(element);
       // It is called once at the beginning, when the plot has this size.
-      if (size.width !== created.width || size.height !== created.height) created.setSize(size);
+      if (size.width === created.width && size.height === created.height) return;
+      created.setSize(size);
+      created.setData(dataOf(latest.current, size.width));
     });
     resize.observe(element);
     const theme = matchMedia("(prefers-color-scheme: dark)");
@@ -106,7 +64,9 @@ export function Canvas(props: CanvasProps) {
     };
   }, []);
 
-  useEffect(() => plot.current?.setData(dataOf(props)), [times, series, marks]);
+  useEffect(() => {
+    plot.current?.setData(dataOf(props, area.current?.clientWidth ?? 0));
+  }, [times, series, marks, incomplete?.until]);
 
   const index = () => plot.current?.cursor.idx ?? Math.max(0, lastWithData(props));
   const show = () => navigate(pointUrl(times[index()] ?? 0));
@@ -138,7 +98,8 @@ export function Canvas(props: CanvasProps) {
       aria-valuemax={Math.max(0, times.length - 1)}
       aria-valuenow={at}
       aria-valuetext={`${localTime((times[at] ?? 0) * 1_000)}: ${series.map((each) => `${each.label} ${pointText(each.values[at], value, "no data")}`).join(", ")}`}
-      title={label}
+      aria-description={label}
+      onBlur={() => plot.current?.setCursor({ left: -10, top: -10 })}
       onClick={show}
       onKeyDown={(event) => {
         const act = keys[event.key];
@@ -160,28 +121,9 @@ function zoomTo({ times, zoomUrl }: PlotProps, from: number, until: number): voi
   if (zoomUrl && first < last) navigate(zoomUrl(times[first] ?? 0, times[last] ?? 0));
 }
 
-const isLine = (kind: PlotProps["kind"], { isDashed = false }: Series) => kind === "lines" || isDashed;
-
 /** uPlot draws in order. The largest sums come first, so that the others are drawn over them. */
-function dataOf({ times, series, kind }: PlotProps): uPlot.AlignedData {
-  const isBars = kind === "bars";
-  const sums = times.map(() => 0);
-  // A gap within a few points would hide what is next to it where several points are at one pixel.
-  const near = 1 + times.length / 160;
-  // A part of a bar is high enough to be seen.
-  const least = isBars ? greatestOf(series) / 99 : 0;
-  const drawn = series.map((each) =>
-    each.values.map((value, i) => {
-      if (value === null || isLine(kind, each)) return value;
-      // Among zeros, a zero would be the thin edge of the area below.
-      if (!value && (isBars || !each.values.slice(Math.max(0, i - near), i + near + 1).some(Boolean)))
-        return null;
-      const sum = (sums[i] ?? 0) + Math.max(value, least);
-      sums[i] = sum;
-      return sum;
-    }),
-  );
-  return [[...times], ...drawn.toReversed()];
+function dataOf(props: PlotProps, width: number): uPlot.AlignedData {
+  return [[...props.times], ...drawnValues(props, width).toReversed()];
 }
 
 const sizeOf = ({ clientWidth: width, clientHeight: height }: HTMLElement) => ({ width, height });
@@ -220,7 +162,7 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
       },
       y: isLog
         ? { distr: 3, range: (_plot, min, max) => decades(min, max) }
-        : { range: (_plot, _min, max) => [0, topOf(max, isCount)] },
+        : { range: (_plot, _min, max) => [0, topOf(ceilingOf(current(), max), isCount)] },
     },
     axes: [
       {
@@ -248,9 +190,12 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
     padding: [8, (plot) => (hasNames(plot, current()) ? nameWidth(series) : 16), 0, null],
     hooks: {
       setCursor: [
-        ({ cursor: { idx }, over, valToPos }) => {
+        (plot) => {
+          const { over, valToPos } = plot;
+          const { idx } = plot.cursor;
           const { times, onHover } = current();
           onHover(idx ?? undefined);
+          showValues(plot, current());
           // The line is at its point; around a bar it is wide and pale.
           const line = over.querySelector<HTMLElement>(".u-cursor-x");
           const [left, step] = [times[idx ?? -1] ?? 0, kind === "bars" ? stepOf(times) : 0];
@@ -270,6 +215,7 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
       draw: [
         (plot) => {
           if (kind === "bars") lightenLast(plot, current(), colour);
+          if (kind === "stacked") nameCutOff(plot, current(), colour);
           drawMarks(plot, current(), colour);
           showNames(plot, current());
         },
@@ -298,9 +244,6 @@ function seriesOptions(series: Series, kind: PlotProps["kind"], colour: Colour) 
   const paths = uPlot.paths.bars?.({ size: [0.8, 32] });
   return { ...line, fill, width: 0, points: { show: false }, ...(paths && { paths }) };
 }
-
-const greatestOf = (series: readonly Series[]) =>
-  Math.max(-1, ...series.flatMap(({ values }) => values.map((each) => each ?? -1)));
 
 /** The splits of an axis that measure something: zeros have a zero, and what has no data has no scale. */
 function measured(splits: number[], { series }: PlotProps): (number | null)[] {
@@ -333,112 +276,12 @@ function powersOfTen(_plot: uPlot, _axis: number, min: number, max: number): num
   return Array.from({ length: high - low + 1 }, (_, i) => Number((10 ** (low + i)).toPrecision(3)));
 }
 
-type Colour = (value: string) => () => string;
-
-/** Before the first data there is nothing, which is not zero: that part is shaded and says why. Only zeros say so. */
-function explainNothing({ ctx, bbox, valToPos }: uPlot, props: PlotProps, colour: Colour): void {
-  const { times, series, noDataText, emptyText = "", firstIndex } = props;
-  const first =
-    firstIndex ?? times.findIndex((_, i) => series.some(({ values }) => typeof values[i] === "number"));
-  const { left, top, height } = bbox;
-  const endOf = (index: number) =>
-    valToPos(((times[index] ?? 0) + (times[index - 1] ?? 0)) / 2, "x", true) - left;
-  const shaded = first === -1 ? bbox.width : first < times.length / 50 ? 0 : endOf(first);
-  ctx.save();
-  ctx.fillStyle = colour("var(--surface)")();
-  ctx.fillRect(left, top, shaded, height);
-  ctx.fillStyle = colour("var(--text-muted)")();
-  ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
-  ctx.textAlign = "center";
-  const write = (text: string, from: number, width: number) => {
-    if (ctx.measureText(text).width < width) ctx.fillText(text, from + width / 2, top + height / 2);
-  };
-  write(first === -1 ? "no data" : noDataText, left, shaded);
-  if (greatestOf(series) <= 0) write(emptyText, left + shaded, bbox.width - shaded);
-  ctx.restore();
-}
-
-/** Lightens the last bar: its interval has not ended. */
-function lightenLast({ ctx, bbox, valToPos }: uPlot, { times }: PlotProps, colour: Colour): void {
-  const [end = 0, before = 0] = [times.at(-1), times.at(-2)];
-  const left = valToPos((end + before) / 2, "x", true);
-  ctx.save();
-  ctx.fillStyle = colour("color-mix(in srgb, var(--background) 25%, transparent)")();
-  ctx.fillRect(left, bbox.top, bbox.left + bbox.width - left, bbox.height);
-  ctx.restore();
-}
-
-/**
- * The symbol of the latest mark is on its line; earlier ones that are close move to the left, and those without room
- * are left out. A bar may be as narrow as the line of a mark, so it has one symbol and no line.
- */
-function drawMarks({ ctx, bbox, valToPos }: uPlot, props: PlotProps, colour: Colour): void {
-  const { marks = NO_MARKS, kind } = props;
-  const [reach, lineHeight] = kind === "bars" ? [1, 0] : [16 * devicePixelRatio, bbox.height];
-  ctx.save();
-  ctx.font = `${10 * devicePixelRatio}px system-ui, sans-serif`;
-  ctx.textAlign = "center";
-  let free = Infinity;
-  for (const { time, tone, symbol } of marks.toSorted((a, b) => b.time - a.time)) {
-    const x = valToPos(time, "x", true);
-    if (x < bbox.left || x > bbox.left + bbox.width) continue;
-    ctx.fillStyle = colour(colourOf(tone))();
-    const at = Math.min(x, free);
-    if (at > x - reach) {
-      ctx.fillText(symbol, at, bbox.top);
-      free = at - 9 * devicePixelRatio;
-    }
-    ctx.globalAlpha = 0.5;
-    for (let y = 0; y < lineHeight; y += 6 * devicePixelRatio)
-      ctx.fillRect(x, bbox.top + y, devicePixelRatio, 3 * devicePixelRatio);
-    ctx.globalAlpha = 1;
-  }
-  ctx.restore();
-}
-
-const colourOf = (tone: Series["tone"]): string => `var(--${tone === "muted" ? "text-muted" : tone})`;
-
-const NAME_HEIGHT_PX = 14;
-const nameWidth = (series: readonly Series[]) => 8 + 7 * Math.max(...series.map(({ label }) => label.length));
-
-/** Names take a seventh of the width at most, which is for the data: the legend has the names, too. */
-const hasNames = ({ width }: uPlot, props: PlotProps) =>
-  props.series.length > 1 && width >= 7 * nameWidth(props.series) && lastWithData(props) >= 0;
-
-/** Shows the name of each series next to its last point. Names that would overlap move up. */
-function showNames(plot: uPlot, props: PlotProps): void {
-  for (const name of plot.over.querySelectorAll(".series-name")) name.remove();
-  if (!hasNames(plot, props)) return;
-  const { times, series, kind } = props;
-  const last = lastWithData(props);
-  const step = kind === "bars" ? stepOf(times) : 0;
-  const left = plot.valToPos((times[last] ?? 0) + step / 2, "x") + 6;
-  let below = 0;
-  const names = series.flatMap((each) => {
-    const value = each.values[last] ?? 0;
-    const at = isLine(kind, each) ? value : below + value / 2;
-    if (!isLine(kind, each)) below += value;
-    return value > 0 ? [{ ...each, top: plot.valToPos(at, "y") }] : [];
-  });
-  let highest = Infinity;
-  for (const { label, tone, top } of names.toSorted((a, b) => b.top - a.top)) {
-    highest = Math.min(top, highest - NAME_HEIGHT_PX);
-    const name = document.createElement("span");
-    name.className = `series-name tone-${tone === "series" ? "muted" : tone}`;
-    name.textContent = label;
-    Object.assign(name.style, { left: `${left}px`, top: `${highest}px` });
-    plot.over.append(name);
-  }
-}
-
 /** A point between two gaps is no line, so it is drawn as a point. */
 function isolatedPoints({ data }: uPlot, index: number): number[] {
   const values = data[index] ?? [];
   const isGap = (i: number) => values[i] === null || values[i] === undefined;
   return Array.from(values.keys()).filter((i) => !isGap(i) && isGap(i - 1) && isGap(i + 1));
 }
-
-const stepOf = (times: readonly number[]) => (times[1] ?? 0) - (times[0] ?? 0);
 
 /** The first and the last bar have as much room as the others. */
 function withHalfBars(min: number, max: number, times: readonly number[]): [number, number] {

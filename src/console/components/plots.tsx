@@ -1,15 +1,8 @@
 import { useState } from "preact/hooks";
 import { formatTime, grouped } from "../../text/formatting.ts";
 import { localTime, utcDay, utcTime } from "../../pages/format.ts";
-import {
-  Canvas,
-  lastWithData,
-  NO_MARKS,
-  type Mark,
-  type PlotProps,
-  pointText,
-  type Series,
-} from "./plot-canvas.tsx";
+import { Canvas } from "./plot-canvas.tsx";
+import { lastWithData, marksAt, NO_MARKS, type PlotProps, pointText, type Series } from "./plot-data.ts";
 import { type Column, DataTable } from "./tables.tsx";
 import { LocalTime } from "./values.tsx";
 
@@ -74,12 +67,6 @@ export function Plot(props: PlotProps) {
 /** The length of the greatest value: its width is reserved, so that hovering moves nothing. */
 const longestOf = (values: Series["values"], text: PlotProps["value"]): number =>
   text(Math.max(0, ...values.map(Number))).length;
-
-/** The marks of the step that ends at a point. */
-function marksAt({ times, marks = NO_MARKS }: PlotProps, index: number): readonly Mark[] {
-  const [end = 0, before = -Infinity] = [times[index], times[index - 1]];
-  return marks.filter(({ time }) => time > before && time <= end);
-}
 
 /** Shows the same data to people who do not see the plot, and exactly. The rows exist while it is open. */
 function PlotData(props: PlotProps) {

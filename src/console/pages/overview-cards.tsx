@@ -2,11 +2,11 @@ import { useMemo } from "preact/hooks";
 import { countOf, grouped } from "../../text/formatting.ts";
 import type { Fleet, Overview } from "../admin-api.ts";
 import { banMark, useBans } from "../bans.ts";
-import type { Mark, Series } from "../components/plot-canvas.tsx";
+import type { Mark, Series } from "../components/plot-data.ts";
 import { Plot } from "../components/plots.tsx";
 import { Stats } from "../components/values.tsx";
 import { change, compact, figure, latency, percent } from "../../pages/format.ts";
-import { partValue, type ShownRange } from "../live-range.ts";
+import { type Forgotten, partValue, type ShownRange } from "../live-range.ts";
 import { urlWith } from "../router.ts";
 import { requestsUrl } from "./requests.tsx";
 
@@ -36,11 +36,17 @@ interface CardsProps {
   readonly data: Overview;
   readonly shown: ShownRange;
   readonly servers: Fleet["items"];
+  readonly forgotten: readonly Forgotten[];
 }
 
 /** How much, how fast and how much rejected: each figure with its plot. */
-export function Cards({ data, shown, servers }: CardsProps) {
+export function Cards({ data, shown, servers, forgotten }: CardsProps) {
   const { times, step, requests, p50, p99, totals, before } = data;
+  const [only, ...others] = forgotten;
+  const incomplete = only && {
+    until: Math.max(...forgotten.map(({ until }) => until)),
+    text: `without ${others.length === 0 ? only.name : `${forgotten.length} servers`}`,
+  };
   const shared = {
     times,
     group: "overview",
@@ -48,8 +54,9 @@ export function Cards({ data, shown, servers }: CardsProps) {
     pointUrl: (time: number) => requestsUrl((time - step) * 1_000, time * 1_000),
     zoomUrl: (from: number, until: number) => urlWith({ range: partValue(from, until) }),
     noDataText: "before the start",
-    // Latency has no data without requests either.
-    firstIndex: requests.success.findIndex((count) => count !== null),
+    // Latency has no value without requests either, which is known.
+    isUnknown: (index: number) => requests.success[index] === null,
+    incomplete,
     emptyText: shown.part ? "none at that time" : `none in the last ${shown.text}`,
   };
   const marks = useMarks(data, shown, servers);

@@ -11,10 +11,10 @@ import { SHARED_COLUMNS, KeyLink } from "../components/key-columns.tsx";
 import { Loaded, PageSection } from "../components/page.tsx";
 import { type Column, DataTable } from "../components/tables.tsx";
 import { Badge, MissingServers, NO_VALUE, TimeAgo } from "../components/values.tsx";
-import { figure, latency, percent } from "../../pages/format.ts";
+import { clock, figure, latency, percent } from "../../pages/format.ts";
 import { useCall } from "../polling.ts";
 import { current, server } from "../state.ts";
-import { partOf, RANGES, rangeOf, type ShownRange, usualRange } from "../live-range.ts";
+import { forgottenOf, partOf, RANGES, rangeOf, type ShownRange, usualRange } from "../live-range.ts";
 import { FirstSteps } from "./first-steps.tsx";
 import { Cards } from "./overview-cards.tsx";
 
@@ -48,6 +48,7 @@ interface ContentProps {
 function Content({ data, shown, usual, servers }: ContentProps) {
   const isShared = servers.length > 1;
   const part = useMemo(() => partOf(data, shown), [data, shown.value]);
+  const forgotten = forgottenOf(part, servers);
   return (
     <div class="sections">
       <div class="attention">
@@ -64,8 +65,20 @@ function Content({ data, shown, usual, servers }: ContentProps) {
         />
       </div>
       <MissingServers servers={data.missing} />
+      {forgotten.length > 0 && (
+        <p class="muted small">
+          Not in the plots:{" "}
+          {forgotten.map(({ name, state, until }, i) => (
+            <>
+              {i > 0 && "; "}requests of <bdi>{name}</bdi>
+              {state === "lost" ? ", which is lost" : ` before its start at ${clock(until * 1_000)}`}
+            </>
+          ))}
+          . A server has its figures in memory while it runs.
+        </p>
+      )}
       <FirstSteps isUsed={data.topKeys.length > 0} hasRequests={data.totals.requests > 0}>
-        <Cards data={part} shown={shown} servers={servers} />
+        <Cards data={part} {...{ shown, servers, forgotten }} />
       </FirstSteps>
       {isShared && (
         <PageSection title="Servers">
