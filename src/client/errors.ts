@@ -1,28 +1,36 @@
 import type { ResponseMetadata } from "./response.ts";
 
-export type ErrorCode =
-  | "invalid_json"
-  | "invalid_body"
-  | "invalid_parameter"
-  | "missing_api_key"
-  | "invalid_api_key"
-  | "read_only_key"
-  | "not_found"
-  | "pet_not_found"
-  | "order_not_found"
-  | "method_not_allowed"
-  | "pet_not_available"
-  | "order_closed"
-  | "idempotency_conflict"
-  | "operation_removed"
-  | "precondition_failed"
-  | "body_too_large"
-  | "unsupported_media_type"
-  | "idempotency_key_reused"
-  | "rate_limited"
-  | "key_banned"
-  | "internal_error"
-  | "unavailable";
+const CODES = [
+  "invalid_json",
+  "invalid_body",
+  "invalid_parameter",
+  "missing_api_key",
+  "invalid_api_key",
+  "read_only_key",
+  "not_found",
+  "pet_not_found",
+  "order_not_found",
+  "method_not_allowed",
+  "pet_not_available",
+  "order_closed",
+  "idempotency_conflict",
+  "operation_removed",
+  "precondition_failed",
+  "body_too_large",
+  "unsupported_media_type",
+  "idempotency_key_reused",
+  "rate_limited",
+  "key_banned",
+  "internal_error",
+  "unavailable",
+] as const;
+
+export type ErrorCode = (typeof CODES)[number];
+
+/** `other` is every code that this release does not know; `body` has it. So a misspelt code does not compile. */
+function knownCode(code: string | undefined): ErrorCode | "other" | undefined {
+  return code === undefined ? undefined : (CODES.find((known) => known === code) ?? "other");
+}
 
 export interface ErrorDetails {
   cause?: unknown;
@@ -63,8 +71,8 @@ export class ApiError extends PetstoreError {
   declare readonly status: number;
   declare readonly headers: Headers;
   declare readonly response: ResponseMetadata;
-  /** undefined if something in front of the server responded. */
-  readonly code: ErrorCode | (string & {}) | undefined;
+  /** undefined if something in front of the server responded; `other` if this release does not know the code. */
+  readonly code: ErrorCode | "other" | undefined;
   readonly requestId: string | undefined;
   /** The seconds to wait. */
   readonly retryAfter: number | undefined;
@@ -74,7 +82,7 @@ export class ApiError extends PetstoreError {
     details: ErrorDetails & { code?: string | undefined; response: ResponseMetadata },
   ) {
     super(message, details);
-    this.code = details.code;
+    this.code = knownCode(details.code);
     this.requestId = details.response.requestId;
     this.retryAfter = details.response.retryAfter;
   }

@@ -49,18 +49,18 @@ export class Petstore<I extends Ids = "bigint"> {
    * undefined.
    */
   request(method: string, path: string, options: RequestOptions = {}): Call<unknown> {
+    const { query = {}, body, idempotencyKey = keyFor(method), ...rest } = options;
     return call(async () => {
       if (!path.startsWith("/")) throw new TypeError(`path must begin with a slash, not ${path}.`);
-      const { query = {}, body, idempotencyKey, ...rest } = options;
       return this.#transport.send({
         method: method.toUpperCase(),
         path: withQuery(path, query),
         body: body === undefined ? undefined : toJson(body),
-        idempotencyKey: idempotencyKey ?? (method.toUpperCase() === "POST" ? randomKey() : undefined),
+        idempotencyKey,
         options: rest,
         expected: "any",
       });
-    });
+    }, idempotencyKey);
   }
 }
 
@@ -70,7 +70,7 @@ function petsOf<Id extends bigint | string>(transport: Transport): Pets<Id> {
   return {
     list: (options = {}) => listing(listPage, options),
     listPage,
-    create: (pet, options = {}) => call(async () => transport.send(post("/pets", newPetJson(pet), options))),
+    create: (pet, options) => post(transport, "/pets", () => newPetJson(pet), options),
     byIds: (ids, options = {}) =>
       call(async () => {
         const wanted = new Set(Array.from(ids, (id) => int64("id", id)));
@@ -111,10 +111,8 @@ function ordersOf<Id extends bigint | string>(transport: Transport): Orders<Id> 
     list: (options = {}) => listing(listPage, options),
     listPage,
     get: (id, options = {}) => call(async () => transport.send(get(orderPath(id), options))),
-    place: ({ petId }, options = {}) =>
-      call(async () =>
-        transport.send(post("/store/orders", toJson({ petId: int64("petId", petId) }), options)),
-      ),
+    place: ({ petId }, options) =>
+      post(transport, "/store/orders", () => toJson({ petId: int64("petId", petId) }), options),
     complete: update("completed"),
     cancel: update("cancelled"),
   };
@@ -126,18 +124,28 @@ function get(path: string, options: CallOptions): ApiRequest {
   return { method: "GET", path, options, expected: "object" };
 }
 
-function post(
-  path: string,
-  body: string,
-  { idempotencyKey = randomKey(), ...options }: WriteOptions,
-): ApiRequest {
-  return { method: "POST", path, body, idempotencyKey, options, expected: "object" };
+function keyFor(method: string): string | undefined {
+  return method.toUpperCase() === "POST" ? randomKey() : undefined;
 }
 
-function call<T, R = ResponseMetadata>(send: () => Promise<{ data: unknown; response: R }>): Call<T, R> {
+function post<T>(
+  transport: Transport,
+  path: string,
+  bodyOf: () => string,
+  { idempotencyKey = randomKey(), ...options }: WriteOptions = {},
+): Call<T> {
+  const request = { method: "POST", path, idempotencyKey, options, expected: "object" } as const;
+  return call(async () => transport.send({ ...request, body: bodyOf() }), idempotencyKey);
+}
+
+function call<T, R = ResponseMetadata>(
+  send: () => Promise<{ data: unknown; response: R }>,
+  idempotencyKey?: string,
+): Call<T, R> {
   const result = send() as Promise<{ data: T; response: R }>;
   const data = result.then(({ data }) => data);
   return Object.assign(data, {
+    idempotencyKey,
     withResponse() {
       // The caller who takes the result handles its rejection.
       data.catch(() => {});

@@ -3,10 +3,15 @@ import { MAX_TIMER_MS, onAbort } from "./retry.ts";
 
 /**
  * After this time without a response, other clients of the key may have used up the limit. A burst would then be
- * rejected as a whole, and ten late rejections ban a key, so only a few requests find out.
+ * rejected as a whole, so only a few requests find out.
  */
 const STALE_MS = 1_000;
 const MAX_IN_PROGRESS_STALE = 3;
+/** What a success adds to the share: with less, a client that is alone again stays slow; with more, others get 429. */
+const SHARE_STEP = 0.001;
+const MIN_SHARE = 0.05;
+/** A window that closes within this time is not used up to its last request, which another client may take. */
+const SHORT_WAIT_MS = 60_000;
 
 interface QueueOptions {
   /** The largest number of requests in progress. */
@@ -18,6 +23,10 @@ interface QueueOptions {
  * Holds requests back that would exceed `maxConcurrency` or the rate limit, in the order in which they came. It knows
  * what the headers say: of each window the fewest requests left. Requests in progress may not be in that number yet, so
  * they are subtracted. While no window is known, one request at a time asks for it.
+ *
+ * A 429 means that other clients use the key. The client then begins with one request at a time and one more after each
+ * round of successes, and has half its share of what is left in progress, which grows again. So such clients need not
+ * know of one another to settle below the limit.
  */
 export class RequestQueue {
   readonly #options: QueueOptions;
@@ -26,11 +35,17 @@ export class RequestQueue {
   #inProgress = 0;
   #pausedUntil = 0;
   #learnedAt = 0;
+  /** The most requests in progress since the last 429. */
+  #most = Infinity;
+  /** The part of the requests left that may be in progress. */
+  #share = 1;
   /** The headers are hidden, for example by CORS: there is nothing to wait for. */
   #isBlind = false;
-  readonly #waiting = new Set<() => void>();
-  /** Announces to each request that waits how long it waits, once. */
-  readonly #announcements = new Set<(waitMs: number) => void>();
+  /** What starts each request that waits, and what announces to it how long it waits. */
+  readonly #waiting = new Map<() => void, (waitMs: number) => void>();
+  /** Those that do not know yet, or for whom the wait has grown. */
+  #unannounced = new Set<(waitMs: number) => void>();
+  #announcedUntil = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(options: QueueOptions) {
@@ -44,12 +59,12 @@ export class RequestQueue {
       const end = () => {
         ignoreAbort();
         this.#waiting.delete(start);
-        this.#announcements.delete(announce);
+        this.#unannounced.delete(announce);
+        if (this.#waiting.size === 0) clearTimeout(this.#timer);
       };
       const fail = (reason: unknown) => {
         end();
         reject(reason);
-        this.#startWaiting();
       };
       const start = () => {
         end();
@@ -64,8 +79,8 @@ export class RequestQueue {
         }
       };
       const ignoreAbort = onAbort(signal, () => fail(signal.reason));
-      this.#waiting.add(start);
-      this.#announcements.add(announce);
+      this.#waiting.set(start, announce);
+      this.#unannounced.add(announce);
       this.#startWaiting();
     });
   }
@@ -77,9 +92,12 @@ export class RequestQueue {
     this.#startWaiting();
   }
 
-  /** Nothing is sent for this time. */
+  /** After a 429: nothing is sent for this time, and few requests after it. */
   pause(ms: number): void {
-    this.#pausedUntil = Math.max(this.#pausedUntil, Date.now() + ms);
+    const now = Date.now();
+    if (now >= this.#pausedUntil) this.#share = Math.max(MIN_SHARE, this.#share / 2);
+    this.#most = 1;
+    this.#pausedUntil = Math.max(this.#pausedUntil, now + ms);
     this.#startWaiting();
   }
 
@@ -89,6 +107,10 @@ export class RequestQueue {
       return;
     }
     this.#isBlind = false;
+    if (status < 300) {
+      this.#most += 1 / this.#most;
+      this.#share = Math.min(1, this.#share + SHARE_STEP);
+    }
     const { remaining, resetAt } = rateLimit;
     const key = resetAt.getTime();
     const now = Date.now();
@@ -105,13 +127,16 @@ export class RequestQueue {
 
   #startWaiting(): void {
     clearTimeout(this.#timer);
-    for (const start of this.#waiting) {
+    for (const start of this.#waiting.keys()) {
       const wait = this.#wait();
       if (wait > 0) {
         if (wait === Infinity) return;
         this.#timer = setTimeout(() => this.#startWaiting(), Math.min(wait, MAX_TIMER_MS));
-        for (const announce of this.#announcements) {
-          this.#announcements.delete(announce);
+        const until = Date.now() + wait;
+        if (until > this.#announcedUntil + STALE_MS) this.#unannounced = new Set(this.#waiting.values());
+        this.#announcedUntil = until;
+        for (const announce of this.#unannounced) {
+          this.#unannounced.delete(announce);
           announce(wait);
         }
         return;
@@ -123,7 +148,7 @@ export class RequestQueue {
   /** How long the next request has to wait, in milliseconds; Infinity: until a request in progress ends. */
   #wait(): number {
     const { maxConcurrency, waitForRateLimit } = this.#options;
-    if (this.#inProgress >= maxConcurrency) return Infinity;
+    if (this.#inProgress >= Math.min(maxConcurrency, this.#most)) return Infinity;
     const now = Date.now();
     if (this.#pausedUntil > now) return this.#pausedUntil - now;
     if (this.#isBlind || !waitForRateLimit) return 0;
@@ -132,7 +157,12 @@ export class RequestQueue {
     if (windows.length === 0) return this.#inProgress === 0 ? 0 : Infinity;
     const isStale = now - this.#learnedAt > STALE_MS;
     if (isStale && this.#inProgress >= MAX_IN_PROGRESS_STALE) return Infinity;
-    const exhausted = windows.filter(({ remaining }) => remaining <= this.#inProgress);
-    return exhausted.length === 0 ? 0 : Math.max(...exhausted.map(({ closesAt }) => closesAt - now));
+    const waits = windows.map(({ remaining, closesAt }) => {
+      const wait = closesAt - now;
+      const left = remaining * this.#share;
+      if ((wait > SHORT_WAIT_MS ? left : Math.floor(left)) > this.#inProgress) return 0;
+      return remaining > this.#inProgress && this.#inProgress > 0 ? Infinity : wait;
+    });
+    return Math.max(...waits);
   }
 }

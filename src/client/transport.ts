@@ -51,7 +51,9 @@ export class Transport {
   readonly #deadlineMs: number;
   readonly #cacheSize: number;
   readonly #fetch: NonNullable<PetstoreOptions["fetch"]>;
-  #hasResponded = false;
+  #lastResponse: ResponseMetadata | undefined;
+  /** The last 429, until a request succeeds. */
+  #rejection: errors.ApiError | undefined;
   /** The last responses by URL; the one that was used last is at the end. */
   readonly #cache = new Map<string, { etag: string; headers: Headers; text: string }>();
   /** The paths whose deprecation was reported, without identifiers. */
@@ -97,15 +99,21 @@ export class Transport {
     try {
       for (;;) {
         const event = { method: request.method, url: this.#baseUrl + request.path, attempt: ++attempt };
-        await this.#queue.acquire(signal, (waitMs) => this.#hooks.onWait?.({ ...event, waitMs }));
+        await this.#queue.acquire(signal, (waitMs) => {
+          if (Date.now() + waitMs >= endsAt) throw this.#limited(waitMs, request, attempt - 1);
+          this.#hooks.onWait?.({ ...event, waitMs });
+        });
         const outcome = await this.#attempt(request, event, signal);
-        if ("data" in outcome) return outcome;
-
+        if ("data" in outcome) {
+          this.#rejection = undefined;
+          return outcome;
+        }
         last = outcome;
+        if (last instanceof errors.RateLimitError) this.#rejection = last;
         if (last instanceof errors.ApiError && !isRetried(last)) throw last;
         signal.throwIfAborted();
         const delayMs = retryDelay(attempt, last.response?.retryAfter);
-        const maxRetries = this.#hasResponded
+        const maxRetries = this.#lastResponse
           ? this.#maxRetries
           : Math.min(this.#maxRetries, MAX_RETRIES_UNREACHED);
         if (attempt > maxRetries || Date.now() + delayMs >= endsAt) throw last;
@@ -128,6 +136,19 @@ export class Transport {
     }
   }
 
+  /** The error of a call that would wait for the rate limit, or for the end of a ban, until after its deadline. */
+  #limited(waitMs: number, { idempotencyKey }: ApiRequest, attempts: number): errors.ApiError | undefined {
+    const { code = "rate_limited", body, response = this.#lastResponse } = this.#rejection ?? {};
+    if (!response) return;
+    const retryAfter = Math.ceil(waitMs / 1_000);
+    const message = `No request was sent: ${code} for ${retryAfter} s, beyond the deadline.`;
+    const details = { code, idempotencyKey, body };
+    return new errors.RateLimitError(message, {
+      ...details,
+      response: { ...response, status: 429, retryAfter, attempts },
+    });
+  }
+
   /** A failure that may be retried is a value. `signal` ends the call. */
   async #attempt(
     request: ApiRequest,
@@ -146,8 +167,7 @@ export class Transport {
       let body;
       try {
         const received = await this.#fetch(event.url, init);
-        this.#hasResponded = true;
-        response = metadataOf(received, event.attempt);
+        this.#lastResponse = response = metadataOf(received, event.attempt);
         body = await received.text();
       } catch (cause) {
         return lostResponse(event.url, { cause, idempotencyKey, response });

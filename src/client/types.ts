@@ -74,7 +74,7 @@ export interface RetryEvent extends RequestEvent {
   error: PetstoreError;
 }
 
-/** The rate limit is used up. */
+/** The rate limit is used up. A call has another event if the wait grows. */
 export interface WaitEvent extends RequestEvent {
   /** The time until the window closes; other calls may be before this one. */
   waitMs: number;
@@ -118,8 +118,9 @@ export interface PetstoreOptions<I extends Ids = "bigint"> extends Hooks {
   /** Longest time of one request. Default: 15,000. */
   timeoutMs?: number | undefined;
   /**
-   * Longest time of one call with its waits and retries. Default: 120,000. With `Infinity`, a call waits for the rate
-   * limit as long as it takes, and what fails still ends after `maxRetries`.
+   * Longest time of one call with its waits and retries. Default: 120,000. A call that would wait longer for the rate
+   * limit or the end of a ban is a `RateLimitError` at once. With `Infinity`, it waits as long as it takes, and what
+   * fails still ends after `maxRetries`.
    */
   deadlineMs?: number | undefined;
   /** How many responses are kept, so that reading them again transfers only what changed. Default: 0. */
@@ -190,6 +191,8 @@ export interface Listing<T> extends AsyncIterable<T> {
 
 /** A promise of the value. `withResponse` also has what the response says about itself. */
 export interface Call<T, R = ResponseMetadata> extends Promise<T> {
+  /** What `create`, `place` and POST send. After an abort, pass it to repeat the call without a second pet or order. */
+  readonly idempotencyKey: string | undefined;
   withResponse(): Promise<{ data: T; response: R }>;
 }
 

@@ -81,3 +81,13 @@ type Options = client.PetstoreOptions &
 type OrUndefined<T> = { [K in keyof T]: Record<never, never> extends Pick<T, K> ? T[K] | undefined : T[K] };
 /** With `exactOptionalPropertyTypes` too, an option may be what a program has not got. */
 export type NothingSet = True<Same<OrUndefined<Options>, Options>>;
+
+/** A misspelt code does not compile. */
+export function isCode({ code }: client.ApiError): boolean[] {
+  return [
+    code === "rate_limited",
+    code === "other",
+    // @ts-expect-error No code has this name.
+    code === "rate_limitted",
+  ];
+}

@@ -1,6 +1,6 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, jest, test } from "bun:test";
 import * as client from "../../src/client/index.ts";
-import { finish, useFakeTimers } from "../fake-timers.ts";
+import { finish, settle, useFakeTimers } from "../fake-timers.ts";
 import { cutOff, json, NEW_PET, PET, problem, rejection, scripted } from "./scripted.ts";
 
 useFakeTimers();
@@ -152,17 +152,75 @@ describe("the deadline bounds the wait for the rate limit", () => {
       "X-RateLimit-Reset": String(Math.ceil(Date.now() / 1000) + 60),
     });
 
-  test("and onWait says how long it would take", async () => {
+  test("and onWait says how long it takes", async () => {
     const waits: client.WaitEvent[] = [];
-    const { petstore, sent } = scripted([exhausted()], { onWait: (event) => void waits.push(event) });
+    const replies = [exhausted(), json(200, "[]")];
+    const { petstore } = scripted(replies, { onWait: (event) => void waits.push(event) });
     await finish(petstore.pets.listPage());
-    const startedAt = Date.now();
-    const error = await finish(rejection(petstore.pets.listPage({ deadlineMs: 5_000 })));
-    expect(error).toBeInstanceOf(client.TimeoutError);
-    expect(Date.now() - startedAt).toBe(5_000);
+    await finish(petstore.pets.listPage());
     expect(waits).toEqual([{ method: "GET", url: PETS_URL, attempt: 1, waitMs: expect.any(Number) }]);
     expect(waits[0]?.waitMs).toBeWithin(58_000, 62_000);
+  });
+
+  test("a wait that is known to exceed it is a RateLimitError at once, without a request", async () => {
+    const { petstore, sent } = scripted([exhausted()]);
+    await finish(petstore.pets.listPage());
+    const startedAt = Date.now();
+    const call = petstore.pets.create(NEW_PET, { deadlineMs: 5_000, idempotencyKey: "mine" });
+    const error = await rejection(call);
+    expect(error).toBeInstanceOf(client.RateLimitError);
+    expect(error).toMatchObject({ code: "rate_limited", status: 429, idempotencyKey: "mine" });
+    expect(Object(error).retryAfter).toBeWithin(58, 62);
+    expect(Object(error).message).toMatch(
+      /^No request was sent: rate_limited for \d\d s, beyond the deadline\.$/,
+    );
+    expect(Date.now() - startedAt).toBe(0);
     expect(sent).toHaveLength(1);
+  });
+
+  test("so is a wait for the end of a ban, with the code of the ban", async () => {
+    const headers = { ...Object.fromEntries(exhausted().headers), "Retry-After": "600" };
+    const { petstore, sent } = scripted([json(200, "[]"), problem(429, "key_banned", headers)]);
+    await petstore.pets.listPage();
+    for (let call = 0; call < 2; call++) {
+      const error = await rejection(petstore.pets.listPage({ deadlineMs: 5_000 }));
+      expect(error).toBeInstanceOf(client.RateLimitError);
+      expect(error).toMatchObject({ code: "key_banned", status: 429 });
+    }
+    expect(sent).toHaveLength(2);
+  });
+
+  test("calls that wait learn of a longer wait", async () => {
+    const day = {
+      ...Object.fromEntries(exhausted().headers),
+      "x-ratelimit-reset": String(Math.ceil(Date.now() / 1000) + 80_000),
+      "Retry-After": "80000",
+    };
+    const { petstore, sent } = scripted([exhausted(), problem(429, "rate_limited", day)]);
+    await finish(petstore.pets.listPage());
+    const calls = [1, 2, 3].map((limit) => rejection(petstore.pets.listPage({ limit })));
+    const startedAt = Date.now();
+    for (const error of await finish(Promise.all(calls))) {
+      expect(error).toBeInstanceOf(client.RateLimitError);
+      expect(error).toHaveProperty("code", "rate_limited");
+    }
+    expect(Date.now() - startedAt).toBeLessThan(62_000);
+    expect(sent).toHaveLength(2);
+  });
+
+  test("no timer is left when no call waits", async () => {
+    const { petstore } = scripted([exhausted()]);
+    await finish(petstore.pets.listPage());
+    const before = jest.getTimerCount();
+    await rejection(petstore.pets.listPage({ deadlineMs: 5_000 }));
+    expect(jest.getTimerCount()).toBe(before);
+    const controller = new AbortController();
+    const call = rejection(petstore.pets.listPage({ signal: controller.signal }));
+    await settle();
+    expect(jest.getTimerCount()).toBeGreaterThan(before);
+    controller.abort();
+    await call;
+    expect(jest.getTimerCount()).toBe(before);
   });
 
   test("of all requests of a call together", async () => {

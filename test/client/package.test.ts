@@ -157,10 +157,10 @@ async function minified(entry: string): Promise<string> {
 }
 
 describe("size", () => {
-  test("the whole client is less than 6 kB, minified and compressed", async () => {
+  test("the whole client is less than 6.5 kB, minified and compressed", async () => {
     const size = gzipSync(await minified('export * from "@petstore/client"')).length;
     expect(size).toBeGreaterThan(1_000);
-    expect(size).toBeLessThan(6_000);
+    expect(size).toBeLessThan(6_500);
   });
 
   test("what is not used is left out", async () => {

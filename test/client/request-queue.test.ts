@@ -13,6 +13,8 @@ class LimitedServer {
   #used = 0;
   accepted = 0;
   rejected = 0;
+  /** What each window has rejected. */
+  windows: { rejected: number }[] = [];
   mostAtOnce = 0;
   #atOnce = 0;
 
@@ -35,9 +37,12 @@ class LimitedServer {
     if (now >= this.#opensUntil) {
       this.#opensUntil = now + WINDOW_MS;
       this.#used = 0;
+      this.windows.push({ rejected: 0 });
     }
     const isAccepted = this.#used < this.limit;
+    const window = this.windows.at(-1);
     if (isAccepted) this.#used++;
+    else if (window) window.rejected++;
     this[isAccepted ? "accepted" : "rejected"]++;
     const retryAfter = Math.ceil((this.#opensUntil - now) / 1000);
     return new Response("[]", {
@@ -77,6 +82,21 @@ describe("calls that share a client", () => {
     await finish(Promise.all([listPages(server.client(), 30), listPages(server.client(), 30)]));
     expect(server.accepted).toBe(60);
     expect(server.rejected).toBeLessThan(40);
+  });
+
+  test("of three processes settle below the limit: after ten windows, most pass without a 429", async () => {
+    const server = new LimitedServer(60);
+    const clients = [1, 2, 3].map(() => server.client({ deadlineMs: Infinity, maxRetries: 1_000 }));
+    await finish(Promise.all(clients.map((each) => listPages(each, 200))));
+    const rejectedAtFirst = server.rejected;
+    server.windows = [];
+    await finish(Promise.all(clients.map((each) => listPages(each, 400))));
+    expect(rejectedAtFirst).toBeLessThan(200);
+    expect(server.rejected - rejectedAtFirst).toBeLessThan(40);
+    const calm = server.windows.filter(({ rejected }) => rejected === 0);
+    expect(calm.length).toBeGreaterThan(server.windows.length / 2);
+    expect(server.accepted).toBe(1_800);
+    expect(server.windows.length).toBeLessThan(1_200 / 50);
   });
 
   test("send three requests after a pause, not a burst, because other clients may have used up the limit", async () => {

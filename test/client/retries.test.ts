@@ -48,8 +48,8 @@ describe("a call is retried", () => {
 });
 
 test.each([400, 401, 403, 404, 409, 410, 422])("%i is not retried", async (status) => {
-  const { petstore, sent } = scripted([problem(status, "some_code")]);
-  expect(await rejection(petstore.pets.create(NEW_PET))).toMatchObject({ status, code: "some_code" });
+  const { petstore, sent } = scripted([problem(status, "invalid_body")]);
+  expect(await rejection(petstore.pets.create(NEW_PET))).toMatchObject({ status, code: "invalid_body" });
   expect(sent).toHaveLength(1);
 });
 
@@ -101,6 +101,25 @@ describe("an AbortSignal ends a call with its reason", () => {
     controller.abort(reason);
     expect(await created).toBe(reason);
   });
+
+  test("a create that is aborted has the Idempotency-Key that it sent; a GET has none", async () => {
+    const { petstore, sent } = scripted(["never", "never", "never"], { waitForRateLimit: false });
+    const { signal } = new AbortController();
+    const calls = [
+      petstore.pets.create(NEW_PET, { signal }),
+      petstore.orders.place({ petId: 1 }, { signal, idempotencyKey: "mine" }),
+      petstore.request("post", "/pets", { signal, body: NEW_PET }),
+    ];
+    for (const call of calls) call.catch(() => {});
+    await settle();
+    expect(calls.map(({ idempotencyKey }) => idempotencyKey)).toEqual(
+      sent.map(({ idempotencyKey }) => idempotencyKey ?? "missing"),
+    );
+    expect(calls[1]?.idempotencyKey).toBe("mine");
+    const get = petstore.pets.listPage({ signal });
+    get.catch(() => {});
+    expect(get.idempotencyKey).toBeUndefined();
+  });
 });
 
 test("an update of an order is sent again after a lost response, with its If-Match", async () => {
@@ -126,6 +145,12 @@ test("the delay doubles up to 8 seconds, with full jitter", () => {
     expect(largest(attempt)).toBeLessThan(bound);
     expect(largest(attempt)).toBeGreaterThan(bound * 0.9);
   }
+});
+
+test("a code of a later release is `other`; the body has it", async () => {
+  const { petstore } = scripted([problem(400, "of_a_later_release")]);
+  const error = await rejection(petstore.pets.create(NEW_PET));
+  expect(error).toMatchObject({ code: "other", body: expect.stringContaining('"of_a_later_release"') });
 });
 
 test("Retry-After is seconds or a date", () => {
