@@ -12,6 +12,7 @@ import {
   unsupportedEncoding,
   UNSUPPORTED_MEDIA_TYPE,
 } from "./errors.ts";
+import { parseFields } from "./json-fields.ts";
 import { type Identifier, parseIdentifier } from "./json.ts";
 import { Invalid, type ObjectSchema, type InputProblem, type Schema } from "./schema.ts";
 
@@ -47,7 +48,6 @@ export function handlerOf<Id extends string, Context extends readonly unknown[],
 /** The steps of a call in which APIs differ. */
 export interface DispatchSteps<C extends Call, Result> {
   maxBodyBytes(call: C): number;
-  readonly parse: JsonParser;
   /**
    * Called after a body that was waited for, before anything is executed: a body may arrive 30 seconds after the head
    * that authenticated the caller. Returns the call with what is known of the caller now, or why it is no longer
@@ -116,7 +116,7 @@ function validate<C extends Call, R>(call: C, steps: DispatchSteps<C, R>): Await
   return andThen(request.body(maxBytes), (bytes) => {
     if (bytes === undefined) return bodyTooLarge(maxBytes);
     const readInput = (): AnyInput | Rejection => {
-      const value = parseBody(request, bytes, { schema, parse: steps.parse });
+      const value = parseBody(request, bytes, schema);
       if (value instanceof Rejection) return value;
       const body = readBody(value, schema);
       return body instanceof Rejection ? body : { id, query, body, bytes };
@@ -190,9 +190,6 @@ function mediaTypeProblem({ headers }: Request): Rejection | undefined {
   return unsupportedEncoding("charset", charset);
 }
 
-/** Returns undefined if the text is not JSON. Fields of other names may be missing in the value. */
-type JsonParser = (text: string, names: readonly string[]) => unknown;
-
 /** Few bodies are larger. A body of 16 KiB can take 0.8 ms to parse. */
 const LARGE_BODY_BYTES = 2 * 1024;
 
@@ -215,17 +212,13 @@ export function readBody<T>(value: unknown, schema: ObjectSchema<T>): T | Reject
 }
 
 /** Returns the JSON value or a rejection. A missing body is an empty object if no field is required. */
-function parseBody(
-  request: Request,
-  bytes: Uint8Array,
-  { schema, parse }: { schema: ObjectSchema<unknown>; parse: JsonParser },
-): unknown {
+function parseBody(request: Request, bytes: Uint8Array, schema: ObjectSchema<unknown>): unknown {
   if (bytes.length === 0) return schema.isEmptyValid ? {} : BODY_REQUIRED;
   const problem = mediaTypeProblem(request);
   if (problem !== undefined) return problem;
   const text = decode(bytes);
   if (text === undefined) return INVALID_ENCODING;
-  const value = parse(text, schema.names);
+  const value = parseFields(text, schema);
   return value === undefined ? INVALID_JSON : value;
 }
 

@@ -45,7 +45,7 @@ type Reviver = (key: string, value: unknown, context?: { source?: string }) => u
 /** The `context` of a reviver is ES2026 too. */
 const parseWithSource: (text: string, reviver: Reviver) => unknown = JSON.parse;
 
-/** Parses JSON with exact integers; undefined if the text is not JSON. Bodies of clients need `parseFields`. */
+/** Parses JSON with exact integers; undefined if the text is not JSON. Bodies of requests need `parseFields`. */
 export function parseJson(text: string): unknown {
   try {
     return parseWithSource(text, (_key, value, context) =>

@@ -23,7 +23,7 @@ export function jsonRowParser<T extends ImportedRow>(type: RowType<T>): RowParse
   const optional = names.filter((name) => type.fields[name]?.ifMissing === "absent");
   return {
     parse({ text }) {
-      const fields = parseFields(text, names);
+      const fields = parseFields(text, { names });
       if (fields === undefined) return new Invalid("is not valid JSON");
       if (typeof fields === "object" && fields !== null)
         for (const name of optional)

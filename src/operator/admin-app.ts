@@ -11,7 +11,7 @@ import {
   rejectionOf,
   Unavailable,
 } from "../api/errors.ts";
-import { parseJson, toJson } from "../api/json.ts";
+import { toJson } from "../api/json.ts";
 import {
   headerLine,
   type Request,
@@ -149,7 +149,6 @@ class AdminApp {
     };
     this.#steps = {
       maxBodyBytes: ({ operation }) => (operation.needsNoToken ? MAX_OPEN_BODY_BYTES : MAX_ADMIN_BODY_BYTES),
-      parse: parseJson,
       reauthenticate: async (call) => {
         const { operation, request } = call;
         const identity = await this.#identify(request, operation);

@@ -6,7 +6,6 @@ import { newRequestId, requestIdOf, withRequestId } from "../api/request-ids.ts"
 import { ABORTED_RESPONSE, emptyResponse, headerLinesOf, jsonResponse } from "../api/responses.ts";
 import { INTERNAL_ERROR, methodNotAllowed, Rejection, rejectionOf, Unavailable } from "../api/errors.ts";
 import { etagOf, sha256 } from "../runtime/hash.ts";
-import { parseFields } from "../api/json-fields.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import { type ApiKeyPrincipal, type AuthFailure, isPrincipal } from "../domain/api-keys.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH, MAX_BODY_BYTES } from "../domain/size-limits.ts";
@@ -112,7 +111,6 @@ export class PetstoreApp implements RequestHandler {
     this.#endpoints = createEndpoints(options);
     this.#steps = {
       maxBodyBytes: () => MAX_BODY_BYTES,
-      parse: parseFields,
       reauthenticate: (call) => this.#reauthenticate(call),
       callHandler,
       succeed: succeeded,
