@@ -26,6 +26,7 @@ import { RequestMetrics } from "./observe/request-metrics.ts";
 import { UsageRecorder } from "./observe/usage-history.ts";
 import type { WebhookSender } from "./observe/webhook-delivery.ts";
 import type { Setting } from "./operator/operations.ts";
+import type { OperatorRate } from "./operator/operator-rates.ts";
 import type { AdminCredentials, AdminListener } from "./operator/start-admin.ts";
 import {
   type Closable,
@@ -59,6 +60,8 @@ interface AppOptions {
   readonly requestTimeoutMs?: number;
   /** The length of the seconds in which timeouts of connections are counted; shorter in tests. */
   readonly secondMs?: number;
+  /** The rate of each operator; higher in tests. */
+  readonly operatorRate?: OperatorRate;
   /** The settings that the console shows. */
   readonly shownSettings?: readonly Setting[];
 }
@@ -416,6 +419,7 @@ async function openAdmin(options: AdminOptions): Promise<AdminListener | undefin
     log,
     isDraining: () => server.isShuttingDown,
     applyKeyChanges: () => keyChanges.applyNow(),
+    operatorRate: options.operatorRate,
     tls: options.tls,
     peerOf: options.peerOf,
   });

@@ -8,6 +8,7 @@ import { parseJson } from "./exact-json.ts";
 import { generateSecret, type NewKey, toNewSecret } from "../src/domain/api-keys.ts";
 import type { KeyStore } from "../src/domain/ports.ts";
 import { silentLog } from "../src/observe/log.ts";
+import type { OperatorRate } from "../src/operator/operator-rates.ts";
 import { parseConfig } from "./config/parsing.ts";
 import { expectConforms } from "./conforms.ts";
 import { TestClock } from "./test-clock.ts";
@@ -79,11 +80,19 @@ export function configIn(dataDir: string): Config {
   });
 }
 
-export async function startService(config: Partial<Config> = {}, log = silentLog): Promise<Service> {
+/** No test exceeds it. */
+const NO_RATE: OperatorRate = { max: Infinity, perSecond: 1 };
+
+export async function startService(
+  config: Partial<Config> = {},
+  log = silentLog,
+  operatorRate = NO_RATE,
+): Promise<Service> {
   const dataDir = mkdtempSync(join(tmpdir(), "petstore-"));
   const clock = new TestClock();
   const settings = { ...configIn(dataDir), ...config };
-  let app = await startApp(settings, { clock, log });
+  const options = { clock, log, operatorRate };
+  let app = await startApp(settings, options);
 
   const newKey = (key: Partial<NewKey> = {}) =>
     addKey(app.keys, { createdAt: clock.now(), ...key }, settings.environment);
@@ -118,7 +127,7 @@ export async function startService(config: Partial<Config> = {}, log = silentLog
     newPet: async () => idOf(await post("/pets", { name: "Rex", categoryId: 1 })),
     async restart() {
       await app.close();
-      app = await startApp(settings, { clock, log });
+      app = await startApp(settings, options);
     },
     stop,
     [Symbol.asyncDispose]: stop,

@@ -25,13 +25,13 @@ const NEEDS_SCAN = /[^][[{]|\d[\d.]{15}|\d[eE]/;
 const SHORT = 1_024;
 
 /**
- * Parses an object with the fields of the given names; other fields may be missing, also those of objects in it. Returns
- * null or a scalar for another JSON value, and undefined for text that is not JSON. Accepts exactly what `JSON.parse`
- * accepts.
+ * Parses an object with the fields of the given names; other fields may be missing, also those of objects in it.
+ * Returns null or a scalar for another JSON value, and undefined for text that is not JSON. Accepts exactly what
+ * `JSON.parse` accepts.
  *
  * `JSON.parse` builds the values of unknown fields, too, and the runtime reserves an array of 1,000 for an object such
- * as `{"999":0}`: nested in a body of 16 KiB they take 11 ms and 14 MiB, in one of 64 KiB 100 ms and 60 MiB. `scanFields`
- * only validates what it does not return, in linear time and without recursion.
+ * as `{"999":0}`: nested in a body of 16 KiB they take 11 ms and 14 MiB, in one of 64 KiB 100 ms and 60 MiB.
+ * `scanFields` only validates what it does not return, in linear time and without recursion.
  */
 export function parseFields(text: string, shapes: FieldShapes): unknown {
   if (text.length > SHORT || NEEDS_SCAN.test(text)) return scanFields(text, shapes);

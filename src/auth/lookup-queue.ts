@@ -64,7 +64,7 @@ export class LookupQueue {
     const isRepeated = () => (isKnown ??= this.#sentBefore.admits(Bun.hash.xxHash32(secret, SEED)));
     let hasToken = false;
     const mayRun = () =>
-      hasToken || !isLimited() || (hasToken = this.#bucket.take(isRepeated() ? 0 : RESERVED));
+      hasToken || !isLimited() || (hasToken = this.#bucket.take({ reserve: isRepeated() ? 0 : RESERVED }));
     if (!mayRun()) return tooMany();
     if (this.#hasPlace) return this.#start(work);
     const isFull = this.length >= MAX_WAITING;

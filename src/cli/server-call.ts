@@ -4,6 +4,7 @@ import { parseJson } from "../api/json.ts";
 import {
   adminRequestOf,
   type AnyCallInput,
+  rateWaitMs,
   readRejection,
   readResponse,
   unexpectedResponse,
@@ -14,6 +15,7 @@ import {
   type AdminOperationId,
   type ResponseOf,
 } from "../operator/operations.ts";
+import { scheduler } from "../runtime/event-loop.ts";
 import { type OutgoingRequest, sendRequest, trustProblem } from "../runtime/outgoing-request.ts";
 import { Failure } from "./command.ts";
 
@@ -39,7 +41,7 @@ export async function callServer<Id extends AdminOperationId>(
   input: AnyCallInput = {},
 ): Promise<ResponseOf<Id>> {
   const { target, headers, ...request } = adminRequestOf(id, input);
-  const { status, text } = await send(server + target, {
+  const { status, text } = await sendWithinRate(server + target, {
     ...request,
     headers: { Authorization: `Bearer ${token}`, ...headers },
   });
@@ -58,7 +60,7 @@ export async function callServer<Id extends AdminOperationId>(
 async function versionOf({ server, token }: RemoteServer): Promise<string | undefined> {
   const { target } = adminRequestOf("getSession", {});
   const headers = { Authorization: `Bearer ${token}` };
-  const { text } = await send(server + target, { headers }).catch(() => ({ text: "" }));
+  const { text } = await sendWithinRate(server + target, { headers }).catch(() => ({ text: "" }));
   const { version }: { version?: unknown } = Object(parseJson(text));
   return typeof version === "string" ? version : undefined;
 }
@@ -68,7 +70,22 @@ const TIMEOUT_MS = 30_000;
 /** The longest response. A page of 500 keys or audit entries, with the longest values, has some megabytes. */
 const MAX_BYTES = 32 * 1_024 * 1_024;
 
-async function send(url: string, request: Pick<OutgoingRequest, "method" | "headers" | "body">) {
+type Sent = Pick<OutgoingRequest, "method" | "headers" | "body">;
+
+/** Other programs may use the rate of the operator, too. */
+const MAX_WAITS = 60;
+
+/** Sends a request. If it exceeds the rate of the operator, it is sent again as soon as the server allows. */
+async function sendWithinRate(url: string, request: Sent) {
+  for (let waits = 0; ; waits++) {
+    const received = await send(url, request);
+    const waitMs = rateWaitMs(received);
+    if (waitMs === undefined || waits === MAX_WAITS) return received;
+    await scheduler.sleep(waitMs);
+  }
+}
+
+async function send(url: string, request: Sent) {
   const { origin, protocol } = new URL(url);
   const bounds = { timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES };
   try {

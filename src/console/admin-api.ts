@@ -1,7 +1,13 @@
 import { parseJson } from "../api/json.ts";
 import { leastRoleOf, mayCall } from "../domain/operators.ts";
 import type { PageName } from "../operator/console/pages.ts";
-import { adminRequestOf, type CallInput, readRejection, readResponse } from "../operator/calls.ts";
+import {
+  adminRequestOf,
+  type CallInput,
+  rateWaitMs,
+  readRejection,
+  readResponse,
+} from "../operator/calls.ts";
 import {
   ADMIN_OPERATIONS,
   type AdminOperation,
@@ -116,6 +122,12 @@ async function responseText(url: string, init: RequestInit): Promise<string> {
   const response = await fetch(url, init).catch(unreachable);
   const text = await response.text().catch(unreachable);
   if (response.ok) return text;
+  const waitMs = rateWaitMs({ status: response.status, headers: response.headers, text });
+  if (waitMs !== undefined) {
+    // Nothing was done. Programs with the token of the same operator may use up the rate; the timeout ends the tries.
+    await new Promise((resolve) => setTimeout(resolve, waitMs));
+    if (!init.signal?.aborted) return responseText(url, init);
+  }
   if (response.status === 401 && current.isSignedIn) update({ isSignedIn: false });
   throw errorOf(response.status, text);
 }

@@ -20,7 +20,7 @@ import {
 } from "./request-metrics.ts";
 
 interface MetricsOptions {
-  readonly clock: Pick<Clock, "now">;
+  readonly clock: Pick<Clock, "now" | "steadyNow">;
   readonly version: string;
   readonly environment: string;
   readonly server: Pick<HttpServer, "statistics" | "maxConnections" | "isShuttingDown" | "tlsCertificate">;
@@ -342,11 +342,20 @@ function openDescriptors(): number | undefined {
   }
 }
 
+interface Exposition {
+  readonly contentType: string;
+  readonly body: string;
+}
+
+const REUSED_MS = 1_000;
+
 /** The metrics of a server, counted since the construction of this object. */
 export class AppMetrics {
   readonly requests: RequestMetrics;
   readonly eventLoopDelay = new EventLoopDelay();
   readonly live: LiveSeries;
+  /** The last response in each format. */
+  readonly #scraped = new Map<keyof typeof CONTENT_TYPES, Exposition & { readonly at: number }>();
 
   constructor(private readonly options: MetricsOptions) {
     const { clock, server, requests } = options;
@@ -360,8 +369,20 @@ export class AppMetrics {
     this.live.start();
   }
 
-  /** Responds to a scrape with this `Accept` header. */
-  expose(accept: string | null): { readonly contentType: string; readonly body: string } {
+  /**
+   * Responds to a scrape with this `Accept` header. The text may be a second old: making it takes milliseconds, in
+   * which clients wait.
+   */
+  scrape(accept: string | null): Exposition {
+    const format = formatFor(accept);
+    const [last, now] = [this.#scraped.get(format), this.options.clock.steadyNow()];
+    if (last && now - last.at < REUSED_MS) return last;
+    const scraped = { ...this.expose(accept), at: now };
+    this.#scraped.set(format, scraped);
+    return scraped;
+  }
+
+  expose(accept: string | null): Exposition {
     const sources = { ...this.options, eventLoopDelay: this.eventLoopDelay };
     const families = Object.entries(METRICS).map(([name, { type, help, read }]) => {
       const value = read(sources) ?? [];

@@ -1,4 +1,4 @@
-import { andThen, type Awaitable } from "../runtime/event-loop.ts";
+import { andThen, type Awaitable, takingTurns } from "../runtime/event-loop.ts";
 import { type Call, dispatch, type DispatchSteps, handlerOf } from "../api/dispatch.ts";
 import { PROTOCOL_ERRORS, protocolErrorResponse } from "../api/protocol-errors.ts";
 import { newRequestId, requestIdOf, withRequestId } from "../api/request-ids.ts";
@@ -134,6 +134,8 @@ class AdminApp {
   readonly #ready: ReturnType<typeof readinessOf>;
   readonly #pages: ReturnType<typeof createConsole>;
   readonly #steps: DispatchSteps<AdminCall, unknown>;
+  /** Requests that arrive together are handled one by one, with those of clients in between. */
+  readonly #turn = takingTurns();
   #openApi: string | undefined;
 
   constructor(services: ServerServices, errorLog: ErrorLog) {
@@ -183,14 +185,18 @@ class AdminApp {
     );
   }
 
-  /** check the origin → authenticate → check the role → route → dispatch: validate → both again → handler → respond */
+  /** check the origin → authenticate → check role and rate → dispatch: validate → the checks again → handler */
   async #respondWithApi(request: Request, requestId: string): Promise<Response> {
     if (isFromOtherOrigin(request)) return reject(FORBIDDEN_ORIGIN);
+    await this.#turn();
     const match = ADMIN_API.find(request.path);
     const id = match?.route.operations.get(request.method);
     const operation: AdminOperation | undefined = id && ADMIN_API.operations[id];
     const identity = await this.#identify(request, operation);
     if (identity instanceof Rejection) return reject(identity);
+    const principal = "principal" in identity ? identity.principal : undefined;
+    const limited = principal && (await this.#services.operatorRates.take(principal.id, operation?.cost));
+    if (limited) return reject(limited);
 
     if (request.path === OPENAPI_PATH) return this.#respondWithOpenApi(request);
     if (match === undefined) return reject(ADMIN_PATH_NOT_FOUND);
@@ -247,9 +253,12 @@ class AdminApp {
   async #respondWithMetrics(request: Request): Promise<Response> {
     const { admin, metrics } = this.#services;
     if (isFromOtherOrigin(request)) return reject(FORBIDDEN_ORIGIN);
+    await this.#turn();
     const identity = admin.areMetricsPublic ? undefined : await this.#authenticate(request, READ_METRICS);
     if (identity instanceof Rejection) return reject(identity);
-    const { contentType, body } = metrics.expose(request.headers.get("accept"));
+    const limited = identity && (await this.#services.operatorRates.take(identity.principal.id));
+    if (limited) return reject(limited);
+    const { contentType, body } = metrics.scrape(request.headers.get("accept"));
     return textResponse(200, body, contentType);
   }
 }

@@ -1,7 +1,7 @@
 /* How an operation is called: by the console, by a command, and by another server. */
 
 import { countOf } from "../text/formatting.ts";
-import { type Identifier, toJson } from "../api/json.ts";
+import { type Identifier, parseJson, toJson } from "../api/json.ts";
 import { Rejection } from "../api/errors.ts";
 import { Invalid, readRows, text } from "../api/schema.ts";
 import {
@@ -77,6 +77,13 @@ export function readRejection(json: unknown): Rejection | undefined {
   const error = ErrorBody.read(json);
   // A server of an earlier release has no `problems`, only the message.
   return error instanceof Invalid ? undefined : new Rejection(error.code, error.problems ?? error.message);
+}
+
+/** How long to wait before a request that exceeded the rate of the operator is sent again; undefined for any other. */
+export function rateWaitMs(response: Pick<Response, "status" | "headers"> & { readonly text: string }) {
+  const { status, headers, text } = response;
+  if (status !== 429 || readRejection(parseJson(text))?.code !== "too_many_requests") return undefined;
+  return Math.max(1, Number(headers.get("retry-after"))) * 1_000;
 }
 
 export function unexpectedResponse(url: string, version: string | undefined): string {

@@ -42,6 +42,11 @@ export const ADMIN_ERRORS = errorTable({
     status: 429,
     meaning: "Too many wrong tokens or rotations. `Retry-After` has the seconds to wait.",
   },
+  too_many_requests: {
+    status: 429,
+    meaning:
+      "The operator exceeds the rate of requests. Nothing was done; `Retry-After` has the seconds to wait.",
+  },
 });
 
 export type AdminErrorCode = keyof typeof ADMIN_ERRORS;
@@ -85,6 +90,11 @@ export function operatorsUnknown(retryAfterSeconds: number) {
 export function tooManyAttempts(retryAfterSeconds: number, what = "wrong tokens were sent") {
   const message = `Too many ${what}. ${retryAfter(retryAfterSeconds)}`;
   return new Rejection("too_many_attempts", message, retryAfterSeconds);
+}
+
+export function tooManyRequests(retryAfterSeconds: number) {
+  const message = `Too many requests of this operator at once. ${retryAfter(retryAfterSeconds)}`;
+  return new Rejection("too_many_requests", message, retryAfterSeconds);
 }
 
 export const FORBIDDEN_HOST = /* @__PURE__ */ new Rejection(

@@ -42,7 +42,7 @@ export const ADMIN_OPERATIONS = {
       description: `Trades a token or a code for a session, for browsers: a cookie, and a secret that the page sends as the header \`${SESSION_HEADER}\`. It is valid for 12 hours, and no longer than the token. Programs send the token in every request instead: \`Authorization: Bearer <token>\`.`,
       body: resources.NewSession,
       success: ok("The session; `Set-Cookie` has the cookie", resources.CreatedSession),
-      errors: ["invalid_token", "invalid_code", "too_many_attempts", "forbidden_role"],
+      errors: ["invalid_token", "invalid_code", "too_many_attempts", "too_many_requests", "forbidden_role"],
       needsNoToken: true,
       needsRequest: true,
     },
@@ -148,6 +148,7 @@ export const ADMIN_OPERATIONS = {
     listKeys: {
       method: "GET",
       path: "/keys",
+      cost: 5,
       summary: "List API keys",
       description:
         "Lists the keys that match every filter, revoked ones last. Keys that were never used come first in ascending order of `lastUsedAt`.",
@@ -277,6 +278,7 @@ export const ADMIN_OPERATIONS = {
     listBans: {
       method: "GET",
       path: "/bans",
+      cost: 2,
       summary: "List the API keys that are banned now",
       description: "Lists them in the order in which their bans end.",
       query: { limit },
@@ -288,6 +290,7 @@ export const ADMIN_OPERATIONS = {
     getKeyUsage: {
       method: "GET",
       path: "/keys/{keyId}/usage",
+      cost: 2,
       summary: "Show the requests of an API key over time",
       description: `Hours are kept for ${HOURLY_USAGE_DAYS} days, days for ${DAILY_USAGE_DAYS} days. By default the last 24 hours by hour, or the last 30 days by day. Counts are at most 5 seconds old.`,
       query: { by: history.Interval, ...period },
@@ -296,6 +299,7 @@ export const ADMIN_OPERATIONS = {
     getUsage: {
       method: "GET",
       path: "/usage",
+      cost: 30,
       summary: "Show the requests of all API keys",
       description: "Adds up the requests of each key in a period: by default the last 30 days.",
       query: { by: history.Interval, ...period, limit: queryInteger(USAGE_LIMIT) },
@@ -306,6 +310,7 @@ export const ADMIN_OPERATIONS = {
     listRequests: {
       method: "GET",
       path: "/requests",
+      cost: 2,
       summary: "List the last requests of clients",
       description:
         "Lists the requests that meet every condition, newest first. Each server keeps its last requests in memory, as many as `--request-log` has room for: the server that responds asks all others that share the rate limits. `servers` names those whose requests are missing, and why.",
@@ -318,6 +323,7 @@ export const ADMIN_OPERATIONS = {
     listAudit: {
       method: "GET",
       path: "/audit",
+      cost: 2,
       summary: "List changes",
       description: "Lists who changed what, newest first, or with `after` oldest first.",
       query: {
@@ -338,6 +344,7 @@ export const ADMIN_OPERATIONS = {
     listPets: {
       method: "GET",
       path: "/pets",
+      cost: 3,
       summary: "List the pets",
       description:
         "Lists pets in ascending order of their identifiers. A search looks at 20,000 pets for a page, so a page with few pets, or none, may have a `nextCursor`.",
@@ -392,6 +399,7 @@ export const ADMIN_OPERATIONS = {
     listOrders: {
       method: "GET",
       path: "/orders",
+      cost: 2,
       summary: "List the orders of all API keys",
       description: "Lists orders, newest first.",
       query: {

@@ -51,6 +51,7 @@ export const SERVER_OPERATIONS = tagged("Server", {
   },
   getOverview: {
     method: "GET",
+    cost: 2,
     path: "/overview",
     summary: "Show requests and response times",
     description:

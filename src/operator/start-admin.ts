@@ -8,6 +8,7 @@ import type { HttpServer, HttpServerOptions, TlsCertificate } from "../http1/ind
 import { createAdminApp } from "./admin-app.ts";
 import { listenForOperators } from "./admin-listener.ts";
 import type { ServerServices } from "./handlers/services.ts";
+import { type OperatorRate, OperatorRates } from "./operator-rates.ts";
 import { askForRequests, askServer, machineAddress, peerTlsOf, reasonNotToAsk } from "./server-requests.ts";
 import type { ServerSecret } from "./server-secret.ts";
 import type { FollowTokens } from "./setting-tokens.ts";
@@ -32,6 +33,7 @@ type FromConfig = "environment" | "hasAllQuotas" | "listLimitSetters";
 type FromListener =
   | "url"
   | "authentication"
+  | "operatorRates"
   | "proofOf"
   | "signResponseTo"
   | "askForRequests"
@@ -53,6 +55,8 @@ interface StartAdminOptions extends Omit<ServerServices, FromConfig | FromListen
   readonly announce: () => void;
   readonly config: Config;
   readonly credentials: AdminCredentials;
+  /** The rate of each operator; higher in tests. */
+  readonly operatorRate: OperatorRate | undefined;
   readonly tls: TlsCertificate | undefined;
   /** Groups the connections that count together. */
   readonly peerOf: NonNullable<HttpServerOptions["peerOf"]>;
@@ -123,6 +127,7 @@ function siteOf(options: SiteOptions) {
     hasAllQuotas: hasAllQuotas(config),
     url,
     authentication,
+    operatorRates: new OperatorRates(clock, options.operatorRate),
     proofOf(nonce, { headers }) {
       const { origin } = ownUrls.find(({ host }) => host === headers.get("host")) ?? new URL(url);
       return serverSecret.proofOf(nonce, origin);

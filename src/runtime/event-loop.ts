@@ -99,6 +99,12 @@ export function yieldToEventLoop(): Promise<void> {
   });
 }
 
+/** Returns a function that resolves once in each iteration of the event loop, in the order of its calls. */
+export function takingTurns(): () => Promise<void> {
+  let last = Promise.resolve();
+  return () => (last = last.then(yieldToEventLoop));
+}
+
 /** A value or a promise of it. An embedded database returns values, so its requests wait for no promise. */
 export type Awaitable<T> = T | Promise<T>;
 

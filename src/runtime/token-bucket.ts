@@ -1,4 +1,4 @@
-interface TokenBucketOptions {
+export interface TokenBucketOptions {
   readonly max: number;
   readonly perSecond: number;
   /** Returns milliseconds. */
@@ -20,14 +20,14 @@ export class TokenBucket {
     this.#refilledAt = this.#now();
   }
 
-  /** Takes a token and returns true, if one is left besides the `reserve` tokens for other callers. */
-  take(reserve = 0): boolean {
+  /** Takes a token, or `count`, and returns true, if so many are left besides the `reserve` for other callers. */
+  take({ count = 1, reserve = 0 } = {}): boolean {
     const { max, perSecond } = this.#options;
     const now = this.#now();
     this.#left = Math.min(max, this.#left + ((now - this.#refilledAt) * perSecond) / 1000);
     this.#refilledAt = now;
-    if (this.#left < 1 + reserve) return false;
-    this.#left--;
+    if (this.#left < count + reserve) return false;
+    this.#left -= count;
     return true;
   }
 

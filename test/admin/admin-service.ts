@@ -1,5 +1,7 @@
 import { afterAll, expect } from "bun:test";
 import type { AdminConfig, Config } from "../../src/config/config.ts";
+import { silentLog } from "../../src/observe/log.ts";
+import type { OperatorRate } from "../../src/operator/operator-rates.ts";
 import { parseJson } from "../exact-json.ts";
 import { type Service, startService } from "../service.ts";
 import { expectAdminConforms } from "../conforms.ts";
@@ -59,8 +61,10 @@ export const ADMIN_CONFIG: AdminConfig = {
 export async function startAdminService(
   admin: Partial<AdminConfig> = {},
   config: Partial<Config> = {},
+  operatorRate?: OperatorRate,
 ): Promise<AdminService> {
-  const service = await startService({ ...config, admin: { ...ADMIN_CONFIG, ...admin } });
+  const settings = { ...config, admin: { ...ADMIN_CONFIG, ...admin } };
+  const service = await startService(settings, silentLog, operatorRate);
   const send: AdminService["admin"] = (request, rest = {}) => {
     const url = service.app.admin?.url ?? "";
     if (typeof request !== "string") return sendAdmin(url, request);

@@ -9,6 +9,8 @@ export type Engines = (typeof ENGINES)[number];
 
 /** The bounds that must hold during the attack, besides the latency of a well-behaved client. */
 interface Bars {
+  /** The 99th percentile of the latencies; by default 50 ms. */
+  readonly p99Ms?: number;
   /** The memory of a server. */
   readonly memoryMb?: number;
   /** The processor time of a server, as a share of its core. */
@@ -27,6 +29,10 @@ export interface Attack {
   readonly engines?: readonly Engines[];
   /** Whether it attacks only the first of the servers. The well-behaved client uses the last. */
   readonly firstServerOnly?: true;
+  /** Whether it attacks the listener for operators, with the token of an operator instead of an API key. */
+  readonly asOperator?: true;
+  /** The number of pets; by default 20. */
+  readonly pets?: number;
   /** Matches what a server logs when the attack succeeds. */
   readonly logs?: RegExp;
   readonly bars?: Bars;
@@ -39,7 +45,7 @@ export interface Attack {
   readonly collector?: HostileResponse;
   /** The limit of open files of the server, if the attack depends on it. */
   readonly openFiles?: number;
-  /** Describes the connections of the attack. It gets a valid API key, which some attacks need. */
+  /** Describes the connections of the attack. It gets a valid API key or token, which some attacks need. */
   connections?(key: string): Connections;
 }
 
@@ -89,6 +95,19 @@ const requestWith = (body: string, key: string) =>
   `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n` +
   `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 
+/** A request to the operators' API, which is a POST if it has a body. */
+function requestAs(token: string, path: string, body?: string): string {
+  const line = `${body === undefined ? "GET" : "POST"} ${path} HTTP/1.1`;
+  const head = `${line}\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n`;
+  if (body === undefined) return `${head}\r\n`;
+  return `${head}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+}
+
+/** Connections of one address that send the next request after each response. */
+function inTurn(count: number, request: string): Connections {
+  return { count, onOpen: (socket) => sendInTurn(socket, () => request) };
+}
+
 /** Ends the attack. An error that is thrown would only close the connection. */
 function fail(reason: string): never {
   process.stderr.write(`${reason}\n`);
@@ -100,6 +119,9 @@ function sendInTurn(socket: Socket, next: () => string): void {
   socket.on("data", () => socket.writable && socket.write(next()));
   socket.write(next());
 }
+
+/** Without an attack it is 3 to 5 ms. */
+const MAX_P99_OF_OPERATORS_MS = 15;
 
 export const ATTACKS: readonly Attack[] = [
   // The other rows are compared with this one.
@@ -211,6 +233,33 @@ export const ATTACKS: readonly Attack[] = [
         socket.on("close", () => clearInterval(timer));
       };
       return { count: 100, onOpen };
+    },
+  },
+  // Whoever has a token of the least role can send these as fast as the server responds.
+  {
+    name: "operator-lists",
+    title: "64 connections of an operator request pages of 500 pets",
+    asOperator: true,
+    pets: 1_000,
+    bars: { p99Ms: MAX_P99_OF_OPERATORS_MS },
+    connections: (token) => inTurn(64, requestAs(token, "/api/pets?limit=500")),
+  },
+  {
+    name: "operator-metrics",
+    title: "64 connections of an operator request /metrics",
+    asOperator: true,
+    bars: { p99Ms: MAX_P99_OF_OPERATORS_MS },
+    connections: (token) => inTurn(64, requestAs(token, "/metrics")),
+  },
+  // The runtime reserves much memory for each of these objects.
+  {
+    name: "operator-bodies",
+    title: "64 connections send costly JSON bodies of 64 KiB to the operators' API",
+    asOperator: true,
+    bars: { p99Ms: MAX_P99_OF_OPERATORS_MS, memoryMb: 200 },
+    connections(token) {
+      const objects = `{"secret":[0${',{"999":0}'.repeat(6_500)}]}`;
+      return inTurn(64, requestAs(token, "/api/keys/find", objects));
     },
   },
   // These connections request large responses and never read them.

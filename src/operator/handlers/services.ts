@@ -23,6 +23,7 @@ import type {
 } from "../operations.ts";
 import type { ReadResponse } from "../calls.ts";
 import type { Principal } from "../credentials.ts";
+import type { OperatorRates } from "../operator-rates.ts";
 import type { AdminAuthentication } from "../sign-in.ts";
 
 /** Who calls an operation, and when. */
@@ -99,6 +100,7 @@ export interface ServerServices extends OperatorServices {
   /** The URL of the listener for operators. */
   readonly url: string;
   readonly authentication: AdminAuthentication;
+  readonly operatorRates: OperatorRates;
   /** Proves to anybody who knows the secret of the servers that this is one of them. */
   readonly proofOf: (nonce: string, request: Request) => string;
   /**

@@ -7,7 +7,7 @@ import { SESSION_MS } from "../sign-in.ts";
 import type { AdminHandlers, ServerServices } from "./services.ts";
 
 export function sessionHandlers(services: ServerServices) {
-  const { environment, servers, operators, authentication, proofOf, url } = services;
+  const { environment, servers, operators, operatorRates, authentication, proofOf, url } = services;
   const { version } = servers.self;
   const sessionOf = ({ id, name, role }: Principal) => {
     return { signedIn: true, operator: { id, name, role }, environment, version };
@@ -23,6 +23,8 @@ export function sessionHandlers(services: ServerServices) {
         : authentication.checkToken(given, actor));
       if (principal instanceof Rejection) return principal;
       if (!mayCall(principal.role, "viewer")) return forbiddenRole(principal, "viewer");
+      const limited = await operatorRates.take(principal.id);
+      if (limited) return limited;
       const created = await authentication.createSession(principal, actor);
       if (created === undefined) return token === undefined ? INVALID_CODE : INVALID_TOKEN;
       responseHeaders["Set-Cookie"] = cookie(created.cookie, SESSION_MS / 1_000, request);

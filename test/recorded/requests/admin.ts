@@ -77,6 +77,12 @@ const fillOperators: Action = async ({ adapters, by }) => {
     await adapters.operators.createOperator({ name: `n${n}`, role: "metrics" }, toNewToken(`n${n}`), by);
 };
 
+/** Uses up the rate of an operator. */
+const sendMany: Action = async ({ adminPort }) => {
+  const headers = { Authorization: `Bearer ${tokenOf("ann")}` };
+  for (let n = 0; n < 200; n++) await fetch(`http://127.0.0.1:${adminPort}/api/server`, { headers });
+};
+
 /** The API and the other paths of the listener for operators. What is listed comes before what changes it. */
 export const admin: Scenario = {
   listener: "admin",
@@ -165,6 +171,8 @@ export const admin: Scenario = {
       write("POST /api/operators/1/rotate", { overlapSeconds: 600 }).replace(TOKEN, tokenOf("ann")),
     ],
     ["admin, rotateOperator 403: a replaced token", as("ann", "POST /api/operators/1/rotate")],
+    sendMany,
+    ["admin, getServer 429: too many requests", as("ann", "GET /api/server")],
     fillOperators,
     ["admin, createOperator 409: too many", write("POST /api/operators", { name: "zoe", role: "admin" })],
 

@@ -1,0 +1,45 @@
+import type { Rejection } from "../api/errors.ts";
+import { MAX_OPERATORS } from "../domain/operators.ts";
+import type { Clock } from "../domain/ports.ts";
+import { scheduler } from "../runtime/event-loop.ts";
+import { TokenBucket, type TokenBucketOptions } from "../runtime/token-bucket.ts";
+import { tooManyRequests } from "./errors.ts";
+
+export type OperatorRate = Pick<TokenBucketOptions, "max" | "perSecond">;
+
+/**
+ * The requests of one operator, with all tokens and sessions together: 200 at once, and 50 a second. A page of the
+ * console sends three every two seconds. An operation that takes long counts as several: with 10,000 keys on SQLite, a
+ * program that sends as much as it can takes less than half of a core.
+ */
+export const OPERATOR_RATE: OperatorRate = { max: 200, perSecond: 50 };
+
+/** The wait before a rejection: a program that does not wait for its `Retry-After` gets few of them. */
+const REJECTION_DELAY_MS = 250;
+
+/** Limits the requests of each operator, so that no token can slow clients down. */
+export class OperatorRates {
+  readonly #buckets = new Map<number, TokenBucket>();
+
+  constructor(
+    private readonly clock: Pick<Clock, "steadyNow">,
+    private readonly rate = OPERATOR_RATE,
+  ) {}
+
+  /** Counts a call of an operator, which counts as `cost` requests, unless it exceeds the rate. */
+  async take(operatorId: number, cost = 1): Promise<Rejection<"too_many_requests"> | undefined> {
+    const bucket = this.#buckets.get(operatorId) ?? this.#add(operatorId);
+    if (bucket.take({ count: cost })) return undefined;
+    await scheduler.sleep(REJECTION_DELAY_MS);
+    return tooManyRequests(Math.ceil(cost / this.rate.perSecond));
+  }
+
+  #add(operatorId: number): TokenBucket {
+    const [oldest] = this.#buckets.keys();
+    // Operators who are revoked do not come back.
+    if (this.#buckets.size >= MAX_OPERATORS && oldest !== undefined) this.#buckets.delete(oldest);
+    const bucket = new TokenBucket({ ...this.rate, now: () => this.clock.steadyNow() });
+    this.#buckets.set(operatorId, bucket);
+    return bucket;
+  }
+}

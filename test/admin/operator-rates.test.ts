@@ -1,0 +1,110 @@
+import { expect, spyOn, test } from "bun:test";
+import { callServer } from "../../src/cli/server-call.ts";
+import { OPERATOR_RATE } from "../../src/operator/operator-rates.ts";
+import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
+import { scheduler } from "../../src/runtime/event-loop.ts";
+import { sessionOf, useAdminService } from "./admin-service.ts";
+
+const service = await useAdminService({}, {}, OPERATOR_RATE);
+
+let names = 0;
+async function newToken(role = "viewer"): Promise<{ id: number; token: string }> {
+  service.clock.advance(10_000);
+  const body = { name: `operator-${++names}`, role };
+  const { operator, token } = await service.ok("POST /api/operators", { body });
+  return { id: Number(Object(operator).id), token: String(token) };
+}
+const send = (path: string, token: string) => service.admin(path, { token });
+const statuses = async (count: number, path: string, token: string) => {
+  const all: Awaited<ReturnType<typeof send>>[] = [];
+  while (all.length < count)
+    all.push(...(await Promise.all(Array.from({ length: 10 }, () => send(path, token)))));
+  return { ok: all.filter(({ status }) => status === 200).length, last: all.at(-1) };
+};
+
+test("an operator may send 200 requests at once and 50 a second, and another operator as many", async () => {
+  const [{ token }, other] = [await newToken(), await newToken()];
+  const { ok, last } = await statuses(260, "/api/server", token);
+  expect(ok).toBe(200);
+  const message = "Too many requests of this operator at once. Retry after 1 second.";
+  expect(last).toMatchObject({ status: 429, json: { code: "too_many_requests", message } });
+  expect(last?.headers.get("retry-after")).toBe("1");
+  expect((await statuses(10, "/api/server", other.token)).ok).toBe(10);
+  service.clock.advance(1_000);
+  expect((await statuses(60, "/api/server", token)).ok).toBe(50);
+  service.clock.advance(60_000);
+  expect((await statuses(210, "/api/server", token)).ok).toBe(200);
+});
+
+test("the token, its sessions, signing in, /metrics and the OpenAPI document share the rate", async () => {
+  const { id, token } = await newToken();
+  const signIn = () => service.admin("POST /api/session", { token: null, body: { token } });
+  const session = { token: null, headers: { ...sessionOf(await signIn()), Origin: service.adminUrl } };
+  expect((await statuses(200, "/api/server", token)).ok).toBe(199);
+  const limited = { status: 429, json: { code: "too_many_requests" } };
+  for (const path of ["/metrics", "/api/openapi.json", "/api/keys", "/api/nothing"])
+    expect(await send(path, token)).toMatchObject(limited);
+  expect(await service.admin("/api/server", session)).toMatchObject(limited);
+  expect(await signIn()).toMatchObject(limited);
+  // Another operator can still end it.
+  await service.ok(`POST /api/operators/${id}/revoke`);
+  expect((await send("/api/server", token)).status).toBe(401);
+});
+
+test("a request that is rejected for its rate has done nothing", async () => {
+  const { token } = await newToken("admin");
+  const { ok } = await statuses(200, "/api/server", token);
+  expect(ok).toBe(200);
+  const body = { name: "never", plan: "free" };
+  expect((await service.admin("POST /api/keys", { token, body })).status).toBe(429);
+  service.clock.advance(1_000);
+  expect(await service.ok("/api/keys?search=never")).toMatchObject({ items: [] });
+});
+
+test("what takes long counts as several", async () => {
+  const costs = Object.entries<AdminOperation>(ADMIN_OPERATIONS).flatMap(([id, { cost }]) =>
+    cost === undefined ? [] : [[id, cost]],
+  );
+  expect(Object.fromEntries(costs)).toEqual({
+    getOverview: 2,
+    listKeys: 5,
+    listBans: 2,
+    getKeyUsage: 2,
+    getUsage: 30,
+    listRequests: 2,
+    listAudit: 2,
+    listPets: 3,
+    listOrders: 2,
+  });
+  const { token } = await newToken();
+  expect((await statuses(50, "/api/keys?limit=500", token)).ok).toBe(40);
+});
+
+test("a command waits and sends its request again, so 10,000 keys and more are listed", async () => {
+  const { token } = await newToken();
+  using sleep = spyOn(scheduler, "sleep");
+  // The server delays its rejections.
+  sleep.mockImplementation(async (ms) => void (ms >= 1_000 && service.clock.advance(ms)));
+  const remote = { server: service.adminUrl, token };
+  // 10,000 keys are 20 pages.
+  for (let page = 0; page < 20; page++) await callServer(remote, "listKeys", { query: { limit: 500 } });
+  expect(sleep).not.toHaveBeenCalled();
+  for (let page = 0; page < 80; page++) await callServer(remote, "listKeys", { query: { limit: 500 } });
+  const waits = sleep.mock.calls.flat().filter((ms) => ms >= 1_000);
+  expect(waits.length).toBeGreaterThan(3);
+  expect(new Set(waits)).toEqual(new Set([1_000]));
+});
+
+test("the text of /metrics is reused for a second, in each format", async () => {
+  const { token } = await newToken("metrics");
+  const openMetrics = { Accept: "application/openmetrics-text; version=1.0.0" };
+  const scrape = async (headers = {}) => (await service.admin("/metrics", { token, headers })).text;
+  service.clock.advance(1_000);
+  const [plain, open] = [await scrape(), await scrape(openMetrics)];
+  expect(open).toEndWith("# EOF\n");
+  await service.call({ path: "/pets" });
+  service.clock.advance(999);
+  expect([await scrape(), await scrape(openMetrics)]).toEqual([plain, open]);
+  service.clock.advance(1);
+  expect(await scrape()).not.toBe(plain);
+});
