@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { hostUrls } from "../text/host-urls.ts";
 import { DataDirectory } from "../data-directory.ts";
 import type { Environment } from "../domain/api-keys.ts";
@@ -19,7 +20,7 @@ import {
   type WEBHOOK_OPTIONS,
 } from "./options.ts";
 import { readFromFile, type ValuesOf, type Variables } from "./parse-options.ts";
-import { readTextFile } from "./usage-error.ts";
+import { quotedPath, readTextFile, UsageError } from "./usage-error.ts";
 
 /** The settings of a server, parsed once. URLs of the API include BASE_PATH. */
 export type Config = ReturnType<typeof configOf>;
@@ -199,7 +200,17 @@ export function followStorageUrls(
 }
 
 function readAuthorities(file: string): string {
-  return readTextFile("--limits-ca", file);
+  const text = readTextFile("--limits-ca", file);
+  if (isCertificate(text)) return text;
+  throw new UsageError(`--limits-ca is ${quotedPath(file)}; it is not a certificate in PEM format`);
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).subject !== "";
+  } catch {
+    return false;
+  }
 }
 
 /** How to connect to the Valkey of an environment. Throws if the certificates are unreadable. */

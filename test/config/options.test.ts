@@ -1,6 +1,7 @@
 import { describe, expect, jest, test } from "bun:test";
 import { unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { rootCertificates } from "node:tls";
 import * as fc from "fast-check";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { OPTIONS } from "../../src/cli/commands.ts";
@@ -92,12 +93,13 @@ describe("--database-url-file and --limits-url-file", () => {
   test("a server reads changed files again; what is unusable is reported, and the last usable contents stay", () => {
     jest.useFakeTimers();
     const reports: string[] = [];
+    const [first = "", second = ""] = rootCertificates;
     const directory = temporaryDirectory("followed");
     const [database, limits, ca] = ["database", "limits", "ca"].map((name) => join(directory, name));
     const write = (path = "", text = "") => writeFileSync(path, text);
     write(database, POSTGRES);
     write(limits, "rediss://a");
-    write(ca, "first");
+    write(ca, first);
     const config = parseConfig({
       "database-url-file": [database ?? ""],
       "limits-url-file": [limits ?? ""],
@@ -112,11 +114,11 @@ describe("--database-url-file and --limits-url-file", () => {
         jest.advanceTimersByTime(3_000);
         return [urls.databaseUrl(), urls.valkey().urls, urls.valkey().ca, reports.splice(0)];
       };
-      expect(used()).toEqual([POSTGRES, ["rediss://a"], "first", []]);
+      expect(used()).toEqual([POSTGRES, ["rediss://a"], first, []]);
       write(database, "postgres://other/d");
       write(limits, "rediss://b\nrediss://c");
-      write(ca, "second");
-      const changed = ["postgres://other/d", ["rediss://b", "rediss://c"], "second"];
+      write(ca, second);
+      const changed = ["postgres://other/d", ["rediss://b", "rediss://c"], second];
       expect(used()).toEqual([...changed, ["database-url-file", "limits-url-file", "limits-ca"]]);
       write(database, "nonsense://user:s3cret@host");
       write(limits);
