@@ -142,6 +142,9 @@ export class Unavailable extends Error {
   }
 }
 
+/** Unavailable after a change was sent: it may have been made. */
+export class OutcomeUnknown extends Unavailable {}
+
 /** Returns what the client learns about an error that was thrown. */
 export function rejectionOf(error: unknown): Rejection<"unavailable" | "internal_error"> {
   return error instanceof Unavailable ? serviceUnavailable(error.retryAfterSeconds) : INTERNAL_ERROR;

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { hostname } from "node:os";
 import { type AnyInput, handlerOf, readBody, readQuery } from "../api/dispatch.ts";
-import { describeProblems, pathText, Rejection } from "../api/errors.ts";
+import { describeProblems, OutcomeUnknown, pathText, Rejection } from "../api/errors.ts";
 import { countOf, printable } from "../text/formatting.ts";
 import { parseIdentifier } from "../api/json.ts";
 import type { InputProblem } from "../api/schema.ts";
@@ -31,11 +31,12 @@ import {
   SERVERS_SETTING,
   type ServerState,
 } from "../domain/servers.ts";
+import { errorMessage } from "./arguments.ts";
 import { attributionOf, type Context, Failure, type Input, type Outcome } from "./command.ts";
 import type { OperationFlags } from "./operation-flags.ts";
 import { openQuotas } from "./quotas.ts";
 import { findRunningServer } from "./running-server.ts";
-import { callServer, RejectedCall } from "./server-call.ts";
+import { callServer, RejectedCall, UnansweredCall } from "./server-call.ts";
 
 export const PLAIN_HTTP_OPTION = {
   "plain-http": switchOption("Send the token to an http:// URL, which everybody on the way can read"),
@@ -113,10 +114,16 @@ export async function withOperator(
   };
   if (context.loginServer !== undefined && options.isChange && context.errorStream.isTerminal)
     context.warn(`this is on ${context.loginServer}, where you are logged in`);
+  const saysWhetherDone: Work = (call, saved) =>
+    work(
+      async (id, calledWith) => call(id, calledWith).catch((error: unknown) => throwOutcome(id, error)),
+      saved,
+    );
+  const operatorWork = { ...options, work: saysWhetherDone, onUnreadable };
   try {
     return values.server === undefined
-      ? await withLocal(input, context, { work, onUnreadable, ...options })
-      : await withRemote(values.server, input, { work, onUnreadable, ...options });
+      ? await withLocal(input, context, operatorWork)
+      : await withRemote(values.server, input, operatorWork);
   } catch (error) {
     if (!(error instanceof RejectedCall)) throw error;
     const { message } = error;
@@ -138,6 +145,27 @@ const LISTS: Readonly<Record<string, string>> = {
   order_not_found: "orders list",
   operator_not_found: "operators list",
 };
+
+/** The commands that show what operations change, by the first word of their audit entries. */
+const SHOWN_BY: Readonly<Record<string, string>> = {
+  key: "keys list",
+  pet: "pets list",
+  order: "orders list",
+  operator: "operators list",
+  plan: "plans list",
+  "ban-rules": "ban-rules show",
+};
+
+/** Throws the error of a call, and says so if the change may have been made. */
+function throwOutcome(id: CommandOperationId, error: unknown): never {
+  const { audited = "nothing" }: AdminOperation = ADMIN_OPERATIONS[id];
+  const isUnknown = error instanceof OutcomeUnknown || error instanceof UnansweredCall;
+  if (audited === "nothing" || !isUnknown) throw error;
+  const [noun = "", verb = ""] = audited.split(".");
+  const done = `the ${noun.replaceAll("-", " ")} ${noun.endsWith("s") ? "were" : "was"} ${verb === "rolled" ? "rotated" : verb}`;
+  const reason = errorMessage(error).replace(/\.$/, "");
+  throw new Failure(`${reason}; it is not known whether ${done}; see petstore ${SHOWN_BY[noun] ?? "audit"}`);
+}
 
 /** Names the environment, or the remote server. */
 export function locationOf(values: OperatorValues): string {

@@ -16,7 +16,12 @@ import {
   type ResponseOf,
 } from "../operator/operations.ts";
 import { scheduler } from "../runtime/event-loop.ts";
-import { type OutgoingRequest, sendRequest, trustProblem } from "../runtime/outgoing-request.ts";
+import {
+  OutgoingError,
+  type OutgoingRequest,
+  sendRequest,
+  trustProblem,
+} from "../runtime/outgoing-request.ts";
 import { Failure } from "./command.ts";
 
 /** The call was understood and rejected. The message is that of the operation. */
@@ -25,6 +30,9 @@ export class RejectedCall extends Failure {
     super(printable(rejection.message));
   }
 }
+
+/** The call may have been executed, although there is no response that says so. */
+export class UnansweredCall extends RejectedCall {}
 
 /** A remote server, and the token with which it is called. */
 export interface RemoteServer {
@@ -47,11 +55,14 @@ export async function callServer<Id extends AdminOperationId>(
   });
   const json = text === "" ? undefined : parseJson(text);
   const { body }: AdminOperation["success"] = ADMIN_OPERATIONS[id].success;
-  if (status >= 300 || (body && json === undefined))
-    throw new RejectedCall(rejectionIn(json, status, server));
+  if (status >= 300 && status < 500) throw new RejectedCall(rejectionIn(json, status, server));
+  if (status >= 500 || (body && json === undefined))
+    throw new UnansweredCall(rejectionIn(json, status, server));
   const response = readResponse(id, json);
-  if (response === undefined)
-    throw new Failure(unexpectedResponse(server, await versionOf({ server, token })));
+  if (response === undefined) {
+    const message = unexpectedResponse(server, await versionOf({ server, token }));
+    throw new UnansweredCall(new Rejection("unexpected", message));
+  }
   if (response.unreadable > 0) onUnreadable?.(response.unreadable);
   return response.body;
 }
@@ -69,6 +80,10 @@ const TIMEOUT_MS = 30_000;
 
 /** The longest response. A page of 500 keys or audit entries, with the longest values, has some megabytes. */
 const MAX_BYTES = 32 * 1_024 * 1_024;
+
+/** The request was not sent. */
+const NOT_CONNECTED =
+  /^(?:ConnectionRefused|ECONNREFUSED|FailedToOpenSocket|ENOTFOUND|EAI_\w+|EHOSTUNREACH|ENETUNREACH)$/;
 
 type Sent = Pick<OutgoingRequest, "method" | "headers" | "body">;
 
@@ -95,7 +110,11 @@ async function send(url: string, request: Sent) {
     const problem = trustProblem(error);
     const reason = error instanceof Error ? error.message : String(error);
     const message = problem ? `is not trusted: ${problem}` : `does not respond (${reason})`;
-    throw new RejectedCall(new Rejection("unreachable", `${origin} ${message}`));
+    const Call =
+      problem || NOT_CONNECTED.test(error instanceof OutgoingError ? error.code : "")
+        ? RejectedCall
+        : UnansweredCall;
+    throw new Call(new Rejection("unreachable", `${origin} ${message}`));
   }
 }
 

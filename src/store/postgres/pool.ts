@@ -1,5 +1,5 @@
 import type { SQL } from "bun";
-import { Overloaded, Unavailable } from "../../api/errors.ts";
+import { messageOf, OutcomeUnknown, Overloaded, Unavailable } from "../../api/errors.ts";
 import type { StateChange } from "../../domain/ports.ts";
 import {
   connect,
@@ -213,6 +213,13 @@ interface ConnectionPoolOptions extends Required<
   readonly confirm: () => Promise<void> | undefined;
 }
 
+/** The failure of a transaction that had begun and may have been committed. The cause says which. */
+class LostResponse extends Error {
+  constructor(cause: unknown) {
+    super("no response to a transaction", { cause });
+  }
+}
+
 /**
  * A small pool with a bounded queue, a timeout on every query, and a circuit breaker: once the server is down, queries
  * fail at once until a probe succeeds. The client enforces the timeout itself, because a frozen server neither enforces
@@ -262,7 +269,9 @@ export class ConnectionPool {
           ? toUnavailable(error)
           : error;
       }
-      return withTimeout(halfMs, done);
+      return withTimeout(halfMs, done).catch((error: unknown) => {
+        throw isFromServer(error) ? error : new LostResponse(error);
+      });
     });
   }
 
@@ -275,12 +284,15 @@ export class ConnectionPool {
       this.#responded(startedAt);
       await this.options.confirm();
       // While this process was paused, the server may have been replaced. In that case its writes since then are lost.
-      if (sql !== this.#sql) throw new Unavailable("the connections to PostgreSQL were replaced");
+      if (sql !== this.#sql) throw new OutcomeUnknown("the connections to PostgreSQL were replaced");
       return result;
-    } catch (error) {
+    } catch (thrown) {
+      const isLost = thrown instanceof LostResponse;
+      const error = isLost ? thrown.cause : thrown;
       if (isFromServer(error)) this.#responded(startedAt);
       if (isServerDown(error)) this.#open(withExplanation(error));
-      throw toUnavailable(error);
+      const cause = toUnavailable(error);
+      throw isLost && cause instanceof Unavailable ? new OutcomeUnknown(messageOf(cause), { cause }) : cause;
     } finally {
       if (--this.#queued === 0) this.#onIdle();
     }

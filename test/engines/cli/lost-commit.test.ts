@@ -1,0 +1,68 @@
+import { afterAll, expect, test } from "bun:test";
+import { connect, createServer, type Socket } from "node:net";
+import { once } from "node:events";
+import { postgresUrl } from "../../../trials/harness/postgres.ts";
+import { cleanUp, InProcessCli } from "../../cli/cli.ts";
+
+afterAll(cleanUp);
+
+/** A proxy before PostgreSQL. While `isLosing`, it passes the commit of a change on, and nothing that follows back. */
+async function startProxy(url: URL) {
+  const state = { isLosing: false, commits: 0 };
+  const sockets = new Set<Socket>();
+  const proxy = createServer((client) => {
+    const server = connect(Number(url.port || 5432), url.hostname);
+    let isChange = false;
+    let isLost = false;
+    for (const socket of [client, server]) {
+      sockets.add(socket);
+      socket.on("error", () => {});
+      socket.on("close", () => void [client.destroy(), server.destroy()]);
+    }
+    client.on("data", (bytes) => {
+      const text = bytes.toString("latin1");
+      isChange ||= /INSERT INTO audit/.test(text);
+      if (state.isLosing && isChange && text.includes("COMMIT")) {
+        isLost = true;
+        state.commits++;
+      }
+      server.write(bytes);
+    });
+    server.on("data", (bytes) => void (isLost || client.write(bytes)));
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const address = proxy.address();
+  const behind = new URL(url);
+  behind.host = `127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+  const close = () => {
+    for (const socket of sockets) socket.destroy();
+    proxy.close();
+  };
+  return { state, url: behind.href, [Symbol.dispose]: close };
+}
+
+test.each([
+  ["keys create --name lost --plan free", "the key was created; see petstore keys list", "key.created"],
+  ["keys rotate 1", "the key was rotated; see petstore keys list", "key.rolled"],
+  ["keys revoke 1 --yes", "the key was revoked; see petstore keys list", "key.revoked"],
+  ["pets add --name Rex --category 7", "the pet was created; see petstore pets list", "pet.created"],
+])(
+  "the response to the commit of %s is lost: it is not known whether it was made",
+  async (line, unknown, made) => {
+    const database = await postgresUrl();
+    const cli = new InProcessCli();
+    const direct = { PETSTORE_DATABASE_URL: database };
+    expect(await cli.run("keys create --name first --plan free", direct)).toMatchObject({ code: 0 });
+    using proxy = await startProxy(new URL(database));
+    const behind = { PETSTORE_DATABASE_URL: proxy.url };
+    expect(await cli.run("keys list", behind)).toMatchObject({ code: 0 });
+    proxy.state.isLosing = true;
+    const failed = await cli.run(line, behind);
+    expect(proxy.state.commits).toBe(1);
+    expect(failed).toMatchObject({ code: 1, out: "" });
+    expect(failed.err).toEndWith(`; it is not known whether ${unknown}`);
+    const [{ action = "" } = {}] = JSON.parse((await cli.run("audit --json", direct)).out);
+    expect(action).toBe(made);
+  },
+);
