@@ -68,7 +68,7 @@ async function openKeys(count: number, quota = STORED): Promise<Population> {
   const headers = generateHeaders(count);
   let verified = 0;
   const keys = {
-    changesSince: () => ({ revision: 1, timeline: "1", changed: [] }),
+    changesSince: () => ({ revision: 1, timeline: "1", changed: [], hasQuestions: false }),
     findCredential() {
       if (verified === count) throw new Error("a verified key was evicted, or not found");
       const id = ++verified;

@@ -11,17 +11,17 @@ import {
   valkeyOf,
 } from "./config/config.ts";
 import { DataDirectory } from "./data-directory.ts";
-import type { Clock, KeyStore, RateLimiter, SettingsStore, StateChange, Stores } from "./domain/ports.ts";
+import type { Clock, KeyStore, RateLimiter, StateChange, Stores } from "./domain/ports.ts";
 import type { LimitPolicy, PolicyInEffect } from "./domain/limit-policy.ts";
 import type { BanRules, OnBan } from "./domain/rate-limit.ts";
-import { ActivityCollector, SERVERS_SETTING } from "./domain/servers.ts";
+import { ActivityCollector } from "./domain/servers.ts";
 import { BanRecorder } from "./observe/audit-trail.ts";
 import { logAudit, reportSettingFiles } from "./observe/event-reports.ts";
 import type { Log } from "./observe/log.ts";
 import { AdapterMonitor, CommitMonitor } from "./observe/request-metrics.ts";
+import { HeartbeatRegister } from "./observe/server-register.ts";
 import { RetentionClock } from "./clock.ts";
 import { postgresOf } from "./postgres-options.ts";
-import { HeartbeatRegister } from "./rate-limit/server-register.ts";
 import type { SharedRateLimiter } from "./rate-limit/valkey/shared-rate-limiter.ts";
 import type { ValkeyRateLimiterOptions } from "./rate-limit/valkey/valkey-rate-limiter.ts";
 import type { RescueOptions } from "./store/sqlite/open-files.ts";
@@ -37,8 +37,6 @@ export interface Adapters extends MonitoredStores {
   readonly applyPolicy: (stored: LimitPolicy) => void;
   /** What this server reports to the others. */
   readonly activity: ActivityCollector;
-  /** Reports the activity to the other servers now, instead of at the next heartbeat. */
-  readonly announce: () => void;
   /** Monitors the adapter that counts for the rate limits. */
   readonly limiterMonitor: AdapterMonitor;
   /** Returns the time by which old data is deleted. */
@@ -86,11 +84,18 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     opened.defer(() => bans.close());
     const onBan = bans.record;
     const activity = new ActivityCollector();
-    const servers = await openRegister(stores.settings, { clock, log, activity });
+    const { version } = packageJson;
+    const self = { id: crypto.randomUUID(), name: hostname(), version, startedAt: clock.now() };
+    const servers = await HeartbeatRegister.open(self, {
+      reports: stores.serverReports,
+      clock,
+      activity: () => activity.collect(),
+    });
+    opened.defer(() => servers.close());
     const policy = { current: await stores.policies.readPolicy() };
     const ban = () => policy.current.ban;
     const limiterMonitor = new AdapterMonitor(config.limitsUrls ? "Valkey" : "memory");
-    const { rateLimiter, restoredBans, announce } = config.limitsUrls
+    const { rateLimiter, restoredBans } = config.limitsUrls
       ? await valkeyRateLimiter(config, {
           clock,
           log,
@@ -98,7 +103,7 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
           ban,
           onBan,
           onEarlierBan: bans.recordIfMissing,
-          register: servers,
+          serverCount: () => servers.count,
           urls,
         })
       : await memoryRateLimiter(config, { hasQuotaStore: lock !== undefined, clock, log, ban, onBan });
@@ -110,7 +115,7 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
       policy.current = stored;
       log.event("limits.changed");
     };
-    const shared = { policy, applyPolicy, servers, activity, announce };
+    const shared = { policy, applyPolicy, servers, activity };
     return { ...stores, ...shared, rateLimiter, bans, limiterMonitor, retentionNow, failed, close };
   } catch (error) {
     await opened
@@ -226,7 +231,7 @@ interface RateLimiterOptions {
   readonly onBan: OnBan;
 }
 
-interface OpenedRateLimiter extends Pick<Adapters, "rateLimiter" | "announce"> {
+interface OpenedRateLimiter extends Pick<Adapters, "rateLimiter"> {
   /** Keys with a ban of the last server in this directory. */
   readonly restoredBans: readonly number[];
 }
@@ -240,7 +245,7 @@ async function memoryRateLimiter(
   const options = { clock, ban, onBan };
   if (!hasQuotaStore) {
     log.event("usage.in-memory", { directory: config.directory.path });
-    return { rateLimiter: createMemoryRateLimiter(options), restoredBans: [], announce() {} };
+    return { rateLimiter: createMemoryRateLimiter(options), restoredBans: [] };
   }
   const { openQuotaStore } = await import("./store/sqlite/quota-store.ts");
   const { quotaStore: file } = config.directory.files;
@@ -252,7 +257,7 @@ async function memoryRateLimiter(
     onQuotaStoreError,
     onQuotaStoreRecovery: () => log.event("usage.saved-again"),
   });
-  return { rateLimiter, restoredBans: rateLimiter.restoredBans, announce() {} };
+  return { rateLimiter, restoredBans: rateLimiter.restoredBans };
 }
 
 /** Applies an unban that the last server missed before it stopped. A ban that began after the unban stays. */
@@ -268,7 +273,7 @@ async function applyMissedUnban(
 async function valkeyRateLimiter(
   config: Config,
   options: RateLimiterOptions &
-    Pick<ValkeyOptions, "onEarlierBan" | "register" | "urls"> & { readonly monitor: AdapterMonitor },
+    Pick<ValkeyOptions, "onEarlierBan" | "serverCount" | "urls"> & { readonly monitor: AdapterMonitor },
 ): Promise<OpenedRateLimiter> {
   const { log, monitor, ...rest } = options;
   const { limitsTimeoutMs: timeoutMs } = config;
@@ -283,27 +288,7 @@ async function valkeyRateLimiter(
       else log.event(MISCONFIGURED.test(cause) ? "valkey.rejects-commands" : "valkey.unavailable", { cause });
     },
   });
-  return { rateLimiter, restoredBans: [], announce: () => void rateLimiter.beat() };
-}
-
-async function openRegister(
-  settings: SettingsStore,
-  { clock, log, activity }: Pick<RateLimiterOptions, "clock" | "log"> & Pick<Adapters, "activity">,
-): Promise<HeartbeatRegister> {
-  const { [SERVERS_SETTING]: lastCount = "1" } = await settings.readSettings();
-  const { version } = packageJson;
-  const self = { id: crypto.randomUUID(), name: hostname(), version, startedAt: clock.now() };
-  return new HeartbeatRegister(self, {
-    clock,
-    activity: () => activity.collect(),
-    lastCount: Number.parseInt(lastCount, 10) || 1,
-    // A number that cannot be saved now is saved at the next change.
-    onCount: (servers) => void settings.saveSettings({ [SERVERS_SETTING]: `${servers}` }).catch(() => {}),
-    onError(error) {
-      const cause = messageOf(error);
-      if (MISCONFIGURED.test(cause)) log.event("valkey.rejects-commands", { cause });
-    },
-  });
+  return { rateLimiter, restoredBans: [] };
 }
 
 /** Errors that only an operator can fix. */

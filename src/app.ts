@@ -7,13 +7,13 @@ import { Addresses } from "./auth/client-address.ts";
 import { followKeyChanges, type KeyChangeFollower } from "./auth/key-changes.ts";
 import { CacheStatistics } from "./runtime/bounded-cache.ts";
 import { createClock } from "./clock.ts";
-import { type Config, listenUrl, originOf } from "./config/config.ts";
+import { type Config, hasAllQuotas, listenUrl, originOf } from "./config/config.ts";
 import { sharedSettings } from "./config/shown-settings.ts";
 import { createDocsSite } from "./docs-site/docs-site.ts";
 import { EXPIRES_SOON_MS } from "./domain/api-keys.ts";
 import type { Clock } from "./domain/ports.ts";
 import type { ServerActivity } from "./domain/servers.ts";
-import { repeat, workRegularly, yieldToEventLoop } from "./runtime/event-loop.ts";
+import { loadOnce, repeat, workRegularly, yieldToEventLoop } from "./runtime/event-loop.ts";
 import { FailureReporter } from "./runtime/failure-reporter.ts";
 import { HttpServer, type RequestHandler, slowRejectedClients, type TlsCertificate } from "./http1/index.ts";
 import { byServer } from "./observe/audit-trail.ts";
@@ -25,6 +25,7 @@ import { RequestLog } from "./observe/request-log.ts";
 import { RequestMetrics } from "./observe/request-metrics.ts";
 import { UsageRecorder } from "./observe/usage-history.ts";
 import type { WebhookSender } from "./observe/webhook-delivery.ts";
+import type { ServerServices } from "./operator/handlers/services.ts";
 import type { Setting } from "./operator/operations.ts";
 import type { OperatorRate } from "./operator/operator-rates.ts";
 import type { AdminCredentials, AdminListener } from "./operator/start-admin.ts";
@@ -43,7 +44,15 @@ import { staticRoutes } from "./petstore/static-routes.ts";
 
 export interface App extends Pick<
   Adapters,
-  "keys" | "inventory" | "operators" | "policies" | "policy" | "settings" | "usageHistory" | "failed"
+  | "keys"
+  | "inventory"
+  | "operators"
+  | "policies"
+  | "policy"
+  | "questions"
+  | "settings"
+  | "usageHistory"
+  | "failed"
 > {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
   readonly url: string;
@@ -115,13 +124,17 @@ export async function serveOn(
   const lastBackup = add(new LastBackup(adapters.settings));
   const metrics = add(startMetrics({ ...services, lastBackup }, server));
   const origin = originOf({ host: config.host, port: server.port, isTls: tls !== undefined });
-  add({ close: config.directory.saveUrl("url", origin) });
+  add({ close: config.directory.saveUrl(origin) });
   add(startRegularWork(context));
   add(reportActivity(context, server, metrics));
 
   await respondToWaitingClients();
-  const admin = add(await openAdmin({ ...services, credentials, server, metrics }));
+  const about = aboutServer({ ...services, server, metrics });
+  const admin = add(await openAdmin(about, { ...services, credentials }));
   start.resolve(true);
+  add(answerQuestions(about, keyChanges));
+  // Commands and other servers know at once where it listens.
+  await adapters.servers.beat();
   add(await followCertificate(context, admin ? [server, admin] : [server]));
   // A server that cannot listen has changed no limits.
   add(await savePolicy(context, keyChanges));
@@ -386,26 +399,22 @@ async function respondToWaitingClients(): Promise<void> {
   await yieldToEventLoop();
 }
 
-interface AdminOptions extends Services {
-  readonly credentials: AdminCredentials | undefined;
+interface StartedServices extends Services {
   readonly server: HttpServer;
   readonly metrics: AppMetrics;
 }
 
-/** Returns undefined if the listener for operators is off. */
-async function openAdmin(options: AdminOptions): Promise<AdminListener | undefined> {
-  const { adapters, config, clock, log, credentials, observers, server, metrics, keyChanges } = options;
-  if (config.admin === undefined || credentials === undefined) return undefined;
-  const { startAdmin } = await import("./operator/start-admin.ts");
+/** What operators and other servers may ask about this server. */
+function aboutServer(options: StartedServices): ServerServices {
+  const { adapters, config, clock, log, observers, webhook, server, metrics, keyChanges } = options;
   const publicUrl = urlOf(config, server);
-  return startAdmin({
+  return {
     ...adapters,
-    config,
-    admin: config.admin,
-    credentials,
+    environment: config.environment,
+    hasAllQuotas: hasAllQuotas(config),
     metrics,
     requestLog: observers.requestLog,
-    webhook: options.webhook,
+    webhook,
     publicUrl,
     address: new URL(listenUrl(config.host, server.port)).host,
     startedAt: clock.now(),
@@ -419,8 +428,39 @@ async function openAdmin(options: AdminOptions): Promise<AdminListener | undefin
     log,
     isDraining: () => server.isShuttingDown,
     applyKeyChanges: () => keyChanges.applyNow(),
-    operatorRate: options.operatorRate,
-    tls: options.tls,
-    peerOf: options.peerOf,
+  };
+}
+
+interface AdminOptions extends Services {
+  readonly credentials: AdminCredentials | undefined;
+}
+
+/** Returns undefined if the listener for operators is off. */
+async function openAdmin(about: ServerServices, options: AdminOptions): Promise<AdminListener | undefined> {
+  const { adapters, config, credentials, tls, peerOf, operatorRate } = options;
+  if (config.admin === undefined || credentials === undefined) return undefined;
+  const { startAdmin } = await import("./operator/start-admin.ts");
+  const { activity } = adapters;
+  return startAdmin({ ...about, admin: config.admin, credentials, activity, operatorRate, tls, peerOf });
+}
+
+/** Answers what other servers and commands ask. The first question loads the code. */
+function answerQuestions(
+  about: ServerServices,
+  { onQuestions }: ReturnType<typeof startKeyChanges>,
+): Closable {
+  const load = loadOnce(async () => (await import("./operator/answers.ts")).answerQuestions(about));
+  let answering = Promise.resolve();
+  const remove = onQuestions(() => {
+    // An outage of the database is in the log, and whoever asks waits no longer than for a server that stands still.
+    answering = Promise.try(load)
+      .then((answer) => answer())
+      .catch(() => {});
   });
+  return {
+    async close() {
+      remove();
+      await answering;
+    },
+  };
 }

@@ -55,8 +55,8 @@ export class DataDirectory {
     rejectUnwritable(existingParent(this.path));
     this.create();
     this.rejectInterruptedRestore();
-    const { lock, adminToken, adminUrl, url } = this.files;
-    return [...this.databaseFiles, lock, adminToken, adminUrl, url].filter(makePrivate);
+    const { lock, adminToken, url } = this.files;
+    return [...this.databaseFiles, lock, adminToken, url].filter(makePrivate);
   }
 
   create(): void {
@@ -64,11 +64,11 @@ export class DataDirectory {
   }
 
   /**
-   * Saves the URL of a listener for commands on this machine. Returns a function that removes it, unless another server
-   * has replaced it since.
+   * Saves the URL of the listener for commands on this machine. Returns a function that removes it, unless another
+   * server has replaced it since.
    */
-  saveUrl(listener: "url" | "adminUrl", url: string): () => void {
-    const file = this.files[listener];
+  saveUrl(url: string): () => void {
+    const { url: file } = this.files;
     const text = `${url}\n`;
     try {
       replaceFile(file, text);
@@ -166,7 +166,6 @@ function filesOf(path: string) {
     lock: `${path}.lock`,
     firstKey: `${path}-first-key`,
     adminToken: `${path}-admin-token`,
-    adminUrl: `${path}-admin-url`,
     url: `${path}-url`,
     /** The latest timeline of PostgreSQL that a process with this directory has seen. */
     timeline: `${path}-timeline`,

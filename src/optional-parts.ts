@@ -50,18 +50,17 @@ export async function startTracer({ adapters, config, log }: PartContext): Promi
 /** Returns undefined if the listener for operators is off. */
 export async function openCredentials(context: PartContext): Promise<AdminCredentials | undefined> {
   const { adapters, config, clock, log } = context;
-  const { operators, settings } = adapters;
+  const { operators } = adapters;
   const { admin } = config;
   if (admin === undefined) return undefined;
   const { importTokens } = await import("./operator/setting-tokens.ts");
   const { openFirstToken } = await import("./operator/token.ts");
-  const { ServerSecret } = await import("./operator/server-secret.ts");
   const followTokens = await importTokens(admin, { operators, clock, log });
   const tokenFile =
     admin.token === undefined
       ? await openFirstToken({ directory: config.directory, operators, clock, log })
       : admin.tokenFile && resolve(admin.tokenFile);
-  return { followTokens, tokenFile, serverSecret: await ServerSecret.open(settings) };
+  return { followTokens, tokenFile };
 }
 
 /** The secrets with which events are signed. */

@@ -31,7 +31,7 @@ export interface AuthenticatorOptions {
   readonly scheduler?: Scheduler | undefined;
 }
 
-interface FollowedChanges extends Pick<KeyChanges, "changed"> {
+interface FollowedChanges extends Pick<KeyChanges, "changed" | "hasQuestions"> {
   /** Whether there is a new revision, of a key or of the limits. */
   readonly hasChanged: boolean;
   /** The changes were made after this time of the steady clock. */
@@ -200,7 +200,7 @@ export class Authenticator {
     const { keys, clock } = this.#options;
     const polledAt = clock.steadyNow();
     const before = this.#seen;
-    const { changed, ...seen } = await keys.changesSince(before.revision);
+    const { changed, hasQuestions, ...seen } = await keys.changesSince(before.revision);
     if (this.#seen !== before) return this.followChanges();
     const after = this.#polledAt;
     const isReplaced = seen.timeline !== before.timeline || seen.revision < before.revision;
@@ -216,7 +216,7 @@ export class Authenticator {
     }
     this.#polledAt = Math.max(after, polledAt);
     const replacement = { revision: seen.revision, revisionBefore: before.revision };
-    return { after, changed, hasChanged, ...(isReplaced && { replacement }) };
+    return { after, changed, hasQuestions, hasChanged, ...(isReplaced && { replacement }) };
   }
 }
 

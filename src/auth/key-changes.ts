@@ -44,6 +44,8 @@ export interface KeyChangeFollower {
   whenCurrent(now: number): Promise<void> | undefined;
   /** Applies all changes up to now. A change by this process takes effect here at once if it calls this. */
   applyNow(): Promise<void>;
+  /** Calls the listener after each poll that shows questions to servers. Returns a function that removes it. */
+  onQuestions(listener: () => void): () => void;
   close(): void;
 }
 
@@ -79,6 +81,7 @@ const RETRY_MS = 50;
 export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
   const { authenticator, rateLimiter, clock, scheduler: time = scheduler } = options;
   const unbans = new Map<number, Unban>();
+  const questionListeners = new Set<() => void>();
   const reading = new FailureReporter(options.onUnreadable, options.onReadable);
   /** The changes after which the policy is to be read. Somebody may have changed it while the server started. */
   let policyChanges = 1;
@@ -163,7 +166,8 @@ export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
 
   async function readChanges(): Promise<void> {
     options.followStore?.();
-    const { after, changed, hasChanged, replacement } = await authenticator.followChanges();
+    const { after, changed, hasChanged, hasQuestions, replacement } = await authenticator.followChanges();
+    if (hasQuestions) for (const listener of questionListeners) listener();
     if (hasChanged) policyChanges++;
     if (replacement) options.onReplacement?.(replacement);
     const ofKind = (kind: ChangedKey["kind"]) =>
@@ -209,5 +213,13 @@ export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
     }
   }
 
-  return { applyNow, whenCurrent, close: () => void polling.close() };
+  return {
+    applyNow,
+    whenCurrent,
+    onQuestions(listener) {
+      questionListeners.add(listener);
+      return () => void questionListeners.delete(listener);
+    },
+    close: () => void polling.close(),
+  };
 }

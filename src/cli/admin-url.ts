@@ -1,18 +1,20 @@
+import { hostname } from "node:os";
 import { Rejection } from "../api/errors.ts";
-import { storageOf } from "../config/config.ts";
+import { describeEnvironment, storageOf } from "../config/config.ts";
+import { isLoopback } from "../config/network.ts";
 import { DATABASE_OPTIONS } from "../config/options.ts";
 import { OPERATOR_NAME } from "../domain/operators.ts";
-import { defineCommand } from "./command.ts";
-import { databaseExists } from "./operation-call.ts";
-import { openQuotas } from "./quotas.ts";
-import { findRunningServer } from "./running-server.ts";
+import type { ServerState } from "../domain/servers.ts";
+import { openRegister } from "../observe/server-register.ts";
+import { defineCommand, Failure } from "./command.ts";
+import { databaseExists, noServer } from "./operation-call.ts";
 import { RejectedCall } from "./server-call.ts";
 
 export const adminUrl = defineCommand({
   name: "admin-url",
   summary: "Print a URL of the console that signs in whoever opens it first",
   description:
-    "Prints the URL of the console with a code, which signs in once, within five minutes. Of several servers with this data directory, it is the one that started last; without any, it is one of those that share --limits-url. Before the URL is printed, that server has proven that it is one of this database. Treat the URL like a password.",
+    "Prints the URL of the console with a code, which signs in once, within five minutes. It is that of a running server of this machine, or else of one on another machine whose --admin-address is not a loopback address. Treat the URL like a password.",
   options: {
     operator: {
       type: {
@@ -32,13 +34,24 @@ export const adminUrl = defineCommand({
     const { openEmptyStores, openStores } = await import("../adapters.ts");
     // Without a database, no server is running.
     const stores = await (databaseExists(storage) ? openStores(storage) : openEmptyStores());
-    const servers = await openQuotas(storage, stores.keys, context);
     try {
-      const { adminUrl: url } = await findRunningServer(storage, { ...stores, servers });
+      const servers = await openRegister(stores.serverReports, clock).list();
+      if (servers.length === 0) throw new Failure(noServer(storage, false));
+      const reachable = reachableFrom(hostname(), servers);
+      if (reachable.length === 0)
+        throw new Failure(
+          `${describeListeners(servers)} in ${describeEnvironment(storage)}; run this command on the machine of a server, or set --admin-address there`,
+        );
+      const { askServers } = await import("../operator/questions.ts");
       const { createSignInUrl } = await import("../operator/token.ts");
+      // Another program may have taken the port of a server that was killed, and must not get a code.
+      const ids = reachable.map(({ id }) => id);
+      const answers = await askServers(ids, "getServer", stores);
+      const running = reachable.find((_, i) => typeof answers[i] === "object");
+      if (!running) throw new Failure(noServer(storage, true));
       const { operators } = stores;
       const signInUrl = await createSignInUrl({
-        url,
+        url: running.adminUrl,
         operators,
         clock,
         operator: values.operator,
@@ -47,8 +60,30 @@ export const adminUrl = defineCommand({
       if (signInUrl instanceof Rejection) throw new RejectedCall(signInUrl);
       return `${signInUrl}\n`;
     } finally {
-      await servers.close();
       await stores.close();
     }
   },
 });
+
+/** The maximum of servers that are asked. */
+const MAX_ASKED = 10;
+
+/** Lists the servers whose listener can be reached from a machine: first those on it, then those that started last. */
+function reachableFrom(machine: string, servers: readonly ServerState[]) {
+  return servers
+    .flatMap(({ id, name, startedAt, adminUrl }) =>
+      adminUrl && (name === machine || !isLoopback(new URL(adminUrl).hostname))
+        ? [{ id, startedAt, adminUrl, distance: name === machine ? 0 : 1 }]
+        : [],
+    )
+    .toSorted((one, other) => one.distance - other.distance || other.startedAt - one.startedAt)
+    .slice(0, MAX_ASKED);
+}
+
+/** Says why none of the servers can be reached. */
+function describeListeners(servers: readonly ServerState[]): string {
+  const urls = servers.flatMap(({ name, adminUrl }) => (adminUrl ? `${adminUrl} on ${name}` : []));
+  return urls.length === 0
+    ? "--admin-address is off on every server"
+    : `the servers listen for operators on loopback addresses of other machines (${urls.slice(0, MAX_ASKED).join(", ")})`;
+}

@@ -19,13 +19,13 @@ import { PET_AND_ORDER_COMMANDS } from "./pets-and-orders.ts";
 import { PLAN_COMMANDS } from "./plans.ts";
 import { requests } from "./requests.ts";
 import { serve } from "./serve.ts";
-import { serverSecretRotate, serversList, settings } from "./servers.ts";
+import { serversList, settings } from "./servers.ts";
 import { usage } from "./usage.ts";
 import { webhookShow, webhookTest } from "./webhook.ts";
 
 /** The commands in the groups and the order of the overview. */
 export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
-  Server: [serve, demo, doctor, health, serversList, serverSecretRotate, settings, requests],
+  Server: [serve, demo, doctor, health, serversList, settings, requests],
   "API keys": [...KEY_COMMANDS, usage],
   "Plans and bans": PLAN_COMMANDS,
   "Pets and orders": PET_AND_ORDER_COMMANDS,

@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { hostname } from "node:os";
 import { type AnyInput, handlerOf, readBody, readQuery } from "../api/dispatch.ts";
 import { describeProblems, OutcomeUnknown, pathText, Rejection } from "../api/errors.ts";
-import { countOf, printable } from "../text/formatting.ts";
+import { printable } from "../text/formatting.ts";
 import { parseIdentifier } from "../api/json.ts";
 import type { InputProblem } from "../api/schema.ts";
 import { serverOrigin } from "../config/address-types.ts";
@@ -22,20 +22,12 @@ import {
   type ResponseOf,
   type ServerOperationId,
 } from "../operator/operations.ts";
-import type { Clock, ServerRegister, SettingsStore } from "../domain/ports.ts";
-import {
-  LIMIT_SETTERS_SETTING,
-  type LimitSetter,
-  limitSettersIn,
-  parseLimitSetters,
-  SERVERS_SETTING,
-  type ServerState,
-} from "../domain/servers.ts";
+import type { QuestionStore, ServerRegister } from "../domain/ports.ts";
+import { openRegister } from "../observe/server-register.ts";
 import { errorMessage } from "./arguments.ts";
 import { attributionOf, type Context, Failure, type Input, type Outcome } from "./command.ts";
 import type { OperationFlags } from "./operation-flags.ts";
 import { openQuotas } from "./quotas.ts";
-import { findRunningServer } from "./running-server.ts";
 import { callServer, RejectedCall, UnansweredCall } from "./server-call.ts";
 
 export const PLAIN_HTTP_OPTION = {
@@ -189,15 +181,15 @@ async function withLocal(
   try {
     const settings = await stores.settings.readSettings();
     const policy = { current: await stores.policies.readPolicy() };
-    const asked = { storage, settings: stores.settings, servers: quotas, clock, onUnreadable };
+    const servers = openRegister(stores.serverReports, clock);
+    const asked = { storage, questions: stores.questions, servers, onUnreadable };
     const handlers = dataHandlers({
       ...stores,
       environment: storage.environment,
       rateLimiter: quotas,
-      servers: { list: () => listServers(quotas, settings, warn), lost: () => quotas.lost() },
+      servers,
       clock,
       policy,
-      listLimitSetters: () => listLimitSetters(storage, { register: quotas, settings, warn }),
       limiterMonitor: monitorOf(quotas, warn),
       hasAllQuotas: hasAllQuotas(storage),
       // Running servers see the change within a second.
@@ -206,7 +198,7 @@ async function withLocal(
     });
     const execute = async (id: CommandOperationId, input: AnyCallInput): Promise<unknown> => {
       const checked = validated(id, input);
-      if (needsServer(id, storage)) return callRunningServer(id, input, asked);
+      if (needsServer(id)) return callRunningServer(id, input, asked);
       const handler = handlerOf<DataOperationId, [AdminContext], unknown>(handlers, id);
       return handler(checked, { by: attributionOf(context) });
     };
@@ -236,75 +228,43 @@ function monitorOf(quotas: { readonly problem: string | undefined }, warn: Conte
   };
 }
 
-/** Whether only a running server can execute the operation. Valkey has the list of servers; without it there is one. */
-function needsServer(id: CommandOperationId, { limitsUrls }: StorageConfig): id is ServerOperationId {
+/** Whether only a running server can execute the operation. */
+function needsServer(id: CommandOperationId): id is ServerOperationId {
   const { isOfServer }: AdminOperation = ADMIN_OPERATIONS[id];
-  return isOfServer === true && (id !== "listServers" || limitsUrls === undefined);
+  return isOfServer === true;
 }
 
 interface AskOptions extends Pick<OperatorWork, "onUnreadable"> {
   readonly storage: StorageConfig;
-  readonly settings: SettingsStore;
+  readonly questions: QuestionStore;
   readonly servers: ServerRegister;
-  readonly clock: Clock;
 }
 
-/** Lists the servers in the register. Servers save how many there are; a Valkey that has lost its data has fewer. */
-async function listServers(
-  register: ServerRegister,
-  { [SERVERS_SETTING]: count = "1" }: SavedSettings,
-  warn: Context["warn"],
-): Promise<readonly ServerState[]> {
-  const servers = await register.list();
-  const lost = await register.lost();
-  if (servers.length + lost.length < Number(count))
-    warn(
-      `Valkey names ${countOf(servers.length, "server")}, and there were ${count} before; if it has lost its data, the list is complete in 5 seconds`,
-    );
-  return servers;
-}
-
-/** Lists the servers that set limits: those of the register, or without Valkey the one that started last. */
-async function listLimitSetters(
-  { limitsUrls }: StorageConfig,
-  { register, settings, warn }: { register: ServerRegister; settings: SavedSettings; warn: Context["warn"] },
-): Promise<readonly LimitSetter[]> {
-  if (limitsUrls === undefined) return parseLimitSetters(settings[LIMIT_SETTERS_SETTING]);
-  try {
-    return await limitSettersIn(register);
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    warn(`${error.message} (which servers set limits when they start is unknown)`);
-    return [];
-  }
-}
-
-/** Asks for what only a running server knows or does. */
+/** Asks for what only a running server knows or does: a server of this machine, or else any other. */
 async function callRunningServer<Id extends ServerOperationId>(
-  operationId: Id,
-  { id, query }: AnyCallInput,
-  { storage, settings, servers, clock, onUnreadable }: AskOptions,
+  id: Id,
+  { query }: AnyCallInput,
+  { storage, questions, servers, onUnreadable }: AskOptions,
 ): Promise<ResponseOf<Id>> {
-  const { UNVERIFIED_TLS } = await import("../runtime/outgoing-request.ts");
-  const { askServer, ASK_TIMEOUT_MS, peerTlsOf } = await import("../operator/server-requests.ts");
-  const server = await findRunningServer(storage, { settings, servers }).catch((error: unknown) => {
-    if (!(error instanceof Failure)) throw error;
-    throw new Failure(`${error.message}, or name another one with --server`);
-  });
-  const { secret, adminUrl, name } = server;
-  const { "public-url": publicUrl = adminUrl } = await settings.readSettings();
-  const tls = name === hostname() ? UNVERIFIED_TLS : peerTlsOf(publicUrl, undefined);
-  const response = await askServer(server, operationId, {
-    id,
-    query,
-    secret,
-    clock,
-    tls,
-    timeoutMs: ASK_TIMEOUT_MS,
-  });
-  if (typeof response === "string") throw new Failure(printable(response));
-  if (response.unreadable > 0) onUnreadable(response.unreadable);
-  return response.body;
+  const { askServers, ASK_TIMEOUT_MS } = await import("../operator/questions.ts");
+  const names = new Set((await servers.list()).map(({ name }) => name));
+  const machines = [hostname()].filter((name) => names.has(name));
+  for (const to of names.size > machines.length ? [...machines, undefined] : machines) {
+    const [response] = await askServers([to], id, { questions, query, timeoutMs: ASK_TIMEOUT_MS });
+    if (response === undefined) continue;
+    if (typeof response === "string") throw new Failure(printable(response));
+    if (response.unreadable > 0) onUnreadable(response.unreadable);
+    return response.body;
+  }
+  throw new Failure(`${noServer(storage, names.size > 0)}, or name another one with --server`);
+}
+
+/** Why no server has answered a command. */
+export function noServer(storage: StorageConfig, isListed: boolean): string {
+  const where = describeEnvironment(storage);
+  return isListed
+    ? `no server of ${where} answers, since it was killed or stands still; try again in 5 seconds`
+    : `no server runs in ${where}; start it with petstore serve`;
 }
 
 /** Validates as the server would, so that a command says the same with --server and without. */

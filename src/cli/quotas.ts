@@ -2,13 +2,13 @@ import { existsSync } from "node:fs";
 import { Unavailable } from "../api/errors.ts";
 import { describeStorage, type StorageConfig } from "../config/config.ts";
 import { SETTINGS } from "../config/options.ts";
-import type { Clock, KeyStore, RateLimiter, ServerRegister } from "../domain/ports.ts";
+import type { Clock, KeyStore, RateLimiter } from "../domain/ports.ts";
 import { COMMAND_BAN_RULES, isBanned, unban } from "../domain/rate-limit.ts";
 import { errorMessage } from "./arguments.ts";
 import { type Context, Failure } from "./command.ts";
 
-/** What keys have used of their limits, and the servers that share them, as a command reads it while servers run. */
-interface Quotas extends Pick<RateLimiter, "quota" | "bannedKeys" | "unban" | "close">, ServerRegister {
+/** What keys have used of their limits, as a command reads it while servers run. */
+interface Quotas extends Pick<RateLimiter, "quota" | "bannedKeys" | "unban" | "close"> {
   /** Why the quotas cannot be read; undefined if they can. */
   readonly problem: string | undefined;
 }
@@ -75,9 +75,6 @@ async function openStoredQuotas(path: string, keys: Pick<KeyStore, "getKey">, cl
         if (!(error instanceof Unavailable)) throw error;
       }
     },
-    // Without Valkey, servers have no register.
-    list: () => [],
-    lost: () => [],
     close: async () => store?.close(),
   };
 }
@@ -102,19 +99,12 @@ async function openSharedQuotas(
   let opened: ReturnType<typeof openValkey> | undefined;
   const open = () =>
     (opened ??= openValkey(storage, { ban: () => COMMAND_BAN_RULES, clock, timeoutMs, onStateChange }));
-  const readRegister = async () => {
-    const register = await (await open()).readRegister();
-    if (problem !== undefined) throw new Failure(problem);
-    return register;
-  };
   return {
     get problem() {
       return problem;
     },
     quota: async (subject) => (await open()).quota(subject),
     bannedKeys: () => undefined,
-    list: async () => (await readRegister()).servers,
-    lost: async () => (await readRegister()).lost,
     async unban(subject, agoMs) {
       const rateLimiter = await open();
       if (problem === undefined) await rateLimiter.unban(subject, agoMs);

@@ -29,7 +29,7 @@ export const requests = operationCommand<"listRequests", typeof OPTIONS, Listed>
   name: "requests",
   operation: "listRequests",
   description:
-    "Lists the last requests that meet every given condition, newest first. Servers keep them in memory, as many as --request-log has room for, until they stop: the running server of this data directory is asked, or one that shares --limits-url, or the one of --server; it asks all servers that share its rate limits. --follow prints new requests as they arrive, oldest first.",
+    "Lists the last requests that meet every given condition, newest first. Servers keep them in memory, as many as --request-log has room for, until they stop: a running server on the database is asked, or the one of --server; it asks all others. --follow prints new requests as they arrive, oldest first.",
   fields: {
     keyId: { option: { type: ID_TYPES.keyId, help: "Only requests with this key" } },
     slowerThanMs: {

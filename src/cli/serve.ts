@@ -1,4 +1,3 @@
-import { hostname } from "node:os";
 import { resolve } from "node:path";
 import type { App } from "../app.ts";
 import { type Config, configOf, describeStorage, plainTextConnections } from "../config/config.ts";
@@ -10,13 +9,12 @@ import {
   SETTINGS,
   type WEBHOOK_OPTIONS,
 } from "../config/options.ts";
-import { sharedSettings, shownSettings } from "../config/shown-settings.ts";
+import { shownSettings } from "../config/shown-settings.ts";
 import type { ValuesOf, Variables } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { webhookSecrets } from "../config/value-types.ts";
 import { removeFile, replaceFile } from "../runtime/own-files.ts";
 import { type ApiKey, generateSecret, limitsOf, toNewSecret } from "../domain/api-keys.ts";
-import { LIMIT_SETTERS_SETTING, limitSetters } from "../domain/servers.ts";
 import type { LogDetails } from "../observe/log-events.ts";
 import type { Log } from "../observe/log.ts";
 import { byServer } from "../observe/audit-trail.ts";
@@ -62,7 +60,7 @@ export const serve = defineCommand({
     });
     let stoppingSince: number;
     try {
-      await saveSettings(app, shown, log);
+      await saveUrl(app, log);
       const admin = app.admin && (await describeAdmin(app.admin, context.screen.isTerminal));
       // It is one write: a program that reads "Rate limits" has read all of it, and the server accepts requests.
       const message = startMessage(config, app.url, admin);
@@ -96,16 +94,10 @@ export function rejectIncompleteSettings(
     );
 }
 
-/** Saves what commands show: the URL, and which limits the next start sets again. Commands work without it. */
-async function saveSettings(
-  { settings, url }: App,
-  shown: Parameters<typeof sharedSettings>[0],
-  log: Log,
-): Promise<void> {
-  const { setsLimits } = sharedSettings(shown, url);
-  const setters = limitSetters([{ name: hostname(), setsLimits }]);
+/** Saves the URL, which commands show. They work without it. */
+async function saveUrl({ settings, url }: App, log: Log): Promise<void> {
   try {
-    await settings.saveSettings({ "public-url": url, [LIMIT_SETTERS_SETTING]: JSON.stringify(setters) });
+    await settings.saveSettings({ "public-url": url });
   } catch (error) {
     log.event("settings.save-failed", { error });
   }

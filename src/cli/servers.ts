@@ -27,7 +27,7 @@ const COLUMNS: readonly TableColumn<Row>[] = [
 export const serversList = operationCommand({
   name: "servers list",
   operation: "listServers",
-  description: `Lists the servers that share the rate limits, the oldest first; without Valkey, the running server of this data directory. STATE is up, unknown for a server that was not heard of for ${LATE_SECONDS} seconds, or lost: it was killed in the last hour and has not started again. REJECTED requests were limited or banned. Requests are counted since the start of the server; P50 and P99 are response times of the last 15 minutes. DIFFERS IN names settings, or the version, that should be the same on all servers and are others than on most; --json has their values.`,
+  description: `Lists the servers on the database, the oldest first. STATE is up, unknown if the database was unavailable to the server of --server for ${LATE_SECONDS} seconds, or lost: it was killed in the last hour and has not started again. REJECTED requests were limited or banned. Requests are counted since the start of the server; P50 and P99 are response times of the last 15 minutes. DIFFERS IN names settings, or the version, that should be the same on all servers and are others than on most; --json has their values.`,
   examples: ["petstore servers list", "petstore servers list --server https://admin.example.com --json"],
   text: ({ items, total }, { values, context: { screen } }) =>
     items.length === 0
@@ -50,22 +50,10 @@ export const settings = operationCommand({
   operation: "getSettings",
   summary: "List the settings of the running server with their values in effect",
   description:
-    "Lists the settings of the running server of this data directory, or of one that shares --limits-url, or of the one of --server: each with its value in effect and where that comes from. Secrets are masked. --json has the defaults and what each setting does.",
+    "Lists the settings of a running server of this machine, or else of any on the database, or of the one of --server: each with its value in effect and where that comes from. Secrets are masked. --json has the defaults and what each setting does.",
   examples: ["petstore settings", "petstore settings --server https://admin.example.com --json"],
   json: ({ items }) => items,
   text: ({ items }, { context: { screen } }) => table(SETTING_COLUMNS, items, screen),
-});
-
-export const serverSecretRotate = operationCommand({
-  name: "server-secret rotate",
-  operation: "rotateServerSecret",
-  examples: [
-    "petstore server-secret rotate",
-    "petstore server-secret rotate --server https://admin.example.com",
-  ],
-  json: () => ({ rotated: true }),
-  text: (_result, { values }) =>
-    `The servers of ${locationOf(values)} have a new secret. Those that are running take it within a second.\n`,
 });
 
 function milliseconds(value: number | null): string {

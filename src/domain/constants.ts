@@ -5,8 +5,8 @@ export const IDEMPOTENCY_LIFETIME_MS = 24 * 60 * 60 * 1000;
 /** A key that has used this much of a window is shown as one that is close to its limit. */
 export const CLOSE_TO_LIMIT_PERCENT = 80;
 
-/** The time after which a server has missed two heartbeats. */
-export const LATE_SECONDS = 12;
+/** The time after which a server that was killed, or the database, counts as gone. */
+export const LATE_SECONDS = 5;
 
 /** The beginning of every API key, by environment. */
 export const KEY_PREFIX = { production: "pet_live_", staging: "pet_test_" } as const;

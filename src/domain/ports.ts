@@ -35,7 +35,7 @@ import type {
   PetFilters,
   PetUpdate,
 } from "./resources.ts";
-import type { ServerState } from "./servers.ts";
+import type { Question, QuestionState, ServerState, StoredReport } from "./servers.ts";
 import type { WaitingEntries, WebhookState } from "./webhooks.ts";
 import type { KeyTotals, KeyTotalsQuery, UsageBatch, UsageQuery, UsageRow } from "./usage-history.ts";
 
@@ -242,6 +242,8 @@ export interface KeyChanges {
   readonly timeline: string;
   /** Each key once, in the order of the changes. */
   readonly changed: readonly ChangedKey[];
+  /** Whether there are questions to servers: one statement shows both, several times a second. */
+  readonly hasQuestions: boolean;
 }
 
 export interface ChangedKey {
@@ -268,10 +270,26 @@ export interface SettingsStore {
   /** Replaces the values of the given names. */
   saveSettings(settings: Readonly<Record<string, string>>): Promise<void>;
   readSettings(): Awaitable<Readonly<Record<string, string>>>;
-  /** Returns the secret of the servers, and saves the given one if there is none. Of concurrent calls, one saves. */
-  openSecret(candidate: string): Promise<string>;
-  readSecret(): Awaitable<string | undefined>;
-  replaceSecret(secret: string, entry: NewAuditEntry): Promise<void>;
+}
+
+/** What each server on the database reports about itself. A crash of PostgreSQL loses it until the next report. */
+export interface ServerReportStore {
+  /** Replaces the report of a server, and returns those of all others. */
+  report(id: string, report: string): Promise<readonly StoredReport[]>;
+  listReports(): Awaitable<readonly StoredReport[]>;
+  deleteReports(ids: readonly string[]): Promise<void>;
+}
+
+/** Questions to servers. `KeyStore.changesSince` shows whether there are any. */
+export interface QuestionStore {
+  /** Stores all of the questions. Throws Overloaded if there are too many already. */
+  ask(questions: readonly Question[]): Promise<void>;
+  /** Takes the questions that a server may answer, each once. Deletes old questions, which nobody waits for. */
+  take(server: string, machine: string): Promise<readonly Question[]>;
+  answer(id: string, answer: string): Promise<void>;
+  /** Returns the questions that still exist. */
+  readAnswers(ids: readonly string[]): Awaitable<readonly QuestionState[]>;
+  forget(ids: readonly string[]): Promise<void>;
 }
 
 /**
@@ -420,6 +438,8 @@ export interface Stores {
   readonly policies: PolicyStore;
   readonly audit: AuditStore;
   readonly settings: SettingsStore;
+  readonly serverReports: ServerReportStore;
+  readonly questions: QuestionStore;
   readonly usageHistory: UsageHistoryStore;
   readonly webhooks: WebhookStore;
 }
@@ -445,7 +465,7 @@ export interface RateLimiter {
   close(): Promise<void>;
 }
 
-/** The servers that share the rate limits. */
+/** The servers on the database. */
 export interface ServerRegister {
   /** Lists this server and those that have reported lately, the oldest first. */
   list(): Awaitable<readonly ServerState[]>;

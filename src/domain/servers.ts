@@ -1,7 +1,5 @@
 import { sha256 } from "../runtime/hash.ts";
-import { parseJson } from "../api/json.ts";
-import { array, type Infer, integer, Invalid, line, nullable, object, quantity } from "../api/schema.ts";
-import type { Awaitable } from "../runtime/event-loop.ts";
+import { array, type Infer, integer, line, nullable, object, quantity } from "../api/schema.ts";
 import { LATE_SECONDS } from "./constants.ts";
 
 const MAX_VALUE_LENGTH = 300;
@@ -32,9 +30,6 @@ export const ServerReport = object(
   {
     /** Null without a listener for operators; missing until it listens. */
     adminUrl: nullable(line(300)),
-    /** The time in milliseconds since the epoch. */
-    signedAt: count,
-    signature: line(100),
     /** The settings that all servers should share, with their values in effect. */
     settings: array(object("A setting", { name: line(60), value: line(MAX_VALUE_LENGTH) })),
     /** The port of its listener for clients. */
@@ -46,9 +41,6 @@ export const ServerReport = object(
 type ServerReport = Infer<typeof ServerReport>;
 
 export type ServerIdentity = Pick<ServerReport, "id" | "name" | "version" | "startedAt">;
-
-/** Where a server listens for operators. It is signed, because whoever can write to Valkey can write any URL. */
-export type SignedUrl = Pick<ServerReport, "signedAt" | "signature"> & { readonly adminUrl: string };
 
 export interface ServerActivity extends Omit<ServerReport, keyof ServerIdentity | "adminUrl"> {
   /** The URL of its listener for operators; null if it has none, undefined until it is known. */
@@ -90,14 +82,7 @@ export const LimitSetter = object("A server, and the flag or variable as it was 
 });
 export type LimitSetter = Infer<typeof LimitSetter>;
 
-/** The name of the setting that saves those of the server that started last, for commands without a register. */
-export const LIMIT_SETTERS_SETTING = "limits-set-by";
-
-export function parseLimitSetters(json = "[]"): readonly LimitSetter[] {
-  const setters = array(LimitSetter).read(parseJson(json));
-  return setters instanceof Invalid ? [] : setters;
-}
-
+/** Lists each setting once for each machine. */
 export function limitSetters(
   servers: readonly Pick<ServerState, "name" | "setsLimits">[],
 ): readonly LimitSetter[] {
@@ -107,15 +92,35 @@ export function limitSetters(
   return [...new Map(setters.map((each) => [`${each.server} ${each.setting}`, each])).values()];
 }
 
-export async function limitSettersIn(
-  register: Readonly<Record<"list" | "lost", () => Awaitable<readonly ServerState[]>>>,
-): Promise<readonly LimitSetter[]> {
-  return limitSetters([...(await register.list()), ...(await register.lost())]);
-}
-
 export interface ServerState extends ServerIdentity, ServerActivity {
   /** When this server last read its report, in milliseconds since the epoch. */
   readonly seenAt: number;
+}
+
+/** What a server has reported last, as JSON. */
+export interface StoredReport {
+  readonly id: string;
+  readonly report: string;
+  /** The time since then by the clock of the database; below 0 after that clock was set back. */
+  readonly ageMs: number;
+}
+
+/** What a server or a command asks a server. */
+export interface Question {
+  readonly id: string;
+  /** The identifier of a server, or the name of a machine, of whose servers one answers; undefined for any server. */
+  readonly to?: string | undefined;
+  /** An operation of operators. */
+  readonly operation: string;
+  /** Its parameters as the query of a URL. */
+  readonly query: string;
+}
+
+export interface QuestionState {
+  readonly id: string;
+  /** The server that answers it. */
+  readonly takenBy?: string;
+  readonly answer?: string;
 }
 
 /** The name of a server for operators. A machine can have several servers, on different ports. */
@@ -123,13 +128,10 @@ export function nameOfServer({ name, port }: Pick<ServerState, "name" | "port">)
   return port === undefined ? name : `${name}:${port}`;
 }
 
-/** Whether a server was heard of lately. In an outage of Valkey no other one is. */
+/** Whether a server was heard of lately. In an outage of the database no other one is. */
 export function isLate({ seenAt }: Pick<ServerState, "seenAt">, now: number): boolean {
   return now - seenAt > LATE_SECONDS * 1_000;
 }
-
-/** The name of the setting that saves the number of servers, for servers that start in an outage of Valkey. */
-export const SERVERS_SETTING = "servers";
 
 /** The name of the setting that saves when the last backup was made, in milliseconds since the epoch. */
 export const LAST_BACKUP_SETTING = "last-backup";

@@ -7,6 +7,9 @@ export const MAX_ADMIN_BODY_BYTES = 64 * 1024;
 /** The largest body without a token: anybody could send JSON of 64 KiB, which takes 8 ms to parse. */
 export const MAX_OPEN_BODY_BYTES = 2 * 1024;
 
+/** The longest answer of a server to another one or to a command. */
+export const MAX_ANSWER_LENGTH = 1024 * 1024;
+
 /** The length in code points. */
 export const NAME_MAX_LENGTH = 1_024;
 export const IDEMPOTENCY_KEY_MAX_LENGTH = 255;

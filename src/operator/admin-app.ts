@@ -34,16 +34,14 @@ import { MAX_ADMIN_BODY_BYTES, MAX_OPEN_BODY_BYTES } from "../domain/size-limits
 import { createConsole } from "./console/assets.ts";
 import { callRejection } from "./credentials.ts";
 import { adminOpenApiJson } from "./openapi.ts";
+import { askedHandlers } from "./handlers/asked-handlers.ts";
 import { dataHandlers } from "./handlers/data-handlers.ts";
-import { requestHandlers } from "./handlers/requests.ts";
-import { serverHandlers } from "./handlers/server.ts";
-import type { AdminHandlers, ServerServices, RequestContext } from "./handlers/services.ts";
+import { overviewHandlers } from "./handlers/overview.ts";
+import type { AdminHandlers, ListenerServices, RequestContext } from "./handlers/services.ts";
 import { sessionHandlers } from "./handlers/session.ts";
-import { webhookHandlers } from "./handlers/webhook.ts";
 import type { AdminOperation, AdminOperationId } from "./operations.ts";
 import { isFromOtherOrigin, isOwnHost, SAFE_METHODS } from "./own-origin.ts";
 import { readinessChecks, readinessOf } from "./readiness.ts";
-import { SIGNATURE_HEADER } from "./server-secret.ts";
 import type { Identity } from "./sign-in.ts";
 
 const COMMON_HEADERS = {
@@ -108,7 +106,7 @@ const READ_METRICS = { method: "GET", role: "metrics" } as const;
 const OPENAPI_PATH = `${ADMIN_API.basePath}/openapi.json`;
 
 /** The handler of the operator's listener: health, metrics, the admin API and the console. */
-export function createAdminApp(services: ServerServices): RequestHandler {
+export function createAdminApp(services: ListenerServices): RequestHandler {
   const errorLog = new ErrorLog(services.log);
   const app = new AdminApp(services, errorLog);
   return {
@@ -130,7 +128,7 @@ export function createAdminApp(services: ServerServices): RequestHandler {
 }
 
 class AdminApp {
-  readonly #services: ServerServices;
+  readonly #services: ListenerServices;
   readonly #ready: ReturnType<typeof readinessOf>;
   readonly #pages: ReturnType<typeof createConsole>;
   readonly #steps: DispatchSteps<AdminCall, unknown>;
@@ -138,15 +136,14 @@ class AdminApp {
   readonly #turn = takingTurns();
   #openApi: string | undefined;
 
-  constructor(services: ServerServices, errorLog: ErrorLog) {
+  constructor(services: ListenerServices, errorLog: ErrorLog) {
     this.#services = services;
     this.#pages = createConsole(services.environment);
     this.#ready = readinessOf(readinessChecks(services));
     const handlers: AdminHandlers = {
       ...sessionHandlers(services),
-      ...serverHandlers(services),
-      ...requestHandlers(services),
-      ...webhookHandlers(services),
+      ...overviewHandlers(services),
+      ...askedHandlers(services),
       ...dataHandlers(services),
     };
     this.#steps = {
@@ -207,24 +204,16 @@ class AdminApp {
     return dispatch({ id, operation, request, requestId, identifier, hasWaited, context }, this.#steps);
   }
 
-  /**
-   * Finds out who sends the request. For an operation that needs no token, and for another server, the result has only
-   * the actor.
-   */
+  /** Finds out who sends the request. For an operation that needs no token, the result has only the actor. */
   #identify(request: Request, operation?: AdminOperation) {
     const { remoteAddress: name } = request;
     if (operation?.needsNoToken) return { actor: { kind: "console", name } } as const;
-    const signResponse = operation?.isOfServer ? this.#services.signResponseTo(request) : undefined;
-    if (signResponse) {
-      request.markAuthenticated();
-      return { actor: { kind: "server", name }, signResponse } as const;
-    }
     return this.#authenticate(request, operation ?? { method: "GET" });
   }
 
   #contextOf(
     request: Request,
-    { actor, ...rest }: Pick<Identity, "actor"> & Partial<Identity> & Pick<RequestContext, "signResponse">,
+    { actor, ...rest }: Pick<Identity, "actor"> & Partial<Identity>,
   ): RequestContext {
     return { by: { actor, at: this.#services.clock.now() }, ...rest, request, responseHeaders: {} };
   }
@@ -269,10 +258,7 @@ const REQUEST_TIMEOUT = new Rejection(
 );
 
 async function succeed(result: unknown, { operation: { success }, context }: AdminCall): Promise<Response> {
-  const { responseHeaders, signResponse } = context;
-  const lines = API_LINES + headerLinesOf(responseHeaders);
+  const lines = API_LINES + headerLinesOf(context.responseHeaders);
   if (success.body === undefined) return emptyResponse(204, lines);
-  const body = toJson(result);
-  const signature = signResponse ? headerLine(SIGNATURE_HEADER, signResponse(body)) : "";
-  return jsonResponse(success.status, lines + signature, body);
+  return jsonResponse(success.status, lines, toJson(result));
 }

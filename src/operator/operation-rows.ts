@@ -26,7 +26,7 @@ export interface AdminOperation extends Operation<AdminErrorCode> {
   readonly needsNoToken?: true;
   /** Whether its handler gets the request, which has the cookie of a session and the address of the listener. */
   readonly needsRequest?: true;
-  /** Whether only a running server can execute it. Servers and commands that know their secret may ask for it. */
+  /** Whether only a running server can execute it. Servers and commands ask one for it through the database. */
   readonly isOfServer?: true;
   /** The audit entry that an operation other than a GET writes; `nothing` if it changes nothing. */
   readonly audited?: string;
@@ -110,7 +110,7 @@ function identifierIn(path: string) {
 type Tag = AdminOperation["tag"];
 type Row = Omit<AdminOperation, "tag" | "identifier"> &
   ({ readonly method: "GET" } | { readonly audited: AuditAction | "nothing" }) &
-  // Whoever asks a server signs the method and the URL, and no body.
+  // A question has the operation and its query, and no body.
   ({ readonly isOfServer?: never } | { readonly isOfServer: true; readonly body?: never });
 type Rows = Readonly<Record<string, Row>>;
 

@@ -76,17 +76,6 @@ export const ADMIN_OPERATIONS = {
       success: { status: 204, description: "The sessions are over" },
       role: "viewer",
     },
-    proveServer: {
-      method: "GET",
-      path: "/session/proof",
-      summary: "Prove that this is a server of the database",
-      description:
-        "`petstore admin-url` asks for it before it prints a URL to sign in with: another program that has taken the port of a server cannot respond.",
-      query: { nonce: resources.nonce },
-      success: ok("The proof", resources.ServerProof),
-      needsNoToken: true,
-      needsRequest: true,
-    },
   }),
   ...tagged("Operators", {
     listOperators: {

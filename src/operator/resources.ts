@@ -64,12 +64,12 @@ const serverFigures = {
   p99: nullable(quantity("99th percentile of that time"), "Null if there were none"),
 };
 
-const FleetServer = object("The state of a server, as reported by the server every 5 seconds", {
+const FleetServer = object("The state of a server, as reported by the server every second", {
   id: line(100, "Identifier, until the server stops"),
   name: line(310, { description: "Name of its machine and its port", examples: ["web-1:8080"] }),
   state: oneOf(
     ["up", "unknown", "lost"],
-    `\`unknown\`: not heard of for ${LATE_SECONDS} seconds, as in an outage of Valkey. \`lost\`: it was killed in the last hour, or has lost its network, and has not started again`,
+    `\`unknown\`: not heard of for ${LATE_SECONDS} seconds, as in an outage of the database. \`lost\`: it was killed in the last hour, or has lost its network, and has not started again`,
   ),
   adminUrl: nullable(line(2_000, "URL of its listener for operators"), "Null if it has none"),
   version,
@@ -85,7 +85,7 @@ const FleetServer = object("The state of a server, as reported by the server eve
   ...serverFigures,
 });
 
-export const Fleet = object("The servers that share the rate limits", {
+export const Fleet = object("The servers on the database", {
   items: array(FleetServer, { json: "The oldest first" }),
   total: object("Of all servers together", serverFigures),
 });
@@ -269,16 +269,6 @@ export const CreatedSession = object("A new session", {
   secret: secretText(
     `For the header \`${SESSION_HEADER}\`, without which the cookie is worth nothing: every listener on the host gets it`,
   ),
-});
-
-export const nonce = matching(
-  /^[\w-]{16,64}$/,
-  "16 to 64 characters of base64url",
-  "Random text, new each time",
-);
-
-export const ServerProof = object("Proof that the server knows the secret in its database", {
-  proof: secretText("HMAC-SHA256 of the nonce and of the listener's address"),
 });
 
 const nameOrIndex = valueSchema(

@@ -9,25 +9,16 @@ export const SERVER_OPERATIONS = tagged("Server", {
     path: "/server",
     summary: "Show the server and what it depends on",
     description: "Describes the server that responds, and the state of its database and its rate limiter.",
+    isOfServer: true,
     success: ok("The server", resources.Server),
   },
   listServers: {
     method: "GET",
     path: "/servers",
-    summary: "List the servers that share the rate limits",
+    summary: "List the servers on the database",
     description:
-      "Lists all servers on one Valkey, and their figures together. A server that stops is removed; one that was killed is `lost` after 15 seconds, for an hour. Without Valkey, there is one server. While Valkey is unavailable, the list is that of before.",
-    isOfServer: true,
+      "Lists all servers, and their figures together. A server that stops is removed; one that was killed is `lost` after 5 seconds, for an hour. While the database is unavailable, the list is that of before.",
     success: ok("The servers", resources.Fleet),
-  },
-  rotateServerSecret: {
-    method: "POST",
-    path: "/server-secret/rotate",
-    audited: "server-secret.rotated",
-    summary: "Replace the secret by which the servers recognize one another",
-    description:
-      "The servers and commands of a database use it to sign the messages they exchange. Servers use the new secret within a second, and accept the one before for 10 seconds more. It is never shown.",
-    success: { status: 204, description: "The secret is replaced" },
   },
   getWebhook: {
     method: "GET",
@@ -55,7 +46,7 @@ export const SERVER_OPERATIONS = tagged("Server", {
     path: "/overview",
     summary: "Show requests and response times",
     description:
-      "Live series of all servers that share the rate limits, each since it started: steps of 5 seconds for up to an hour, steps of a minute for up to 24 hours. Requests and connections are sums; response times are those of the slowest server.",
+      "Live series of all servers on the database, each since it started: steps of 5 seconds for up to an hour, steps of a minute for up to 24 hours. Requests and connections are sums; response times are those of the slowest server.",
     query: { range: history.Range },
     success: ok("The overview", history.Overview),
   },
@@ -64,7 +55,7 @@ export const SERVER_OPERATIONS = tagged("Server", {
     path: "/series",
     summary: "Show requests and response times of one server",
     description:
-      "The part of the overview that the server that responds adds. Servers ask one another for it.",
+      "The part of the overview that the server that responds adds. Servers ask one another for it, through the database.",
     query: { range: history.Range },
     isOfServer: true,
     success: ok("The series", history.ServerSeries),

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, timingSafeEqual } from "node:crypto";
 import { TokenBucket } from "../runtime/token-bucket.ts";
 import { Rejection } from "../api/errors.ts";
 import { sha256 } from "../runtime/hash.ts";
@@ -13,7 +13,6 @@ import { type Principal, principalWith } from "./credentials.ts";
 import { INVALID_CODE, INVALID_TOKEN, NOT_SIGNED_IN, tooManyAttempts } from "./errors.ts";
 import { GuessLimiter, type TokenRejection } from "./guess-limiter.ts";
 import { SESSION_HEADER } from "./operation-rows.ts";
-import { isSameSecret } from "./server-secret.ts";
 
 /** Who signs in. */
 type NewSessionPrincipal = Principal & {
@@ -228,4 +227,10 @@ export class AdminAuthentication {
     }
     return principal;
   }
+}
+
+/** Compares the hashes of two secrets in constant time. */
+function isSameSecret(a: string, b: string): boolean {
+  const [one, other] = [Buffer.from(a), Buffer.from(b)];
+  return one.length === other.length && timingSafeEqual(one, other);
 }

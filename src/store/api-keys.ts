@@ -140,16 +140,17 @@ export class SqlKeyStore implements KeyStore {
    * Reads the revision before the keys, so that a change in between is reported twice. The other order would miss it.
    */
   changesSince(since: number): Awaitable<KeyChanges> {
-    const select = `SELECT revision, ${this.database.dialect.timeline} AS timeline FROM key_revision`;
+    const select = `SELECT revision, ${this.database.dialect.timeline} AS timeline,
+      EXISTS (SELECT 1 FROM server_questions) AS "hasQuestions" FROM key_revision`;
     return this.database.read(function* () {
-      const [stored] = yield* objectsOf<{ revision: number; timeline: string }>(select);
-      const { revision, timeline } = requireRow(stored);
+      const [stored] = yield* objectsOf<Omit<KeyChanges, "changed">>(select);
+      const { revision, timeline, hasQuestions } = requireRow(stored);
       const rows = revision > since ? yield* rowsOf<KeyRow>(SELECT_CHANGED, since) : [];
       const changed = rows.map((row): ChangedKey => ({
         key: keyOfRow(row),
         kind: Number(row["unbanRevision"] ?? since) > since ? "unban" : "key",
       }));
-      return { revision, timeline, changed };
+      return { revision, timeline, changed, hasQuestions: Boolean(hasQuestions) };
     });
   }
 

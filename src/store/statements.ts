@@ -191,6 +191,10 @@ export interface Dialect {
   deleteFirst(rows: { readonly table: string; readonly where: string; readonly order: string }): string;
   /** An expression for a text that changes when another copy of the database takes over. */
   readonly timeline: string;
+  /** An expression for the time of the database in milliseconds since the epoch. */
+  readonly now: string;
+  /** Statements that write, with the parameters, and then select, without any: one statement where that is possible. */
+  writeThenSelect(write: string, select: string): readonly [string, ...string[]];
   /** The sum of the columns `operations` of the rows `stored` and `excluded`, whose form usage-history.ts explains. */
   readonly addedOperations: string;
 }

@@ -22,7 +22,6 @@ const CHANGES_CREDENTIALS: readonly AdminOperationId[] = [
   "updateOperator",
   "rotateOperator",
   "revokeOperator",
-  "rotateServerSecret",
   "createKey",
   "updateKey",
   "rotateKey",

@@ -17,14 +17,11 @@ const WITHOUT: { readonly [front: string]: { readonly [Id in AdminOperationId]?:
     getOverview: "live plots are for the console; `usage` and `servers list` have the figures",
     getSeries: "servers ask one another for it",
     listBans: "`keys list --state banned` shows them",
-    proveServer: "servers and commands call it among themselves",
   },
   console: {
     getSeries: "the overview has the series of all servers",
     getUsage: "the overview has the keys with the most requests",
     listBans: "the list of keys shows them by their state",
-    proveServer: "servers and commands call it among themselves",
-    rotateServerSecret: "it is part of restoring a database, on the command line",
   },
 };
 

@@ -114,16 +114,6 @@ export async function testChangingOperations(config: Partial<Config> = {}): Prom
       return { call: call(`POST /api/operators/${id}/revoke`), read: operators, shows };
     },
     testWebhook: call("POST /api/webhook/test"),
-    async rotateServerSecret() {
-      const read = get("/api/session/proof?nonce=0123456789abcdef");
-      const { proof } = await read();
-      async function rotate() {
-        await service.ok("POST /api/server-secret/rotate");
-        // The server takes the new one within a second.
-        while ((await read())["proof"] === proof) await Bun.sleep(5);
-      }
-      return { call: rotate, read, shows: { proof: expect.not.stringContaining(String(proof)) } };
-    },
     updatePlan: () => ({
       call: call("PATCH /api/plans", { plan: "free", perMinute: 61 }),
       read: get("/api/plans"),

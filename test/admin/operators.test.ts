@@ -68,7 +68,7 @@ describe("roles", () => {
     const support = "rotateKey disableKey enableKey unbanKey updatePet updateOrder".split(" ");
     expect(least("support")).toEqual(support);
     const admin =
-      "createOperator updateOperator revokeOperator rotateServerSecret testWebhook createKey updateKey revokeKey updatePlan";
+      "createOperator updateOperator revokeOperator testWebhook createKey updateKey revokeKey updatePlan";
     expect(least("admin")).toEqual([...admin.split(" "), "updateBanRules", "createPet", "deletePet"]);
     expect(least("metrics")).toEqual(["rotateOperator"]);
     for (const [, row] of OPERATIONS) if (row.method === "GET") expect(leastRoleOf(row)).toBe("viewer");

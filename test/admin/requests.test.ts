@@ -1,14 +1,19 @@
-import { describe, expect, test } from "bun:test";
+import { Database } from "bun:sqlite";
+import { describe, expect, jest, test } from "bun:test";
 import { hostname } from "node:os";
+import { join } from "node:path";
 import { formatTime } from "../../src/text/formatting.ts";
 import { SETTINGS } from "../../src/config/options.ts";
-import type { KeyStore } from "../../src/domain/ports.ts";
+import { toJson } from "../../src/api/json.ts";
+import type { KeyStore, QuestionStore } from "../../src/domain/ports.ts";
+import type { Question } from "../../src/domain/servers.ts";
 import { NO_ACTIVITY, type ServerState } from "../../src/domain/servers.ts";
 import { requestHandlers } from "../../src/operator/handlers/requests.ts";
 import type { RequestPage } from "../../src/operator/operations.ts";
-import { askForRequests, reasonNotToAsk } from "../../src/operator/server-requests.ts";
-import { ServerSecret } from "../../src/operator/server-secret.ts";
+import { scheduler } from "../../src/runtime/event-loop.ts";
 import { parseConfig } from "../config/parsing.ts";
+import { finish } from "../fake-timers.ts";
+import { until } from "../timing.ts";
 import { startAdminService, useAdminService } from "./admin-service.ts";
 
 const service = await useAdminService();
@@ -100,30 +105,7 @@ describe("listRequests", () => {
     });
     await off.stop();
   });
-
-  test("is for operators and signed requests of servers, which can do nothing else", async () => {
-    const secret = await ServerSecret.open(service.app.settings);
-    const to = service.adminUrl;
-    const signed = (target: string, change: { readonly at?: number; readonly to?: string } = {}) => {
-      const request = { to, method: "GET", target, at: service.clock.now(), ...change };
-      const headers = { Authorization: secret.authorizationOf(request) };
-      return service.admin(target, { token: null, headers });
-    };
-    expect((await service.admin("/api/requests", { token: null })).status).toBe(401);
-    const response = await signed("/api/requests?scope=server");
-    expect(response.status).toBe(200);
-    expect(response.headers.get("petstore-signature")).toMatch(/^[\w-]{43}$/);
-    expect((await service.admin("/api/requests")).headers.get("petstore-signature")).toBeNull();
-    expect((await signed("/api/requests", { at: service.clock.now() - 31_000 })).status).toBe(401);
-    expect((await signed("/api/keys")).status).toBe(401);
-    // Another server has got it, and sends it on.
-    expect((await signed("/api/requests", { to: "http://192.0.2.1:8090" })).status).toBe(401);
-  });
 });
-
-const SECRET = new ServerSecret(Buffer.alloc(32).toString("base64url"));
-const ask = (server: Partial<ServerState>) =>
-  askForRequests({ ...OTHER, ...server }, {}, { secret: SECRET, clock: { now: Date.now }, tls: {} });
 
 const SELF = { id: "self", name: hostname(), version: "1", startedAt: 0 };
 const OTHER: ServerState = { ...SELF, ...NO_ACTIVITY, id: "other", name: "web-2", seenAt: 0 };
@@ -131,19 +113,57 @@ const OTHER: ServerState = { ...SELF, ...NO_ACTIVITY, id: "other", name: "web-2"
 const KEY = { name: "shop", plan: "free", access: "write", labels: [], createdAt: 0 } as const;
 const NO_KEYS = { getKeys: () => [] } as Partial<KeyStore> as KeyStore;
 
+const errorOf = (message: string) => ({ code: "no_webhook", message, status: 409 });
+
+/** The questions of servers that answer at once. */
+function answering(answerTo: (question: Question) => string | undefined): QuestionStore {
+  const asked = new Map<string, Question>();
+  return {
+    ask: async (questions) => questions.forEach((each) => void asked.set(each.id, each)),
+    take: async () => [],
+    answer: async () => {},
+    readAnswers: (ids) =>
+      ids.flatMap((id) => {
+        const question = asked.get(id);
+        const answer = question && answerTo(question);
+        return question ? [{ id, takenBy: "one", ...(answer !== undefined && { answer }) }] : [];
+      }),
+    forget: async (ids) => ids.forEach((id) => void asked.delete(id)),
+  };
+}
+
 describe("several servers", () => {
-  const item = (id: bigint, server = "other") =>
-    ({ id, server, requestId: `${id}` }) as RequestPage["items"][number];
-  const list = (answer: RequestPage | string, limit: number, unreadable = 0, keys = NO_KEYS) =>
-    requestHandlers({
+  const item = (id: bigint, server = "other"): RequestPage["items"][number] => ({
+    id,
+    server,
+    requestId: `${id}`,
+    at: formatTime(0),
+    keyId: null,
+    method: "GET",
+    path: "/v1/pets",
+    operation: "listPets",
+    status: 200,
+    code: null,
+    durationMs: 1,
+    address: "192.0.2.1",
+    userAgent: null,
+  });
+  const list = (answer: RequestPage | string, limit: number, keys = NO_KEYS) => {
+    const text = typeof answer === "string" ? { error: errorOf(answer) } : { body: answer };
+    return requestHandlers({
       requestLog: undefined,
       keys,
       servers: { self: SELF, list: () => [{ ...OTHER, id: "self" }, OTHER], lost: () => [] },
-      askForRequests: async (_server, query) => {
-        expect(query).toEqual({ limit, status: "5xx", scope: "server" });
-        return typeof answer === "string" ? answer : { body: answer, unreadable };
-      },
+      questions: answering(({ to, operation, query }) => {
+        expect([to, operation, query]).toEqual([
+          "other",
+          "listRequests",
+          `limit=${limit}&status=5xx&scope=server`,
+        ]);
+        return toJson(text);
+      }),
     }).listRequests({ id: undefined, body: undefined, query: { limit, status: "5xx" } } as never);
+  };
   const page = { nextCursor: null, servers: [{ id: "other", name: "web-2", problem: null, since: null }] };
 
   test("are asked for the same, and cut to one page", async () => {
@@ -163,26 +183,21 @@ describe("several servers", () => {
       { ...item(1n), keyId: null },
     ];
     const named: Partial<KeyStore> = { getKeys: ([id = 0]) => [{ ...KEY, id }] };
-    const { items: shown } = await list({ ...page, items }, 3, 0, named as KeyStore);
+    const { items: shown } = await list({ ...page, items }, 3, named as KeyStore);
     expect(shown.map(({ keyName }) => keyName)).toEqual(["shop", null, null]);
     const failing: Partial<KeyStore> = { getKeys: () => Promise.reject(new Error("no connection")) };
-    const { items: unnamed } = await list({ ...page, items }, 3, 0, failing as KeyStore);
+    const { items: unnamed } = await list({ ...page, items }, 3, failing as KeyStore);
     expect(unnamed).toEqual(items);
   });
 
-  test("one that cannot be asked, and one that is another server, are named with the reason", async () => {
-    expect((await list("does not respond", 2)).servers[1]).toMatchObject({ problem: "does not respond" });
-    const servers = [{ ...page.servers[0], id: "third", name: "x" }];
-    const result = await list({ ...page, items: [item(1n)], servers } as RequestPage, 2);
-    expect(result.items).toEqual([]);
-    const problem = expect.stringMatching(/^another server/);
-    expect(result.servers[1]).toMatchObject({ id: "other", problem });
-  });
-
-  test("requests of another that this release cannot read hide no others, and are counted", async () => {
-    const result = await list({ ...page, items: [item(1n)] }, 2, 3);
+  test("one that rejects, or has answered what this release cannot read, is named with the reason", async () => {
+    expect((await list("it has none", 2)).servers[1]).toMatchObject({ id: "other", problem: "it has none" });
+    const unknown = (await list({ ...page, items: 3 } as never, 2)).servers[1];
+    expect(unknown?.problem).toBe("it is of another release, whose answer this one does not know");
+    const rows = [item(1n), { ...item(2n), method: " " }];
+    const result = await list({ ...page, items: rows }, 2);
     expect(result.items.map(({ id }) => id)).toEqual([1n]);
-    expect(result.servers[1]?.problem).toBe("3 rows are left out: this release cannot read them");
+    expect(result.servers[1]?.problem).toBe("1 row is left out: this release cannot read it");
   });
 
   test("more than 50 are not asked, and are named", async () => {
@@ -192,7 +207,7 @@ describe("several servers", () => {
       requestLog: undefined,
       keys: NO_KEYS,
       servers: { self: SELF, list: () => others, lost: () => [] },
-      askForRequests: async () => `asked ${++asked}`,
+      questions: answering(() => toJson({ error: errorOf(`asked ${++asked}`) })),
     });
     const { servers } = await listRequests({ id: undefined, body: undefined, query: {} } as never);
     expect([asked, servers.length]).toEqual([50, 54]);
@@ -206,61 +221,72 @@ describe("several servers", () => {
     expect(result.servers.map(({ id }) => id)).toEqual(["self", "other"]);
   });
 
-  const toldOf = (adminUrl: string | null | undefined, name = "web-2"): ServerState => {
-    const identity = { ...SELF, id: "other", name };
-    const signed = adminUrl ? SECRET.urlOf(identity, adminUrl, 0) : {};
-    return { ...OTHER, ...identity, adminUrl, ...signed };
+  test("one that stands still, and a database that fails, delay nobody by more than 2 seconds", async () => {
+    const ask = (questions: QuestionStore) =>
+      requestHandlers({
+        requestLog: undefined,
+        keys: NO_KEYS,
+        servers: { self: SELF, list: () => [OTHER], lost: () => [] },
+        questions,
+      }).listRequests({ id: undefined, body: undefined, query: {} } as never);
+    jest.useFakeTimers();
+    const startedAt = scheduler.now();
+    const { servers } = await finish(ask(answering(() => undefined)));
+    expect(scheduler.now() - startedAt).toBeWithin(2_000, 2_200);
+    jest.useRealTimers();
+    expect(servers[1]?.problem).toBe("it does not answer");
+    const failing = { ...answering(() => ""), ask: () => Promise.reject(new Error("no connection")) };
+    expect((await ask(failing)).servers[1]?.problem).toBe("it cannot be asked (no connection)");
+  });
+});
+
+describe("questions in the database", () => {
+  const ask = async (operation: string, query = "", to?: string) => {
+    const { questions } = service.app;
+    const id = crypto.randomUUID();
+    await questions.ask([{ id, to, operation, query }]);
+    try {
+      for (;;) {
+        const [state] = await questions.readAnswers([id]);
+        if (state?.answer !== undefined) return JSON.parse(state.answer);
+        await Bun.sleep(10);
+      }
+    } finally {
+      await questions.forget([id]);
+    }
   };
 
-  test.each<[string, ServerState, RegExp | undefined]>([
-    ["has no listener", toldOf(null), /^it has no listener for operators: --admin-address is off$/],
-    ["has just started", toldOf(undefined), /^it does not report where it listens .* it has just started/],
-    ["listens on loopback of another machine", toldOf("http://127.0.0.1:8090"), /its own machine only/],
-    ["listens on loopback of another machine", toldOf("http://[::1]:8090"), /its own machine only/],
-    ["listens on loopback of this machine", toldOf("http://127.0.0.1:8090", hostname()), undefined],
-    ["has no TLS", toldOf("http://192.0.2.1:8090"), /has no TLS$/],
-    ["has TLS", toldOf("https://192.0.2.1:8090"), undefined],
-    [
-      "is told by somebody else",
-      { ...toldOf("https://192.0.2.1:8090"), adminUrl: "https://192.0.2.2" },
-      /^its entry in Valkey has no valid signature: it is of release 1.1.0 or earlier/,
-    ],
-  ])("of a server that %s it is known whether it is asked", (_, server, reason) => {
-    const problem = reasonNotToAsk(server, { secret: SECRET, hasTls: true });
-    if (reason === undefined) expect(problem).toBeUndefined();
-    else expect(problem).toMatch(reason);
+  test("are answered by the server, its machine or any, with what operators get", async () => {
+    const [{ id }] = (await service.ok("/api/requests"))["servers"] as [{ id: string }];
+    for (const to of [undefined, hostname(), id]) {
+      const { body } = await ask("listRequests", "limit=1&scope=server", to);
+      expect(body).toMatchObject({ items: [{ method: expect.any(String) }], servers: [{ id }] });
+    }
+    expect((await ask("getSettings")).body).toEqual(await service.ok("/api/settings"));
   });
 
-  test("one that is gone does not respond", async () => {
-    const reason = /does not respond \((?:ECONNREFUSED|ConnectionRefused)\)/;
-    expect(await ask({ adminUrl: "http://127.0.0.1:1" })).toMatch(reason);
+  test.each([
+    ["createKey", "", "not_found"],
+    ["listKeys", "", "not_found"],
+    ["toString", "", "not_found"],
+    ["listRequests", "limit=0", "invalid_parameter"],
+    ["listRequests", "cursor=%00", "invalid_parameter"],
+    ["testWebhook", "", "no_webhook"],
+  ])("whoever writes to the database gets nothing else: %s?%s is %s", async (operation, query, code) => {
+    expect(await ask(operation, query)).toMatchObject({ error: { code, message: expect.any(String) } });
   });
 
-  const signed = (body: string) => (request: Request) => {
-    const signature = SECRET.responseSignature(request.headers.get("authorization") ?? "", body);
-    return new Response(body, { headers: { "Petstore-Signature": signature } });
-  };
-
-  test.each<[string, (request: Request) => Response, RegExp]>([
-    ["too much", () => new Response("x".repeat(2_000_000)), /the response has more than 1048576 bytes/],
-    ["something else", signed("{}"), /unexpected response from .*, a server of version 1$/],
-    ["what it has not signed", () => new Response("{}"), /does not sign its response/],
-    ["an error", () => new Response("no", { status: 401 }), /responds 401/],
-    ["nothing", () => new Response(new ReadableStream({ pull: () => new Promise(() => {}) })), /timeout/],
-  ])("one that responds with %s is given up", async (_, answer, reason) => {
-    using peer = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: answer, idleTimeout: 30 });
-    const startedAt = performance.now();
-    expect(await ask({ adminUrl: `http://127.0.0.1:${peer.port}` })).toMatch(reason);
-    expect(performance.now() - startedAt).toBeLessThan(4_000);
-  });
-
-  test("one row that this release does not know hides no other", async () => {
-    await service.call({ path: "/pets" });
-    const { text } = await service.admin("/api/requests?limit=2");
-    const answer = signed(text.replace('"method":"GET"', '"method":" "'));
-    using peer = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: answer });
-    const response = await ask({ adminUrl: `http://127.0.0.1:${peer.port}` });
-    expect(response).toMatchObject({ unreadable: 1, body: { items: [{ method: "GET" }] } });
+  test("those that nobody waits for are deleted after 30 seconds, by the server", async () => {
+    const { questions, keys } = service.app;
+    await questions.ask([{ id: "of one that was killed", to: "nobody", operation: "getServer", query: "" }]);
+    const database = new Database(join(service.dataDir, "production.db"));
+    const rows = () => database.query("SELECT id FROM server_questions").all();
+    await Bun.sleep(300);
+    expect(rows()).toHaveLength(1);
+    database.run("UPDATE server_questions SET asked_at = asked_at - 30001");
+    await until(async () => rows().length === 0);
+    database.close();
+    expect((await keys.changesSince(0)).hasQuestions).toBeFalse();
   });
 });
 

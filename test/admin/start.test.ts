@@ -5,6 +5,7 @@ import { silentLog } from "../../src/observe/log.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { configIn } from "../service.ts";
 import { TestClock } from "../test-clock.ts";
+import { ActivityCollector } from "../../src/domain/servers.ts";
 import { ADMIN_CONFIG } from "./admin-service.ts";
 
 const apps: App[] = [];
@@ -15,9 +16,16 @@ afterEach(async () => {
 /** Starts a server, and calls `onListening` with the origin of each listener as soon as it is open. */
 async function start(port: number, onListening: (listener: "url" | "adminUrl", origin: string) => void) {
   using saveUrl = spyOn(DataDirectory.prototype, "saveUrl");
-  saveUrl.mockImplementation((listener, origin) => {
-    onListening(listener, origin);
+  saveUrl.mockImplementation((origin) => {
+    onListening("url", origin);
     return () => {};
+  });
+  const { add } = ActivityCollector.prototype;
+  using adding = spyOn(ActivityCollector.prototype, "add");
+  adding.mockImplementation(function (this: ActivityCollector, read) {
+    const { adminUrl } = read();
+    if (adminUrl) onListening("adminUrl", adminUrl);
+    return add.call(this, read);
   });
   const config = { ...configIn(temporaryDirectory("start")), admin: { ...ADMIN_CONFIG, port } };
   apps.push(await startApp(config, { clock: new TestClock(), log: silentLog }));

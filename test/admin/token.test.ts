@@ -182,9 +182,9 @@ describe("what the database says", () => {
 test("a server that stops removes its URL, and not the one of a server that started after it", () => {
   const dataDir = temporaryDirectory("admin-url");
   const directory = directoryAt(dataDir);
-  const file = join(dataDir, "production-admin-url");
-  const removeFirst = directory.saveUrl("adminUrl", "http://127.0.0.1:8090");
-  const removeSecond = directory.saveUrl("adminUrl", "http://127.0.0.1:8091");
+  const file = join(dataDir, "production-url");
+  const removeFirst = directory.saveUrl("http://127.0.0.1:8080");
+  const removeSecond = directory.saveUrl("http://127.0.0.1:8091");
   removeFirst();
   expect(readFileSync(file, "utf8")).toBe("http://127.0.0.1:8091\n");
   removeSecond();

@@ -192,7 +192,7 @@ describe("petstore restore", () => {
     );
   });
 
-  test("operators are restored, sessions, codes and the servers' secret are not; those changed since are named", async () => {
+  test("operators are restored, sessions, codes and what only running servers use are not; those changed since are named", async () => {
     const by = { actor: { kind: "console" }, at: NOW } as const;
     const secret = (text: string) => ({ hash: hash(text.length), hint: text });
     const create = (stores: SqliteStores, name: string) =>
@@ -206,13 +206,15 @@ describe("petstore restore", () => {
     const { hash: tokenHash } = secret("a");
     await before.operators.createSession({ ...session, tokenHash, ...times }, signedIn);
     await before.operators.createCode({ codeHash: hash(103), operatorId: 1, endsAt: NOW + 1 }, NOW);
-    const serverSecret = await before.settings.openSecret("5f0e-secret-of-servers-9d3c");
+    const report = "5f0e-report-of-a-server-9d3c";
+    await before.serverReports.report("one", report);
+    await before.questions.ask([{ id: "1", operation: "getSettings", query: report }]);
     await before.close();
     cli.clock.advance(1_000);
     expect((await run("backup", backups)).code).toBe(0);
     const newest = join(backups, "production-2026-11-15T120001.000Z", "production.db");
     const bytes = readFileSync(newest, "latin1");
-    expect([serverSecret, hash(101), hash(103)].filter((text) => bytes.includes(text))).toEqual([]);
+    expect([report, hash(101), hash(103)].filter((text) => bytes.includes(text))).toEqual([]);
 
     const later = open();
     await later.operators.rotateOperator(3, secret("dddd"), by);

@@ -220,6 +220,7 @@ describe("a valid key", () => {
     const changesSince = () => ({
       revision: 1,
       timeline: "1",
+      hasQuestions: false,
       changed: Array.from(
         { length: others },
         (_, i) => ({ kind: "key", key: { ...key, id: id + 1 + i } as ApiKey }) as const,

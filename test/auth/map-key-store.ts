@@ -18,6 +18,7 @@ export class MapKeyStore {
   #secrets = new Map<string, { keyId: number; validUntil?: number }>();
   #revision = 0;
   timeline = 1;
+  hasQuestions = false;
 
   findCredential(secretHash: string): Awaitable<Credential | undefined> {
     this.lookups++;
@@ -28,7 +29,12 @@ export class MapKeyStore {
     const keys = [...this.#keys.values()].filter(({ revision }) => revision > since);
     const kindOf = ({ unbanRevision = 0 }) => (unbanRevision > since ? "unban" : "key");
     const changed = keys.map((key) => ({ key, kind: kindOf(key) }) as const);
-    return { revision: this.#revision, timeline: `${this.timeline}`, changed };
+    return {
+      revision: this.#revision,
+      timeline: `${this.timeline}`,
+      changed,
+      hasQuestions: this.hasQuestions,
+    };
   }
 
   /** As findCredential, and counts no lookup. */

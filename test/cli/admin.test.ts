@@ -1,7 +1,10 @@
 import { beforeEach, expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
+import { NO_ACTIVITY } from "../../src/domain/servers.ts";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
 import {
   cleanUpAfterAll,
   failure,
@@ -184,35 +187,41 @@ test("admin-url prints a URL that signs in once, also where the environment name
   const proxy = "http://127.0.0.1:1";
   const variables = { PETSTORE_DATA: cli.dataDir, HTTP_PROXY: proxy, http_proxy: proxy };
   expect(await resultOf(spawnPetstore(["admin-url"], { variables }))).toMatchObject({ code: 0, err: "" });
+  const none = "start it with petstore serve";
   expect(await cli.err("admin-url --env staging")).toBe(
-    `no server with a listener for operators runs in staging (data: ${cli.dataDir}); start it with petstore serve`,
+    `no server runs in staging (data: ${cli.dataDir}); ${none}`,
   );
   await server.stop();
-  expect((await cli.run("admin-url")).code).toBe(1);
-  // As a server that was killed leaves it.
-  writeFileSync(join(cli.dataDir, "production-admin-url"), server.adminUrl);
-  expect(await cli.run("admin-url")).toEqual(
-    failure(`no server responds at ${server.adminUrl}; start it with petstore serve`),
-  );
+  expect(await cli.err("admin-url")).toBe(`no server runs in production (data: ${cli.dataDir}); ${none}`);
 });
 
-test("admin-url prints no code for a program that has taken the port of a server, even one that asks another server", async () => {
-  await using server = await cli.serve();
+test("admin-url prints no code for a program that has taken the port of a server that was killed", async () => {
   const asked: string[] = [];
   using impostor = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
-    async fetch({ url }) {
-      const { pathname, search } = new URL(url);
-      asked.push(pathname);
-      return fetch(server.adminUrl + pathname + search);
+    fetch({ url }) {
+      asked.push(url);
+      return new Response();
     },
   });
-  writeFileSync(join(cli.dataDir, "production-admin-url"), `http://127.0.0.1:${impostor.port}`);
+  await cli.run("keys create --name a --plan free");
+  const stores = openSqlite(join(cli.dataDir, "production.db"));
+  const identity = { id: "killed", name: hostname(), version: "1.0.0", startedAt: 0 };
+  const report = (adminUrl: string | null, name = hostname()) =>
+    stores.serverReports.report("killed", JSON.stringify({ ...NO_ACTIVITY, ...identity, name, adminUrl }));
+  await report(impostor.url.origin);
   const { code, out, err } = await cli.run("admin-url");
-  expect([code, out]).toEqual([1, ""]);
-  expect(err).toContain(`what listens at http://127.0.0.1:${impostor.port} is not a server of production`);
-  expect(asked).toEqual(["/api/session/proof"]);
+  expect([code, out, asked]).toEqual([1, "", []]);
+  expect(err).toContain("no server of production");
+  // Of a server on another machine, the loopback address is that of this one.
+  await report(impostor.url.origin, "web-2");
+  expect(await cli.err("admin-url")).toBe(
+    `the servers listen for operators on loopback addresses of other machines (${impostor.url.origin} on web-2) in production (data: ${cli.dataDir}); run this command on the machine of a server, or set --admin-address there`,
+  );
+  await report(null);
+  expect(await cli.err("admin-url")).toStartWith("--admin-address is off on every server in production");
+  await stores.close();
 });
 
 test("--admin-address that is taken is an error, and off turns the listener off", async () => {

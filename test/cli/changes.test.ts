@@ -16,7 +16,6 @@ const LINES = {
   updateOperator: "operators update ann --role support",
   rotateOperator: "operators rotate 1",
   revokeOperator: "operators revoke ann --yes",
-  rotateServerSecret: "server-secret rotate",
   createKey: "keys create --name a --plan free",
   updateKey: "keys update 1 --name b",
   rotateKey: "keys rotate 1",

@@ -32,10 +32,7 @@ function modesIn(directory: string): Record<string, string> {
 
 const DATABASES = ["-limits.db", "-limits.db-shm", "-limits.db-wal", ".db", ".db-shm", ".db-wal", ".lock"];
 const FILES_OF_A_SERVER = Object.fromEntries(
-  ["-admin-token", "-admin-url", "-first-key", "-url", ...DATABASES].map((name) => [
-    `production${name}`,
-    "600",
-  ]),
+  ["-admin-token", "-first-key", "-url", ...DATABASES].map((name) => [`production${name}`, "600"]),
 );
 
 const eventsOf = ({ lines }: InProcessServer, prefix: string) =>

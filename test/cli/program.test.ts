@@ -135,7 +135,7 @@ const KEYS = subcommandsOf("keys");
 
 test.each<[line: string, words: readonly string[]]>([
   ["petstore ", [...FIRST_WORDS, "help", "--version"]],
-  ["petstore ser", ["serve", "servers", "server-secret"]],
+  ["petstore ser", ["serve", "servers"]],
   ["petstore keys ", KEYS],
   ["petstore help keys cr", ["create"]],
   ["petstore keys create --plan", ["--plan"]],

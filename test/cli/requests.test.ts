@@ -1,9 +1,12 @@
 import { beforeAll, expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { toJson } from "../../src/api/json.ts";
 import { createClock } from "../../src/clock.ts";
 import type { Context } from "../../src/cli/command.ts";
+import { NO_ACTIVITY } from "../../src/domain/servers.ts";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { cleanUpAfterAll, InProcessCli, type InProcessServer, cliDirectory, wrongUsage } from "./cli.ts";
 import { until } from "../timing.ts";
 
@@ -11,7 +14,7 @@ cleanUpAfterAll();
 
 const TOKEN = "petadmin_0123456789abcdefghijklmnopqrstuvwxyz";
 const cli = new InProcessCli();
-/** A server has the clock of the machine, and a signature is valid for 30 seconds. */
+/** The server has the clock of the machine. */
 const run = (line: string, context: Partial<Context> = {}) =>
   cli.run(line, {}, { clock: createClock(), ...context });
 let server: InProcessServer;
@@ -191,25 +194,19 @@ test("a row that this release cannot read hides no other, and is counted once", 
   expect(out.match(/"requestId":"\w+"|warning: .*/g)).toEqual([warning, '"requestId":"first"']);
 });
 
-test("without a server, and with another program in its place, the command says so", async () => {
+test("without a server, and just after one was killed, the command says so and leaves no question", async () => {
   const other = new InProcessCli();
-  expect(await other.err("requests")).toMatch(
-    /^no server with a listener for operators runs in production.*, or name another one with --server$/,
-  );
+  const none =
+    /^no server runs in production \(.*\); start it with petstore serve, or name another one with --server$/;
+  expect(await other.err("requests")).toMatch(none);
   await other.run("keys create --name a --plan free");
-  mkdirSync(other.dataDir, { recursive: true });
-  const file = join(other.dataDir, "production-admin-url");
-  const seen: (string | null)[] = [];
-  using impostor = Bun.serve({
-    port: 0,
-    fetch({ headers }) {
-      seen.push(headers.get("authorization"));
-      return Response.json({ proof: "x".repeat(43) });
-    },
-  });
-  writeFileSync(file, `http://127.0.0.1:${impostor.port}\n`);
-  expect(await other.err("requests")).toMatch(/^what listens at \S+ is not a server of production/);
-  expect(seen).toEqual([null]);
-  writeFileSync(file, "http://127.0.0.1:1\n");
-  expect(await other.err("requests")).toMatch(/^no server responds at http:\/\/127.0.0.1:1; start it/);
+  expect(await other.err("requests")).toMatch(none);
+  const stores = openSqlite(join(other.dataDir, "production.db"));
+  const report = { ...NO_ACTIVITY, id: "killed", name: hostname(), version: "1", startedAt: 0 };
+  await stores.serverReports.report("killed", JSON.stringify(report));
+  expect(await other.err("requests")).toMatch(
+    /^no server of production .* answers, since it was killed or stands still; .* --server$/,
+  );
+  await until(async () => !(await stores.keys.changesSince(0)).hasQuestions);
+  await stores.close();
 });

@@ -176,7 +176,7 @@ export function keyStoreConformance(test: TestCase): void {
     const { changed, ...rest } = await keys.changesSince(revision);
     const plans = changed.map(({ kind, key }) => `${kind} ${key.id} ${key.plan}`);
     expect(plans).toEqual(["key 1 pro", "key 3 business", "key 4 free"]);
-    expect(rest).toEqual({ revision: revision + 4, timeline });
+    expect(rest).toEqual({ revision: revision + 4, timeline, hasQuestions: false });
     expect(await keys.changesSince(revision + 4)).toEqual({ ...rest, changed: [] });
   });
 

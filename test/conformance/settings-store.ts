@@ -1,5 +1,4 @@
 import { expect } from "bun:test";
-import { BY } from "../key-store-arguments.ts";
 import type { TestCase } from "./store-fixture.ts";
 
 export function settingsStoreConformance(test: TestCase): void {
@@ -14,7 +13,7 @@ export function settingsStoreConformance(test: TestCase): void {
     expect(await (await another()).settings.readSettings()).toEqual(expected);
   });
 
-  test("of processes that save at the same time one wins, and openSecret gives all of them one secret", async (opened) => {
+  test("of processes that save at the same time one wins", async (opened) => {
     const { settings, another } = opened;
     const stores = [settings];
     for (let n = 0; n < 3; n++) stores.push((await another()).settings);
@@ -22,20 +21,5 @@ export function settingsStoreConformance(test: TestCase): void {
     await Promise.all(stores.map((store, n) => store.saveSettings(saved(n))));
     const { a, b } = await settings.readSettings();
     expect(a).toBe(b ?? "");
-    expect(await settings.readSecret()).toBeUndefined();
-    const secrets = await Promise.all(stores.map((store, n) => store.openSecret(`${n}`)));
-    const [secret = ""] = secrets;
-    expect(secrets).toEqual(stores.map(() => secret));
-    expect(await settings.readSecret()).toBe(secret);
-    expect(await settings.openSecret("another")).toBe(secret);
-  });
-
-  test("replacing the secret is one change with its audit entry, and every process reads it", async (opened) => {
-    const { settings, audit, another } = opened;
-    await settings.openSecret("first");
-    await settings.replaceSecret("second", { ...BY, action: "server-secret.rotated" });
-    expect(await (await another()).settings.openSecret("third")).toBe("second");
-    const { items } = await audit.listAudit({ limit: 5 });
-    expect(items).toMatchObject([{ ...BY, action: "server-secret.rotated" }]);
   });
 }

@@ -23,7 +23,6 @@ interface Settings {
   readonly maxBatchSize?: number;
   readonly maxConcurrentBatches?: number;
   readonly onBan?: OnBan;
-  readonly leave?: () => Promise<void>;
 }
 
 class RecordingModel extends ValkeyModel {
@@ -49,7 +48,7 @@ class PromptProcess extends Process {
 /** Several servers on a simulated Valkey, whose clock is hours behind theirs. Time passes in `time.run` only. */
 export async function setUp(settings: Settings = {}) {
   const { servers = 4, rules = DEFAULT_BAN, maxBatchSize = 32, maxConcurrentBatches = 1, onBan } = settings;
-  const { leave = async () => {}, isCluster = false, timeoutMs = TIMEOUT_MS } = settings;
+  const { isCluster = false, timeoutMs = TIMEOUT_MS } = settings;
   const time = new World();
   const model = new RecordingModel(() => STARTS_AT + time.now - 10_000_000, rules);
   const valkey = new SimulatedValkey(time, model);
@@ -65,11 +64,7 @@ export async function setUp(settings: Settings = {}) {
         ban: () => rules,
         local: createMemoryRateLimiter({ clock, ban: () => rules, scheduler: process }),
         timeoutMs,
-        register: {
-          count: servers,
-          beat: (link) => link.servers().then(Boolean, () => false),
-          leave,
-        },
+        serverCount: () => servers,
         onBan,
         onStateChange: (state, cause) =>
           states.push(cause instanceof Error ? `${state}: ${cause.message}` : state),

@@ -13,7 +13,6 @@ const IN_BODY: readonly (readonly [RegExp, string])[] = [
   [/\b(pet_admin_)[\w-]{43}/g, "$1<43 characters>"],
   [/\b(pet_admin_)[\w-]{4}…[\w-]{4}/g, "$1<hint>"],
   [/"secret":"[\w-]{43}"/, '"secret":"<43 characters>"'],
-  [/"proof":"[\w-]{43}"/, '"proof":"<43 characters>"'],
   [/"version":"\d+\.\d+\.\d+"/, '"version":"<version>"'],
   [/"runtime":"Bun [\d.]+"/, '"runtime":"Bun <version>"'],
   [/"instance":\{"address":"127.0.0.1:\d+","pid":\d+\}/, '"instance":"<address and pid>"'],

@@ -10,8 +10,6 @@ import { RequestRecord } from "../../src/observe/request-record.ts";
 import { Trace } from "../../src/observe/trace.ts";
 import { Tracer } from "../../src/observe/tracing.ts";
 import { sendMessage } from "../../src/observe/webhook-request.ts";
-import { isServerOfDatabase } from "../../src/operator/server-requests.ts";
-import { ServerSecret } from "../../src/operator/server-secret.ts";
 import { scheduler } from "../../src/runtime/event-loop.ts";
 import { OutgoingError, sendRequest } from "../../src/runtime/outgoing-request.ts";
 import {
@@ -52,11 +50,6 @@ const USERS: Readonly<Record<string, (port: number) => Promise<string>>> = {
     tracer.observe(record, { status: 200, headerLines: "", body: null });
     await tracer.close();
     return `${lines.join("")} exported: ${tracer.counts.exported}`;
-  },
-  "src/operator/server-requests.ts": async (port) => {
-    const server = { adminUrl: `http://127.0.0.1:${port}`, name: "other" };
-    const secret = new ServerSecret(Buffer.alloc(32).toString("base64url"));
-    return Bun.inspect(await isServerOfDatabase(server, secret).catch((error: unknown) => error));
   },
   "src/cli/health.ts": async (port) =>
     Bun.inspect(

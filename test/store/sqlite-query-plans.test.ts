@@ -77,9 +77,12 @@ async function useAll({ store, inventory, petJson, keys, audit, usageHistory, ..
   await useSmallTables(rest);
 }
 
-type SmallStores = Pick<Stores, "operators" | "policies" | "settings" | "webhooks">;
+type SmallStores = Pick<
+  Stores,
+  "operators" | "policies" | "settings" | "serverReports" | "questions" | "webhooks"
+>;
 
-async function useSmallTables({ operators, policies, settings, webhooks }: SmallStores) {
+async function useSmallTables({ operators, policies, settings, webhooks, ...rest }: SmallStores) {
   const ann = { name: "ann", role: "admin" } as const;
   const hashOf = (letter: string) => letter.repeat(64);
   const tokenOf = (letter: string) => ({ hash: hashOf(letter), hint: "hint" });
@@ -112,9 +115,15 @@ async function useSmallTables({ operators, policies, settings, webhooks }: Small
   await policies.countKeys();
   await settings.saveSettings({ a: "b" });
   await settings.readSettings();
-  await settings.openSecret("s");
-  await settings.readSecret();
-  await settings.replaceSecret("t", { ...BY, action: "server-secret.rotated" });
+  const { serverReports, questions } = rest;
+  await serverReports.report("a", "{}");
+  await serverReports.listReports();
+  await serverReports.deleteReports(["a"]);
+  await questions.ask([{ id: "q", operation: "getSettings", query: "" }]);
+  await questions.take("a", "machine");
+  await questions.answer("q", "{}");
+  await questions.readAnswers(["q"]);
+  await questions.forget(["q"]);
   const state = await webhooks.openWebhook("source", 0);
   await webhooks.readWebhook();
   await webhooks.takeWebhook("server", state);
@@ -166,7 +175,7 @@ test("every method of the stores is called", () => {
 
 /** Tables that stay small. */
 const SMALL =
-  /\b(FROM|UPDATE) (operators|operator_sessions|sign_in_codes|plans|ban_rules|server_settings|server_secret|webhook)\b/;
+  /\b(FROM|UPDATE) (operator(s|_sessions)|sign_in_codes|plans|ban_rules|servers?(_settings|_questions)?|webhook)\b/;
 
 /**
  * These scan on purpose: a list of values, the first key, the number of keys, the keys that were used, the single

@@ -64,7 +64,7 @@ class KeyDatabase {
   changesSince(since: number): KeyChanges {
     const keys = [...this.#keys.values()].filter(({ revision }) => revision > since);
     const changed = keys.map((key) => ({ key, kind: key.unbanRevision > since ? "unban" : "key" }) as const);
-    return { revision: this.#revision, timeline: "1", changed };
+    return { revision: this.#revision, timeline: "1", changed, hasQuestions: false };
   }
 
   has(id: number): boolean {

@@ -6,9 +6,7 @@ import {
   type Limits,
   MINUTE_MS,
 } from "../../src/domain/rate-limit.ts";
-import { NO_ACTIVITY } from "../../src/domain/servers.ts";
 import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
-import { HeartbeatRegister } from "../../src/rate-limit/server-register.ts";
 import { SharedRateLimiter } from "../../src/rate-limit/valkey/shared-rate-limiter.ts";
 import { BanHistory } from "./bans.ts";
 import { SimulatedValkey, ValkeyModel } from "./valkey.ts";
@@ -29,8 +27,6 @@ interface Outage {
   to: number;
   /** The remaining requests of the window, as far as the server knows. */
   readonly left: number;
-  /** The number of servers that it knows of. */
-  readonly servers: number;
 }
 
 /** The count in Valkey after a batch. */
@@ -48,7 +44,7 @@ const MAX_WAIT_MS = 2 * (TIMEOUT_MS + 100);
 const REPLIED_MS = 50;
 /** The time after an outage within which all servers have reported. */
 const REPORTED_MS = 3_000;
-/** The time after which the servers know of each other. */
+/** The time of the first requests. */
 const FIRST_MS = 20_000;
 const RUN_MS = 220_000;
 const MAX_OUTAGE_MS = 90_000;
@@ -79,8 +75,6 @@ class RateLimits {
   readonly ban: BanRules;
   readonly bans: BanHistory;
   readonly valkey: SimulatedValkey;
-  /** The number of servers as saved in the database. */
-  serverCount = 1;
   readonly grants: Grant[] = [];
   readonly outages: Outage[] = [];
   /** The requests that were sent when an outage began. Valkey counts them when it continues. */
@@ -91,8 +85,6 @@ class RateLimits {
   /** The times at which Valkey lost its data, or servers lost what they had not reported. */
   readonly #losses: number[] = [];
   readonly #kills: number[] = [];
-  /** Whether a server was cut off, so that the others may not know of it. */
-  #isCutOff = false;
 
   constructor(readonly world: World) {
     const { random } = world;
@@ -194,10 +186,7 @@ class RateLimits {
         for (let i = random.below(3 * this.limit); i > 0; i--)
           world.schedule(valkey.pauseMs + random.between(-600, 100), () => this.#server().receive());
       },
-      toServer("is cut off", (server) => {
-        this.#isCutOff = true;
-        valkey.cutOff(server, outageMs());
-      }),
+      toServer("is cut off", (server) => valkey.cutOff(server, outageMs())),
       toServer("loses its connections", (server) => valkey.breakLinks((each) => each === server)),
       toServer("has silent connections", (server) => valkey.silenceLinks((each) => each === server)),
       () => {
@@ -296,16 +285,7 @@ class RateLimits {
 
   /** The largest share of a server in a window that begins in an outage. */
   get #share(): number {
-    return Math.ceil(this.limit / Math.min(SERVERS, ...this.outages.map(({ servers }) => servers)));
-  }
-
-  /** Checks that a server in contact with Valkey knows of all others, unless one was cut off. */
-  judgeRegister({ from, servers }: Outage): void {
-    const isLater = this.outages.some((outage) => outage.from < from && outage.to > from - FIRST_MS);
-    this.world.check(
-      servers >= SERVERS || from < FIRST_MS || isLater || this.#isCutOff,
-      `a server knows of ${servers} servers`,
-    );
+    return Math.ceil(this.limit / SERVERS);
   }
 
   /** Valkey may also have counted requests that a server rejected and, after its window, those that one allowed. */
@@ -347,7 +327,7 @@ class RateLimits {
     const counted = this.#counts.filter(({ at }) => at > since).map(({ used }) => used);
     const left = this.limit - Math.max(recent.length - own.length, ...counted);
     this.world.check(
-      own.length * server.register.count >= left,
+      own.length * SERVERS >= left,
       () => `${server.process.name} gave ${own.length} of ${left} that were left`,
     );
   }
@@ -355,7 +335,6 @@ class RateLimits {
 
 class Server {
   readonly process: Process;
-  readonly register: HeartbeatRegister;
   readonly #game: RateLimits;
   readonly #limiter: SharedRateLimiter;
   #outage: Outage | undefined;
@@ -372,15 +351,6 @@ class Server {
     this.#game = game;
     const { clock } = this.process;
     const ban = () => game.ban;
-    this.register = new HeartbeatRegister(
-      { id: `${name} since ${game.world.now}`, name, version: "1.0.0", startedAt: clock.now() },
-      {
-        clock,
-        activity: () => NO_ACTIVITY,
-        lastCount: game.serverCount,
-        onCount: (servers) => void (game.serverCount = servers),
-      },
-    );
     this.#limiter = new SharedRateLimiter(
       {
         clock,
@@ -388,7 +358,7 @@ class Server {
         ban,
         local: createMemoryRateLimiter({ clock, ban, scheduler: this.process, flushEveryMs: DAY_MS }),
         timeoutMs: TIMEOUT_MS,
-        register: this.register,
+        serverCount: () => SERVERS,
         onBan: (_, { bannedAt }) => game.bans.told(bannedAt),
         onStateChange: (state) => this.changed(state),
       },
@@ -417,9 +387,8 @@ class Server {
     if (state === "unavailable" && this.#outage === undefined) {
       const isOpen = world.now < this.#known.openedAt + windowMs;
       const left = isOpen ? Math.max(0, limit - this.#known.used) : limit;
-      this.#outage = { server: this, from: world.now, to: Infinity, left, servers: this.register.count };
+      this.#outage = { server: this, from: world.now, to: Infinity, left };
       outages.push(this.#outage);
-      this.#game.judgeRegister(this.#outage);
     } else if (state === "available" && this.#outage) {
       this.#outage.to = world.now;
       this.#outage = undefined;

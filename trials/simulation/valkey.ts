@@ -9,7 +9,7 @@ import {
   NEVER,
   type Quota,
 } from "../../src/domain/rate-limit.ts";
-import type { RegisterContents, ValkeyLink } from "../../src/rate-limit/valkey/connection.ts";
+import type { ValkeyLink } from "../../src/rate-limit/valkey/connection.ts";
 import type {
   GroupReply,
   KeyReport,
@@ -19,13 +19,9 @@ import type {
 } from "../../src/rate-limit/valkey/script.ts";
 import type { Process, World } from "./world.ts";
 
-/** The time after which a silent server counts as gone. */
-const GONE_AFTER_MS = 15_000;
-
 /** A model of the scripts, by the rules of the domain. A test compares both. */
 export class ValkeyModel {
   readonly #quotas = new Map<number, Quota>();
-  readonly #servers = new Map<string, { readonly text: string; readonly at: number }>();
 
   constructor(
     readonly now: () => number,
@@ -65,25 +61,8 @@ export class ValkeyModel {
     return quota;
   }
 
-  servers(own?: Parameters<ValkeyLink["servers"]>[0]): RegisterContents {
-    const wasMissing = own !== undefined && !this.#servers.has(own.id);
-    if (own) this.#servers.set(own.id, { text: own.text, at: this.now() });
-    const present = [...this.#servers.values()].filter(({ at }) => this.now() - at <= GONE_AFTER_MS);
-    const lost = [...this.#servers.values()].filter((each) => !present.includes(each));
-    return {
-      texts: present.map(({ text }) => text),
-      lost: lost.map(({ text, at }) => ({ text, ageMs: this.now() - at })),
-      wasMissing,
-    };
-  }
-
-  removeServer(id: string): void {
-    this.#servers.delete(id);
-  }
-
   flush(): void {
     this.#quotas.clear();
-    this.#servers.clear();
   }
 }
 
@@ -206,12 +185,8 @@ class Link implements ValkeyLink {
     return this.#callInTime(() => this.valkey.model.quota(subject));
   }
 
-  servers(own?: Parameters<ValkeyLink["servers"]>[0]) {
-    return this.#callInTime(() => this.valkey.model.servers(own));
-  }
-
-  removeServer(id: string) {
-    return this.#callInTime(() => this.valkey.model.removeServer(id));
+  time() {
+    return this.#callInTime(() => this.valkey.model.now());
   }
 
   /** Calls a command that no request waits for. */

@@ -5,8 +5,7 @@ import { petAndOrderHandlers } from "./pets-and-orders.ts";
 import { policyHandlers } from "./policy.ts";
 import { fleetOf } from "./server.ts";
 import type { ServerOperationId } from "../operations.ts";
-import { newServerSecret } from "../server-secret.ts";
-import type { AdminContext, OperatorServices } from "./services.ts";
+import type { OperatorServices } from "./services.ts";
 
 /** The handlers of operations on data, which a server and the command line share. */
 export function dataHandlers(services: OperatorServices) {
@@ -19,10 +18,6 @@ export function dataHandlers(services: OperatorServices) {
     async listServers() {
       const { servers, clock } = services;
       return fleetOf(await servers.list(), await servers.lost(), clock.now());
-    },
-    async rotateServerSecret(_input: unknown, { by }: AdminContext) {
-      await services.settings.replaceSecret(newServerSecret(), { ...by, action: "server-secret.rotated" });
-      return undefined;
     },
   };
 }

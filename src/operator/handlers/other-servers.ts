@@ -1,16 +1,17 @@
-import { nameOfServer, type ServerState } from "../../domain/servers.ts";
-import { type ReadResponse, unreadableText } from "../calls.ts";
-import type { AdminOperationId } from "../operations.ts";
+import { NO_ACTIVITY, type ServerState } from "../../domain/servers.ts";
+import { type AnyCallInput, type ReadResponse, unreadableText } from "../calls.ts";
+import type { ServerOperationId } from "../operations.ts";
+import { tryToAsk } from "../questions.ts";
 import type { ServerServices } from "./services.ts";
 
-/** The number of servers that are asked. Each response has up to 1 MiB. */
+/** The number of servers that are asked. Each answer has up to 1 MiB. */
 const MAX_ASKED = 50;
 
-/** What another server has responded; undefined, and the reason, if it could not be asked. */
+/** What another server has answered; undefined, and the reason, if it has not. */
 export interface Asked<Body> {
   readonly server: ServerState;
   readonly body: Body | undefined;
-  /** Why the response, or a part of it, is missing. */
+  /** Why the answer, or a part of it, is missing. */
   readonly problem: string | null;
 }
 
@@ -18,31 +19,28 @@ function without(server: ServerState, problem: string) {
   return { server, body: undefined, problem };
 }
 
-/**
- * Asks all other servers at once. `idOf` returns the identifier that a response has, because another server may have
- * taken the port of one that was killed.
- */
-export async function askOthers<Id extends AdminOperationId>(
-  servers: ServerServices["servers"],
-  ask: (server: ServerState) => Promise<ReadResponse<Id> | string>,
-  idOf: (body: ReadResponse<Id>["body"]) => string | undefined,
+/** Asks all other servers at once. */
+export async function askOthers<Id extends ServerOperationId>(
+  operation: Id,
+  query: AnyCallInput["query"],
+  { servers, questions }: Pick<ServerServices, "servers" | "questions">,
 ): Promise<readonly Asked<ReadResponse<Id>["body"]>[]> {
   const others = (await servers.list()).filter(({ id }) => id !== servers.self.id);
-  const asked = others.slice(0, MAX_ASKED).map(async (server) => {
-    const response = await ask(server);
-    if (typeof response === "string") return without(server, response);
-    const { body, unreadable } = response;
-    if (idOf(body) !== server.id) return without(server, `another server responds at ${server.adminUrl}`);
+  const asked = others.slice(0, MAX_ASKED);
+  const ids = asked.map(({ id }) => id);
+  const answers = await tryToAsk(ids, operation, { questions, query });
+  return others.map((server, i) => {
+    if (i >= MAX_ASKED) return without(server, `only ${MAX_ASKED} other servers are asked`);
+    const answer = answers[i] ?? "it does not answer";
+    if (typeof answer === "string") return without(server, answer);
+    const { body, unreadable } = answer;
     return { server, body, problem: unreadable > 0 ? unreadableText(unreadable) : null };
   });
-  const left = others
-    .slice(MAX_ASKED)
-    .map((each) => without(each, `only ${MAX_ASKED} other servers are asked`));
-  return [...(await Promise.all(asked)), ...left];
 }
 
-/** The name of the server that responds. */
-export async function ownName(servers: ServerServices["servers"]): Promise<string> {
+/** The state of the server that responds. */
+export async function ownState(servers: ServerServices["servers"]): Promise<ServerState> {
   const { self } = servers;
-  return nameOfServer((await servers.list()).find(({ id }) => id === self.id) ?? self);
+  const own = (await servers.list()).find(({ id }) => id === self.id);
+  return own ?? { ...NO_ACTIVITY, ...self, seenAt: self.startedAt };
 }

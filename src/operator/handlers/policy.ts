@@ -9,7 +9,7 @@ import {
 } from "../../domain/limit-policy.ts";
 import type { Attribution } from "../../domain/audit.ts";
 import type { BanRules } from "../../domain/rate-limit.ts";
-import type { LimitSetter } from "../../domain/servers.ts";
+import { type LimitSetter, limitSetters } from "../../domain/servers.ts";
 import { reuseBriefly } from "../../runtime/event-loop.ts";
 import type { AdminHandlers, OperatorServices } from "./services.ts";
 
@@ -48,7 +48,7 @@ export function policyHandlers(services: OperatorServices) {
 
   async function planViews({ plans }: LimitPolicy) {
     const counts = await countKeys();
-    const setters = await services.listLimitSetters();
+    const setters = await listSetters();
     return (plan: LimitedPlan) => ({
       plan,
       ...plans[plan],
@@ -60,7 +60,13 @@ export function policyHandlers(services: OperatorServices) {
   /** `setBy` has who sets one of the given rules. */
   async function rulesView({ ban }: LimitPolicy, rules: Partial<BanRules> = ban) {
     const names = Object.entries(POLICY_SETTINGS.ban).flatMap(([rule, name]) => (rule in rules ? name : []));
-    return { ...ban, setBy: settersOf(await services.listLimitSetters(), names) };
+    return { ...ban, setBy: settersOf(await listSetters(), names) };
+  }
+
+  /** Lists the flags and variables with which servers set limits and ban rules when they start. */
+  async function listSetters(): Promise<readonly LimitSetter[]> {
+    const { servers } = services;
+    return limitSetters([...(await servers.list()), ...(await servers.lost())]);
   }
 }
 

@@ -2,10 +2,10 @@ import { countedAddress, parseIpAddress } from "../../config/network.ts";
 import { encodeCursor } from "../../domain/cursor.ts";
 import { formatOptionalTime, formatTime } from "../../text/formatting.ts";
 import { crc32 } from "../../runtime/hash.ts";
-import { nameOfServer, type ServerState } from "../../domain/servers.ts";
+import { nameOfServer } from "../../domain/servers.ts";
 import { type LoggedRequest, STAMPS_PER_MS } from "../../observe/request-log.ts";
 import { ADMIN_PAGE_LIMIT, type QueryOf, type RequestPage } from "../operations.ts";
-import { askOthers, ownName } from "./other-servers.ts";
+import { askOthers, ownState } from "./other-servers.ts";
 import type { AdminHandlers, ServerServices } from "./services.ts";
 
 type Query = QueryOf<"listRequests">;
@@ -25,8 +25,8 @@ export function requestHandlers({
   requestLog,
   servers,
   keys,
-  askForRequests,
-}: Pick<ServerServices, "requestLog" | "servers" | "keys" | "askForRequests">) {
+  questions,
+}: Pick<ServerServices, "requestLog" | "servers" | "keys" | "questions">) {
   const { self } = servers;
   const number = BigInt(crc32(self.id)) % SERVERS;
 
@@ -62,7 +62,7 @@ export function requestHandlers({
 
   async function ownPage(query: Query, limit: number): Promise<RequestPage> {
     const { id } = self;
-    const name = await ownName(servers);
+    const name = nameOfServer(await ownState(servers));
     if (requestLog === undefined) {
       const problem = "the request log is off; restart the server without --request-log 0 to turn it on";
       return { items: [], nextCursor: null, servers: [{ id, name, problem, since: null }] };
@@ -100,8 +100,9 @@ export function requestHandlers({
   }
 
   async function pagesOfOthers(query: Query): Promise<readonly RequestPage[]> {
-    const ask = (server: ServerState) => askForRequests(server, { ...query, scope: "server" });
-    const asked = await askOthers(servers, ask, (page) => page.servers[0]?.id);
+    const cursor = query.cursor === undefined ? undefined : encodeCursor("requests", query.cursor);
+    const own = { ...query, cursor, scope: "server" };
+    const asked = await askOthers("listRequests", own, { servers, questions });
     return asked.map(({ server, body: page, problem }) => {
       const { id } = server;
       const [responder] = page?.servers ?? [];

@@ -3,7 +3,7 @@ import type { Environment } from "../../domain/api-keys.ts";
 import type { Clock, RateLimiter, ServerRegister, Stores } from "../../domain/ports.ts";
 import type { Attribution } from "../../domain/audit.ts";
 import type { PolicyInEffect } from "../../domain/limit-policy.ts";
-import type { LimitSetter, ServerIdentity, ServerState } from "../../domain/servers.ts";
+import type { ServerIdentity } from "../../domain/servers.ts";
 import type { Awaitable } from "../../runtime/event-loop.ts";
 import type { Request } from "../../http1/index.ts";
 import type { Log } from "../../observe/log.ts";
@@ -16,12 +16,9 @@ import type {
   AdminInput,
   AdminOperationId,
   AdminRejectionOf,
-  QueryOf,
   ResponseOf,
-  ServerSeries,
   Setting,
 } from "../operations.ts";
-import type { ReadResponse } from "../calls.ts";
 import type { Principal } from "../credentials.ts";
 import type { OperatorRates } from "../operator-rates.ts";
 import type { AdminAuthentication } from "../sign-in.ts";
@@ -37,8 +34,6 @@ export interface AdminContext {
 /** The context of an operation whose handler needs the request. */
 export interface RequestContext extends AdminContext {
   readonly request: Request;
-  /** Signs the response to a request that another server has signed. */
-  readonly signResponse?: ((body: string) => string) | undefined;
   /** The headers that a success adds to the response. */
   readonly responseHeaders: Record<string, string>;
 }
@@ -65,16 +60,13 @@ export interface OperatorServices extends Stores {
   readonly servers: ServerRegister;
   readonly clock: Clock;
   readonly policy: PolicyInEffect;
-  /** Lists the flags and variables with which servers set limits and ban rules when they start. */
-  readonly listLimitSetters: () => Awaitable<readonly LimitSetter[]>;
   /** Applies a change to this server at once. It would follow the change within a second anyway. */
   readonly applyKeyChanges: () => Promise<void>;
   readonly applyOperatorChanges: () => void;
 }
 
 /** The services that only a server has. */
-export interface ServerServices extends OperatorServices {
-  readonly admin: AdminConfig;
+export interface ServerServices extends Omit<OperatorServices, "applyOperatorChanges"> {
   readonly publicUrl: string;
   /** The host and port of the listener for clients. */
   readonly address: string;
@@ -97,25 +89,15 @@ export interface ServerServices extends OperatorServices {
   readonly webhook: Pick<WebhookSender, "url" | "describe" | "test"> | undefined;
   readonly log: Log;
   readonly isDraining: () => boolean;
-  /** The URL of the listener for operators. */
+}
+
+/** The services of the listener for operators. */
+export interface ListenerServices extends ServerServices, OperatorServices {
+  readonly limiterMonitor: AdapterMonitor;
+  readonly servers: ServerServices["servers"];
+  readonly admin: AdminConfig;
+  /** Its URL. */
   readonly url: string;
   readonly authentication: AdminAuthentication;
   readonly operatorRates: OperatorRates;
-  /** Proves to anybody who knows the secret of the servers that this is one of them. */
-  readonly proofOf: (nonce: string, request: Request) => string;
-  /**
-   * Returns a function that signs the response to another server or to a command; undefined if neither has signed the
-   * request.
-   */
-  readonly signResponseTo: (request: Request) => ((body: string) => string) | undefined;
-  /** Returns the series of another server, or why it cannot be asked. */
-  readonly askForSeries: (
-    server: ServerState,
-    range: ServerSeries["range"],
-  ) => Promise<ReadResponse<"getSeries"> | string>;
-  /** Returns the requests of another server, or why it cannot be asked. */
-  readonly askForRequests: (
-    server: ServerState,
-    query: QueryOf<"listRequests">,
-  ) => Promise<ReadResponse<"listRequests"> | string>;
 }

@@ -4,10 +4,10 @@ import type { Request } from "../../http1/index.ts";
 import { forbiddenRole, INVALID_CODE, INVALID_TOKEN } from "../errors.ts";
 import type { Principal } from "../credentials.ts";
 import { SESSION_MS } from "../sign-in.ts";
-import type { AdminHandlers, ServerServices } from "./services.ts";
+import type { AdminHandlers, ListenerServices } from "./services.ts";
 
-export function sessionHandlers(services: ServerServices) {
-  const { environment, servers, operators, operatorRates, authentication, proofOf, url } = services;
+export function sessionHandlers(services: ListenerServices) {
+  const { environment, servers, operators, operatorRates, authentication, url } = services;
   const { version } = servers.self;
   const sessionOf = ({ id, name, role }: Principal) => {
     return { signedIn: true, operator: { id, name, role }, environment, version };
@@ -51,11 +51,6 @@ export function sessionHandlers(services: ServerServices) {
       authentication.changed();
       return undefined;
     },
-
-    proveServer: ({ query: { nonce } }, { request }) =>
-      nonce === undefined
-        ? new Rejection("invalid_parameter", [{ path: ["nonce"], message: "is required" }])
-        : { proof: proofOf(nonce, request) },
   } satisfies Partial<AdminHandlers>;
 
   function cookie(value: string, maxAgeSeconds: number, { headers }: Request): string {

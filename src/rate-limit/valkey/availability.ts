@@ -1,5 +1,4 @@
 import type { ScheduledTimer, Scheduler } from "../../runtime/event-loop.ts";
-import { HEARTBEAT_MS, type HeartbeatRegister } from "../server-register.ts";
 import { loggableError, type ValkeyLink } from "./connection.ts";
 import type { KeySubject } from "./script.ts";
 
@@ -8,8 +7,6 @@ export interface AvailabilityOptions {
   readonly open: (subject: KeySubject) => Promise<ValkeyLink>;
   /** How long Valkey may be silent while requests wait for it, before it counts as unavailable. */
   readonly timeoutMs: number;
-  /** The register of the servers that share the limits; by default there is no other. */
-  readonly register?: Pick<HeartbeatRegister, "count" | "beat" | "leave"> | undefined;
   /** Called at each change, and at the start when Valkey is unavailable. */
   readonly onStateChange?: (state: "available" | "unavailable", cause?: unknown) => void;
   readonly scheduler: Scheduler;
@@ -41,6 +38,8 @@ const RETRY_EVERY_MS = 250;
 const STABLE_AFTER_MS = 1_000;
 /** The time in which every server that Valkey replies to again has reported. */
 const RETURN_MS = 500;
+/** How often an idle connection is tried: a firewall may have dropped it. */
+const TRY_EVERY_MS = 5_000;
 const ANY_KEY: KeySubject = { kind: "key", id: 0 };
 
 /** Whether Valkey is available, and the connection to it, which is replaced when it has failed or is silent. */
@@ -50,7 +49,7 @@ export class Availability {
   #state: State = { name: "starting" };
   #link: ValkeyLink | undefined;
   #linkedAt = 0;
-  #heartbeat: ScheduledTimer | undefined;
+  #trying: ScheduledTimer | undefined;
 
   constructor(options: AvailabilityOptions, sender: Sender) {
     this.#options = options;
@@ -60,7 +59,6 @@ export class Availability {
   async start(): Promise<void> {
     try {
       const link = await this.#options.open(ANY_KEY);
-      await this.#options.register?.beat(link);
       if (this.#state.name === "closed") return link.close();
       this.#use(link);
       this.#enter("available");
@@ -107,25 +105,24 @@ export class Availability {
     this.#sender.onReply();
   }
 
-  /** Sends a heartbeat, and sends it again on a new connection if the current one is silent: it may be dead. */
-  async beat(): Promise<void> {
-    const { register, open } = this.#options;
+  /** Replaces the connection if it is silent while no request waits for it. */
+  async #try(): Promise<void> {
     const link = this.#link;
-    if (link === undefined || register === undefined || !this.isAvailable) return;
-    if (await register.beat(link)) return;
-    const other = await open(ANY_KEY).catch(() => undefined);
+    if (link === undefined || !this.isAvailable) return;
+    const isAlive = await link.time().then(
+      () => true,
+      () => false,
+    );
+    const other = isAlive ? undefined : await this.#options.open(ANY_KEY).catch(() => undefined);
     if (other === undefined) return;
     if (link !== this.#link || !this.isAvailable || this.#sender.isWaiting()) return other.close();
     this.#use(other);
-    await register.beat(other);
   }
 
-  async close(): Promise<void> {
-    const link = this.isAvailable ? this.#link : undefined;
+  close(): void {
     this.#enter("closed");
-    this.#heartbeat?.close();
+    this.#trying?.close();
     this.#sender.onUnavailable();
-    if (link) await this.#options.register?.leave(link);
     this.#dropLink();
   }
 
@@ -140,7 +137,6 @@ export class Availability {
     this.#enter("available");
     this.#options.onStateChange?.("available");
     this.#sender.onReply();
-    void this.beat();
   }
 
   #retryIn(ms: number, outage: State, subject: KeySubject): void {
@@ -161,12 +157,12 @@ export class Availability {
   }
 
   #use(link: ValkeyLink): void {
-    const { register, scheduler } = this.#options;
+    const { scheduler } = this.#options;
     this.#dropLink();
     this.#link = link;
     this.#linkedAt = scheduler.now();
-    if (register) this.#heartbeat ??= scheduler.setInterval(() => void this.beat(), HEARTBEAT_MS);
-    this.#heartbeat?.unref();
+    this.#trying ??= scheduler.setInterval(() => void this.#try(), TRY_EVERY_MS);
+    this.#trying.unref();
     link.onEnd(() => this.failed(link, new Error("the connection was closed")));
   }
 

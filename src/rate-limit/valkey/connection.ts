@@ -64,26 +64,6 @@ const BACKGROUND_TIMEOUT_MS = 500;
 const FIELDS = ["mo", "mu", "mr", "ms", "do", "du", "dr", "ds", "ba", "bu"] as const;
 /** The time after which a quota that has expired is deleted, as in the script. */
 const EXPIRY_SLACK_MS = 1_000;
-/** A server without a heartbeat for this long no longer shares the limits. One that stops removes itself. */
-const GONE_AFTER_MS = 15_000;
-/** How long the register keeps the last report of a server that was killed, and of how many such servers. */
-const LOST_FOR_MS = 3_600_000;
-const MAX_LOST = 50;
-
-interface LostReport {
-  readonly text: string;
-  /** The time since its last heartbeat. */
-  readonly ageMs: number;
-}
-
-export interface RegisterContents {
-  readonly texts: readonly string[];
-  /** The servers that are gone without having removed themselves, those that were there last first. */
-  readonly lost: readonly LostReport[];
-  /** Whether the server was missing in the register before its heartbeat. */
-  readonly wasMissing: boolean;
-}
-
 /**
  * Stores a timeline as its number, which earlier releases write and read alone, and as its text. The script uses only
  * commands for which servers have permission anyway.
@@ -101,10 +81,7 @@ const STORE_TIMELINE = `
   return text`;
 
 /** The part of a connection that servers use. A simulation replaces it. */
-export type ValkeyLink = Pick<
-  ValkeyConnection,
-  "decide" | "quota" | "servers" | "removeServer" | "onEnd" | "close"
->;
+export type ValkeyLink = Pick<ValkeyConnection, "decide" | "quota" | "time" | "onEnd" | "close">;
 
 /** A connection on which the script has run. */
 export class ValkeyConnection {
@@ -222,40 +199,14 @@ export class ValkeyConnection {
     return true;
   }
 
-  /** Returns the reports of all servers in the register, after it has entered this one's. */
-  async servers(own?: { readonly id: string; readonly text: string }): Promise<RegisterContents> {
-    const key = this.#registerKey;
-    const now = await this.time(key);
-    const added = own ? await this.#inTime(this.#client.hset(key, own.id, `${now}:${own.text}`)) : 0;
-    const entries = Object.entries(await this.#inTime(this.#client.hgetall(key))).map(([id, value]) => {
-      const [, at, text = ""] = /^(\d+):(.*)$/s.exec(value) ?? [];
-      return { id, text, ageMs: now - Number(at) };
-    });
-    const present = entries.filter(({ ageMs }) => Math.abs(ageMs) <= GONE_AFTER_MS);
-    const lost = entries
-      .filter(({ ageMs }) => ageMs > GONE_AFTER_MS && ageMs <= LOST_FOR_MS)
-      .toSorted((one, other) => one.ageMs - other.ageMs)
-      .slice(0, MAX_LOST);
-    const kept = new Set([...present, ...lost]);
-    const gone = entries.filter((entry) => !kept.has(entry)).map(({ id }) => id);
-    if (gone.length > 0) await this.#inTime(this.#client.hdel(key, ...gone));
-    if (kept.size > 0) await this.#inTime(this.#client.pexpire(key, LOST_FOR_MS));
-    return { texts: present.map(({ text }) => text), lost, wasMissing: added === 1 };
-  }
-
-  async removeServer(id: string): Promise<void> {
-    await this.#inTime(this.#client.hdel(this.#registerKey, id));
-  }
-
   /** Resolves to the timeline that is stored afterwards. */
   async storeTimeline({ number, mark }: Timeline, condition: "if later" | "always"): Promise<Timeline> {
-    const key = `${this.#options.prefix}timeline`;
-    const work = this.#client.eval(STORE_TIMELINE, 1, key, number, mark, condition);
+    const work = this.#client.eval(STORE_TIMELINE, 1, this.#timelineKey, number, mark, condition);
     return parseTimeline(String(await this.#inTime(work)));
   }
 
   /** Returns the time of the node that has the key, in milliseconds since the epoch. */
-  async time(key = this.#registerKey): Promise<number> {
+  async time(key = this.#timelineKey): Promise<number> {
     if (this.#options.testClock) return this.#options.testClock.now();
     const reply: unknown = await this.#inTime(this.#client.eval("return redis.call('TIME')", 1, key));
     const [seconds, microseconds] = Array.isArray(reply) ? reply : [];
@@ -275,8 +226,8 @@ export class ValkeyConnection {
     return withTimeout(this.#timeoutMs, work);
   }
 
-  get #registerKey(): string {
-    return `${this.#options.prefix}servers`;
+  get #timelineKey(): string {
+    return `${this.#options.prefix}timeline`;
   }
 
   /** The part in braces chooses the slot of a cluster. */
@@ -330,7 +281,7 @@ function createClient({ addresses, isCluster }: ValkeyServers, timeoutMs: number
       ...NO_CLUSTER_RETRIES,
       enableAutoPipelining: true,
       // The client follows a slot to its new node for single commands only. Of scripts it sends `eval` again.
-      autoPipeliningIgnoredCommands: ["eval", "hmget", "hset", "hgetall", "hdel", "pexpire", "unlink"],
+      autoPipeliningIgnoredCommands: ["eval", "hmget", "hset", "pexpire", "unlink"],
       slotsRefreshTimeout: SLOTS_TIMEOUT_SHARE * timeoutMs,
       // Certificates contain the names of hosts, so names are not resolved to addresses first.
       dnsLookup: (host, callback) => callback(null, host),

@@ -14,7 +14,6 @@ import {
   type Subject,
   type Quota,
 } from "../../domain/rate-limit.ts";
-import { parseRegister } from "../server-register.ts";
 import { Availability, type AvailabilityOptions } from "./availability.ts";
 import type { DecisionRequest, GroupReply, KeyReport, KeySubject, Replies, RequestGroup } from "./script.ts";
 import { Shares } from "./shares.ts";
@@ -23,6 +22,8 @@ export interface SharedRateLimiterOptions extends Partial<Omit<AvailabilityOptio
   readonly clock: Clock;
   /** The rules now. */
   readonly ban: () => BanRules;
+  /** Returns how many servers share the limits; by default there is no other. */
+  readonly serverCount?: (() => number) | undefined;
   /** Decides for addresses. The rate limiter closes it. */
   readonly local: RateLimiter;
   /** Called after each batch of decisions. */
@@ -165,13 +166,6 @@ export class SharedRateLimiter implements RateLimiter {
     return quota;
   }
 
-  /** Returns the servers in the register; none in an outage. */
-  async readRegister(): Promise<ReturnType<typeof parseRegister>> {
-    const { link, isAvailable } = this.#valkey;
-    const contents = isAvailable ? await link?.servers() : undefined;
-    return contents ? parseRegister(contents, this.#options.clock.now()) : { servers: [], lost: [] };
-  }
-
   bannedKeys(): undefined {
     return undefined;
   }
@@ -186,20 +180,15 @@ export class SharedRateLimiter implements RateLimiter {
     await promise;
   }
 
-  /** Reports to the other servers now, instead of at the next heartbeat. */
-  beat(): Promise<void> {
-    return this.#valkey.beat();
-  }
-
   async close(): Promise<void> {
     this.#timeout?.close();
-    await this.#valkey.close();
+    this.#valkey.close();
     await this.#options.local.close();
   }
 
   #decisionContext() {
-    const { clock, register } = this.#options;
-    return { servers: (!this.#valkey.isAvailable && register?.count) || 1, now: clock.steadyNow() };
+    const { clock, serverCount = () => 1 } = this.#options;
+    return { servers: this.#valkey.isAvailable ? 1 : serverCount(), now: clock.steadyNow() };
   }
 
   /** Decides by this server's share. */

@@ -397,4 +397,28 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
       `CREATE INDEX CONCURRENTLY pets_by_category_and_status ON pets (category_id, status COLLATE "C", id)`,
     ],
   },
+  {
+    version: 24,
+    name: "the list of servers, and questions to them",
+    oldestRelease: "1.1.0",
+    // Times are those of the database. Servers of release 1.2.0 still use `server_secret`. A crash may empty both:
+    // servers report again within a second, and whoever asks asks again.
+    sql: `
+      CREATE UNLOGGED TABLE servers (
+        id text PRIMARY KEY,
+        report text NOT NULL,
+        reported_at bigint NOT NULL
+      );
+      CREATE UNLOGGED TABLE server_questions (
+        id text PRIMARY KEY,
+        -- The identifier of a server or the name of a machine. NULL: any server.
+        server text,
+        operation text NOT NULL,
+        query text NOT NULL,
+        asked_at bigint NOT NULL,
+        taken_by text,
+        answer text
+      );
+    `,
+  },
 ];

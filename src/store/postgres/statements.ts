@@ -16,6 +16,12 @@ export function postgresDatabase(pools: Pools): SqlDatabase {
   };
 }
 
+/** For unlogged tables: each statement is a transaction of its own, which waits for no disk and no standby. */
+export function unloggedDatabase(pools: Pools): SqlDatabase {
+  const run = <T>(statements: Statements<T>) => pools.reads.query((sql) => runAll(sql, statements));
+  return { dialect: POSTGRES_DIALECT, read: run, write: run };
+}
+
 /**
  * Makes a commit wait for the disk and for a synchronous standby, which it otherwise does only if its transaction has
  * written something. A change that was found to be made already may not have reached them.
@@ -58,6 +64,8 @@ export const POSTGRES_DIALECT: Dialect = {
     },
   ],
   timeline: TIMELINE,
+  now: "(extract(epoch FROM statement_timestamp()) * 1000)::int8",
+  writeThenSelect: (write, select) => [`WITH written AS (${write}) ${select}`],
   isOneOf: (column, parameter, type = "integer") =>
     `${column} = ANY (ARRAY(SELECT json_array_elements_text(${parameter}::text::json))::${TYPES[type]}[])`,
   given(columns, parameter = "?") {

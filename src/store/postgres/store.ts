@@ -19,6 +19,8 @@ import { InProgressRequests } from "../idempotency.ts";
 import { SqlPolicyStore } from "../limit-policy.ts";
 import { SqlOperatorStore } from "../operators.ts";
 import { placeOrder, SqlInventoryStore, SqlReadStore, updateOrder } from "../orders.ts";
+import { SqlQuestionStore } from "../questions.ts";
+import { SqlServerReportStore } from "../server-reports.ts";
 import { SqlSettingsStore } from "../settings.ts";
 import { SqlUsageHistoryStore } from "../usage-history.ts";
 import { SqlWebhookStore } from "../webhooks.ts";
@@ -30,7 +32,13 @@ import { Pools, type PoolsOptions } from "./pool.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";
 import { PET_ROWS } from "../rows.ts";
 import { requireRow } from "../statements.ts";
-import { parameterColumns, POSTGRES_DIALECT, postgresDatabase, runAll } from "./statements.ts";
+import {
+  parameterColumns,
+  POSTGRES_DIALECT,
+  postgresDatabase,
+  runAll,
+  unloggedDatabase,
+} from "./statements.ts";
 
 export interface PostgresStores extends Stores {
   readonly petJson: PostgresPetJson;
@@ -111,6 +119,8 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     audit: new SqlAuditStore(database),
     policies: new SqlPolicyStore(database),
     settings: new SqlSettingsStore(database),
+    serverReports: new SqlServerReportStore(unloggedDatabase(pools)),
+    questions: new SqlQuestionStore(unloggedDatabase(pools)),
     webhooks: new SqlWebhookStore(database),
     usageHistory: new SqlUsageHistoryStore(database),
     petJson,

@@ -382,6 +382,29 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
       CREATE INDEX pets_by_category ON pets (id >> 11);
     `,
   },
+  {
+    version: 23,
+    name: "the list of servers, and questions to them",
+    oldestRelease: "1.1.0",
+    // Times are those of the database. Servers of release 1.2.0 still use `server_secret`.
+    sql: `
+      CREATE TABLE servers (
+        id TEXT PRIMARY KEY,
+        report TEXT NOT NULL,
+        reported_at INTEGER NOT NULL
+      ) STRICT;
+      CREATE TABLE server_questions (
+        id TEXT PRIMARY KEY,
+        -- The identifier of a server or the name of a machine. NULL: any server.
+        server TEXT,
+        operation TEXT NOT NULL,
+        query TEXT NOT NULL,
+        asked_at INTEGER NOT NULL,
+        taken_by TEXT,
+        answer TEXT
+      ) STRICT;
+    `,
+  },
 ];
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (

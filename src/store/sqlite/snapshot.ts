@@ -35,10 +35,7 @@ export function copySnapshot(from: string, to: string): void {
   withDatabase(to, removeSecrets);
 }
 
-/**
- * Removes sessions, which are not meant for the readers of the copy, and the servers' secret: servers that run on the
- * copy generate their own.
- */
+/** Removes sessions, which are not meant for the readers of the copy, and what only running servers use. */
 function removeSecrets(connection: Connection): void {
   if (!hasTable(connection, "operators")) return;
   connection.exec("PRAGMA secure_delete = ON");
@@ -47,7 +44,9 @@ function removeSecrets(connection: Connection): void {
     connection.exec("DELETE FROM sign_in_codes");
     // Release 1.1.0 stored the secret here.
     connection.exec("DELETE FROM server_settings WHERE name = 'server-secret'");
-    if (hasTable(connection, "server_secret")) connection.exec("DELETE FROM server_secret");
+    // Servers of release 1.2.0 have the one in the table.
+    for (const table of ["server_secret", "servers", "server_questions"])
+      if (hasTable(connection, table)) connection.exec(`DELETE FROM ${table}`);
   });
 }
 

@@ -48,6 +48,8 @@ export const SQLITE_DIALECT: Dialect = {
     },
   ],
   timeline: "'0'",
+  now: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
+  writeThenSelect: (write, select) => [write, select],
   isOneOf: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
   given(columns, parameter = "?") {
     const values = Object.keys(columns).map((column, i) => `value ->> ${i} AS ${column}`);

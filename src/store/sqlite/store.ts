@@ -19,6 +19,8 @@ import { SqlPolicyStore } from "../limit-policy.ts";
 import { SqlOperatorStore } from "../operators.ts";
 import { placeOrder, SqlInventoryStore, SqlReadStore, updateOrder } from "../orders.ts";
 import { PET_ROWS } from "../rows.ts";
+import { SqlQuestionStore } from "../questions.ts";
+import { SqlServerReportStore } from "../server-reports.ts";
 import { SqlSettingsStore } from "../settings.ts";
 import { TABLES } from "../tables.ts";
 import { SqlUsageHistoryStore } from "../usage-history.ts";
@@ -59,8 +61,9 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
   } as const;
   const storeOptions = { ...shared, cacheKiB: 16 * 1024 };
   const keyOptions = { ...shared, cacheKiB: 1024, writeWaitMs: KEY_WAIT_MS };
-  // Adding counts does not wait for the disk, and so delays no request. A power failure may lose the last seconds.
-  const usageOptions = {
+  // Counts and what servers share do not wait for the disk, and so delay no request. A power failure may lose the last
+  // seconds.
+  const unsyncedOptions = {
     ...shared,
     synchronous: "NORMAL",
     cacheKiB: 2 * 1024,
@@ -91,21 +94,26 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     };
   });
   opened.defer(closeKeys);
-  const { closeUsage, usageHistory } = openDatabaseFor(path, usageOptions, (connection) => ({
-    usageHistory: new SqlUsageHistoryStore(sqliteDatabase(connection)),
-    closeUsage: () => connection.close(),
-  }));
+  const { closeUnsynced, ...unsynced } = openDatabaseFor(path, unsyncedOptions, (connection) => {
+    const database = sqliteDatabase(connection);
+    return {
+      usageHistory: new SqlUsageHistoryStore(database),
+      serverReports: new SqlServerReportStore(database),
+      questions: new SqlQuestionStore(database),
+      closeUnsynced: () => connection.close(),
+    };
+  });
   opened.move();
   return {
     store,
     inventory: store.inventory,
     ...stores,
-    usageHistory,
+    ...unsynced,
     petJson: store.petJson,
     commitQueueLength: () => store.commitQueueLength,
     async close() {
       files.stop();
-      closeUsage();
+      closeUnsynced();
       closeKeys();
       await store.close();
     },

@@ -20,7 +20,8 @@ const cli = new InProcessCli();
 await fillData(cli.dataDir);
 await cli.run(["copy", "--to", database]);
 const stores = await openStores({ ...storageIn(""), databaseUrl: database });
-await stores.settings.openSecret("of the servers of this database");
+await stores.serverReports.report("one", "{}");
+await stores.questions.ask([{ id: "1", operation: "getSettings", query: "" }]);
 const hash = (digit: string) => digit.repeat(64);
 const token = { hash: hash("4"), hint: "" };
 const operator = await stores.operators.createOperator({ name: "zoe", role: "admin" }, token, BY);
@@ -77,10 +78,12 @@ describe("deploy/postgres/backup", () => {
     const secrets = async (url: string) => {
       await using sql = new SQL(url, { max: 1 });
       const read = (table: string) => sql.unsafe(`SELECT * FROM production.${table}`).values();
-      return await Promise.all(["server_secret", "operator_sessions", "sign_in_codes"].map(read));
+      return await Promise.all(
+        ["servers", "server_questions", "operator_sessions", "sign_in_codes"].map(read),
+      );
     };
-    expect((await secrets(database)).map((rows) => rows.length)).toEqual([1, 1, 1]);
-    expect(await secrets(restored)).toEqual([[], [], []]);
+    expect((await secrets(database)).map((rows) => rows.length)).toEqual([1, 1, 1, 1]);
+    expect(await secrets(restored)).toEqual([[], [], [], []]);
     const server = await new InProcessCli().serve(["--database-url", restored]);
     expect((await fetch(`${new URL(server.adminUrl).origin}/readyz`)).status).toBe(200);
     const [made, sessions] = await secrets(restored);

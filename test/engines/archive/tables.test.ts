@@ -10,7 +10,9 @@ const NOT_COPIED = new Set([
   "usage_sums", // not used any more; release 1.1.0 adds to it
   "operator_sessions", // operators sign in again
   "sign_in_codes",
-  "server_secret", // servers of the copy make one of their own
+  "server_secret", // not used any more; servers of release 1.2.0 sign with it
+  "servers", // they are those of this database
+  "server_questions",
   "pet_revision", // counts what servers of the same file have to notice
 ]);
 const NOT_COPIED_COLUMNS = new Set([

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { hostname } from "node:os";
+import { openStores } from "../../../src/adapters.ts";
 import { NO_ACTIVITY } from "../../../src/domain/servers.ts";
 import { rateLimitStatus } from "../../../trials/harness/api-client.ts";
 import {
@@ -11,7 +12,8 @@ import {
 } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { freePorts } from "../../../trials/harness/server.ts";
-import { sendToValkey, valkeyUrl } from "../../../trials/harness/valkey.ts";
+import { valkeyUrl } from "../../../trials/harness/valkey.ts";
+import { storageIn } from "../../data-directory.ts";
 import { until } from "../../timing.ts";
 
 /* Servers that share PostgreSQL and Valkey, and with them the limits of the plans and the ban rules. */
@@ -117,7 +119,6 @@ const serversOn = async (server: PetstoreServer) =>
   (await call<{ items: Differing[] }>(server, "/api/servers")).items;
 
 test("servers of another version, or with another public URL, are shown as differing", async () => {
-  const REGISTER = "petstore:production:servers";
   expect((await serversOn(first)).map(({ differing }) => differing)).toEqual([[]]);
   const second = await start("--public-url", "https://other.example.com");
   const urls = ["https://api.example.com/v1", "https://other.example.com/v1"];
@@ -129,11 +130,14 @@ test("servers of another version, or with another public URL, are shown as diffe
   expect(out.match(/public-url/g)).toHaveLength(2);
   await second.stop();
 
-  const [now = ""] = (await sendToValkey(limitsUrl, "TIME")).split(",");
   const old = { ...NO_ACTIVITY, id: "old", name: "web-9", version: "1.1.0-old", startedAt: 0 };
-  await sendToValkey(limitsUrl, "HSET", REGISTER, old.id, `${now}000:${JSON.stringify(old)}`);
+  const { serverReports, close } = await openStores({ ...storageIn(""), databaseUrl });
   const same = await start(...PUBLIC_URL);
-  await until(async () => (await serversOn(same)).length === 3);
+  await until(async () => {
+    await serverReports.report("old", JSON.stringify(old));
+    return (await serversOn(same)).length === 3;
+  });
+  await close();
   const differing = (await serversOn(same)).map((server) => [server.id === "old", server.differing.length]);
   expect(differing.toSorted()).toEqual([
     [false, 0],

@@ -13,10 +13,9 @@ afterAll(() => cluster.stop());
 
 test("a primary is killed and its replica takes over: no key gets twice its limit, on whichever node it is", async () => {
   const changes = [new StateChanges(), new StateChanges()];
-  const register = { count: 2, beat: async () => true, leave: async () => {} };
   const limiters = await Promise.all(
     changes.map(({ onStateChange }) =>
-      openWithFallback({ url: urls, prefix: "failover:", onStateChange, register }),
+      openWithFallback({ url: urls, prefix: "failover:", onStateChange, serverCount: () => 2 }),
     ),
   );
   const allowed = SUBJECTS.map(() => 0);

@@ -60,7 +60,7 @@ describe("four servers and an outage", () => {
       clock,
       testClock: clock,
       backgroundTimeoutMs: 1_000_000_000,
-      register: { count: SERVERS, beat: async () => true, leave: async () => {} },
+      serverCount: () => SERVERS,
       onStateChange: changes.onStateChange,
     };
     const limiters: RateLimiter[] = [];

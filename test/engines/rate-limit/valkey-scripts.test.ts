@@ -18,47 +18,6 @@ const connect = (prefix: string, ban: BanRules, testClock: TestClock) =>
     key(1),
   );
 
-test("the register has the servers of the last 15 seconds by Valkey's clock, and no more", async () => {
-  const clock = new TestClock();
-  const link = await connect("register:", DEFAULT_BAN, clock);
-  const entered = async (...own: Parameters<typeof link.servers>) => {
-    const { texts, wasMissing } = await link.servers(...own);
-    return [wasMissing, ...texts.toSorted()];
-  };
-  expect(await entered()).toEqual([false]);
-  expect(await entered({ id: "one", text: "1: first" })).toEqual([true, "1: first"]);
-  clock.advance(15_000);
-  expect(await entered({ id: "two", text: "2" })).toEqual([true, "1: first", "2"]);
-  clock.advance(1);
-  expect(await entered({ id: "two", text: "2 again" })).toEqual([false, "2 again"]);
-  await link.servers({ id: "three", text: "3" });
-  await link.removeServer("three");
-  expect(await entered()).toEqual([false, "2 again"]);
-  clock.advance(-3_600_000);
-  expect(await entered()).toEqual([false]);
-  link.close();
-});
-
-test("the register keeps a server that has not removed itself for an hour, and 50 of them", async () => {
-  const clock = new TestClock();
-  const link = await connect("lost:", DEFAULT_BAN, clock);
-  const lost = async () => (await link.servers()).lost.map(({ text, ageMs }) => [text, ageMs]);
-  await link.servers({ id: "one", text: "1" });
-  clock.advance(15_000);
-  expect(await lost()).toEqual([]);
-  clock.advance(1);
-  expect(await lost()).toEqual([["1", 15_001]]);
-  // Its entry was there all the time: it was paused, and Valkey has lost nothing.
-  expect(await link.servers({ id: "one", text: "1" })).toMatchObject({ lost: [], wasMissing: false });
-  for (let i = 0; i < 60; i++) await link.servers({ id: `other ${i}`, text: `other ${i}` });
-  clock.advance(3_600_000);
-  await link.servers({ id: "last", text: "last" });
-  expect(await lost()).toHaveLength(50);
-  clock.advance(1);
-  expect(await lost()).toEqual([]);
-  link.close();
-});
-
 interface Step {
   readonly groups?: readonly RequestGroup[];
   readonly report?: KeyReport;

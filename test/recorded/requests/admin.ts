@@ -179,7 +179,6 @@ export const admin: Scenario = {
     ["admin, createSession 200", signIn({ token: TOKEN })],
     ["admin, createSession 401", signIn({ token: "wrong" })],
     ["admin, createSession 401: a wrong code", signIn({ code: "wrong" })],
-    ["admin, proveServer 200", bare("GET /api/session/proof?nonce=0123456789abcdef", HOST)],
     ["admin, getSession 200: not signed in", bare("GET /api/session", HOST)],
     ["admin, deleteSession 204", send("DELETE /api/session")],
     ["admin 401: not signed in", bare("GET /api/keys", HOST)],

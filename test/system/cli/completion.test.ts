@@ -9,7 +9,7 @@ afterAll(cleanUp);
 
 /** What is typed, and what the shell must offer; the last word is being completed. */
 const CASES: readonly [line: string, expected: readonly string[]][] = [
-  ["petstore ser", ["serve", "server-secret", "servers"]],
+  ["petstore ser", ["serve", "servers"]],
   ["petstore keys create --plan ", ["business", "enterprise", "free", "pro"]],
   ["petstore --env staging keys li", ["list"]],
   ["petstore serve --port ", []],

@@ -1,0 +1,61 @@
+import { type AnyInput, handlerOf, readQuery } from "../api/dispatch.ts";
+import { type ErrorTable, Rejection, rejectionOf } from "../api/errors.ts";
+import { toJson } from "../api/json.ts";
+import type { Question } from "../domain/servers.ts";
+import { MAX_ANSWER_LENGTH } from "../domain/size-limits.ts";
+import { ErrorLog } from "../observe/event-reports.ts";
+import { ADMIN_ERRORS } from "./errors.ts";
+import { type AskedServices, askedHandlers } from "./handlers/asked-handlers.ts";
+import { ADMIN_OPERATIONS, type AdminOperation, type ServerOperationId } from "./operations.ts";
+
+/** Returns a function that answers the questions to this server, and those that any server may answer. */
+export function answerQuestions(services: AskedServices): () => Promise<void> {
+  const { questions, servers, log } = services;
+  const handlers = askedHandlers(services);
+  const errorLog = new ErrorLog(log);
+
+  async function answer({ id, operation, query }: Question): Promise<void> {
+    const text = answerText(await resultOf({ id, operation, query }));
+    const isTooLong = text.length > MAX_ANSWER_LENGTH;
+    await questions.answer(id, isTooLong ? answerText(TOO_LONG) : text);
+  }
+
+  async function resultOf({ id, operation, query: text }: Question): Promise<unknown> {
+    if (!isServerOperation(operation))
+      return new Rejection("not_found", `this release has no operation ${operation}`);
+    const { query: schemas = {} }: AdminOperation = ADMIN_OPERATIONS[operation];
+    const query = readQuery(text, schemas);
+    if (query instanceof Rejection) return query;
+    const input: AnyInput = { id: undefined, query, body: undefined, bytes: undefined };
+    try {
+      return await handlerOf<ServerOperationId, [], unknown>(handlers, operation)(input);
+    } catch (error) {
+      errorLog.report(`question ${operation}`, error, { requestId: id });
+      return rejectionOf(error);
+    }
+  }
+
+  return async () => {
+    const taken = await questions.take(servers.self.id, servers.self.name);
+    await Promise.all(taken.map(answer));
+  };
+}
+
+const TOO_LONG = new Rejection(
+  "internal_error",
+  `its answer is longer than ${MAX_ANSWER_LENGTH} characters; ask for fewer rows`,
+);
+
+function answerText(result: unknown): string {
+  if (!(result instanceof Rejection)) return toJson({ body: result });
+  const { code, message, problems } = result;
+  const errors: ErrorTable = ADMIN_ERRORS;
+  const status = errors[code]?.status ?? 500;
+  return toJson({ error: { code, message, status, ...(problems.length > 0 && { problems }) } });
+}
+
+/** Whoever can write to the database can write any operation. */
+function isServerOperation(id: string): id is ServerOperationId {
+  const operations: Readonly<Record<string, AdminOperation>> = ADMIN_OPERATIONS;
+  return Object.hasOwn(operations, id) && operations[id]?.isOfServer === true;
+}
