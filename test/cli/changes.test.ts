@@ -72,7 +72,6 @@ const UNKNOWN = {
   updateOperator: "the operator was updated; see petstore operators list",
   rotateOperator: "the operator was rotated; see petstore operators list",
   revokeOperator: "the operator was revoked; see petstore operators list",
-  rotateServerSecret: "the server secret was rotated; see petstore audit",
   createKey: "the key was created; see petstore keys list",
   updateKey: "the key was updated; see petstore keys list",
   rotateKey: "the key was rotated; see petstore keys list",
