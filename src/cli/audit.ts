@@ -74,10 +74,8 @@ export const audit = listCommand<"listAudit", typeof OPTIONS>({
     ["CHANGES", describeChanges],
   ],
   next: () => `raise --limit, up to ${MAX_LIMIT}, or set --since and --until`,
-  async follow(call, items, { query, execution: { values, context } }) {
-    if (values.follow)
-      await follow(call, items, { query, context, isJson: values.json, limit: values.limit });
-  },
+  follow: (call, items, { query, execution: { values, context } }) =>
+    follow(call, items, { query, context, isJson: values.json, limit: values.limit }),
 });
 
 interface Following {

@@ -15,12 +15,13 @@ import {
   type CallUnchecked,
   firstItems,
   OPERATOR_OPTIONS,
+  pagesOf,
   type OperatorInput,
   type SavedSettings,
   locationOf,
   withOperator,
 } from "./operation-call.ts";
-import { json, table, type TableColumn } from "./output.ts";
+import { json, JsonItems, type TableColumn, TableRows } from "./output.ts";
 
 /** The option of a command that asks before it does what cannot be undone. */
 export const YES_OPTION = {
@@ -68,15 +69,23 @@ export function operationCommand<
   O extends Options = Record<never, never>,
   R = ResponseOf<Id>,
 >(view: OperationView<Id, O, R>): Command {
-  return commandOf(view);
+  const { json: jsonOf, text } = view;
+  return commandOf<Id, O, R>({
+    ...view,
+    texts: (result, execution) => [
+      execution.values.json ? json(jsonOf ? jsonOf(result) : result) : text(result, execution),
+    ],
+  });
 }
 
 /** An OperationView whose operation the type check does not know. */
 type GenericView<Id extends CommandOperationId, O extends Options, R> = Omit<
   OperationView<Id, O, R>,
-  "request"
+  "request" | "json" | "text"
 > & {
   readonly request?: (call: CallUnchecked, input: AnyCallInput, execution: Execution<O>) => Promise<R>;
+  /** What is printed, part by part. */
+  readonly texts: (result: R, execution: Execution<O>) => Iterable<string>;
 };
 
 function commandOf<Id extends CommandOperationId, O extends Options, R>(
@@ -133,10 +142,8 @@ function commandOf<Id extends CommandOperationId, O extends Options, R>(
           ? await view.request(call, prepared, running)
           : // R is the response unless the view has a request of its own.
             ((await call(operation, prepared)) as R);
-        const text = values.json
-          ? json(view.json ? view.json(result) : result)
-          : context.screen.printable(view.text(result, running));
-        await context.print(text);
+        for (const text of view.texts(result, running))
+          await context.print(values.json ? text : context.screen.printable(text));
         const warning = view.warning?.(result, running);
         if (warning !== undefined) context.warn(warning);
         return undefined;
@@ -195,15 +202,17 @@ interface ItemsView<Id extends ListOperationId, O extends Options> extends Omit<
   readonly hiddenText?: (page: ResponseOf<Id>, execution: Execution<O>) => string | undefined;
   /** How to see what follows the last item, if there is a limit. */
   readonly next?: (last: ItemOf<Id>) => string;
-  /** What happens with the items of a list that goes on with new ones; the default is to print a table. */
+  /** Prints items and then new ones until the process is stopped, if `--follow` is given. */
   readonly follow?: (
     call: CallOperator,
     items: readonly ItemOf<Id>[],
     following: { readonly query: NonNullable<AnyCallInput["query"]>; readonly execution: Execution<O> },
-  ) => Promise<void>;
+  ) => Promise<never>;
 }
 
 export const FOLLOW_EVERY_MS = 1_000;
+
+const isFollowed = (values: object) => "follow" in values && values.follow === true;
 
 export function followOption(noun: string) {
   return { follow: switchOption(`Go on with new ${noun} until Ctrl-C`) } as const;
@@ -215,18 +224,24 @@ export function listCommand<Id extends ListOperationId, O extends Options = Reco
 ): Command {
   const { operation, noun, columns, ifNone = "", includes, itemJson, next, follow, ...rest } = view;
   const { defaults, hiddenText } = view;
+  type Item = ItemOf<Id>;
   interface Result {
-    readonly items: readonly ItemOf<Id>[];
+    /** The rows of the table, or the JSON that is not printed yet. */
+    readonly output: TableRows<Item> | JsonItems;
+    readonly last: Item | undefined;
     readonly hasMore: boolean;
     readonly isFiltered: boolean;
     readonly hidden: string;
   }
+  const none = ({ isFiltered, hidden }: Result, { values }: Execution<O>) =>
+    `There are no ${isFiltered ? "such " : ""}${noun} in ${locationOf(values)}.${isFiltered ? "" : ifNone}\n${hidden}`;
   return commandOf<Id, O, Result>({
     ...rest,
     operation,
     fields: { limit: null, cursor: null, ...view.fields },
     async request(call, { query = {} }, execution) {
-      const { limit = Infinity } = execution.values as { readonly limit?: number };
+      const { values, context } = execution;
+      const { limit = Infinity } = values as { readonly limit?: number };
       const { cursor, ...conditions } = query;
       let hidden: string | undefined;
       const read = async (page: object) => {
@@ -235,20 +250,31 @@ export function listCommand<Id extends ListOperationId, O extends Options = Reco
         return response;
       };
       const start = typeof cursor === "string" ? cursor : undefined;
-      const { items, hasMore } = await firstItems(limit, read, start);
-      await follow?.(call, items, { query, execution });
-      const included = includes ? items.filter((item) => includes(item, execution)) : items;
+      if (follow && isFollowed(values))
+        await follow(call, (await firstItems(limit, read)).items, { query, execution });
+      // Of each page only what is printed is kept: a list can be larger than the memory.
+      const output = values.json ? new JsonItems() : new TableRows(columns, context.screen);
+      let last: Item | undefined;
+      let hasMore = false;
+      for await (const page of pagesOf({ limit, read, start })) {
+        const items: readonly Item[] = page.items;
+        const included = includes ? items.filter((item) => includes(item, execution)) : items;
+        if (output instanceof TableRows) output.add(included);
+        else await context.print(output.textOf(itemJson ? included.map(itemJson) : included));
+        last = items.at(-1) ?? last;
+        ({ hasMore } = page);
+      }
       const isFiltered = hidden !== undefined || Object.keys(query).length > 0;
-      return { items: included, hasMore, isFiltered, hidden: hidden === undefined ? "" : `${hidden}\n` };
+      return { output, last, hasMore, isFiltered, hidden: hidden === undefined ? "" : `${hidden}\n` };
     },
-    json: ({ items }) => (itemJson ? items.map(itemJson) : items),
-    text({ items, isFiltered, hidden }, { values, context }) {
-      if (items.length > 0) return table(columns, items, context.screen) + hidden;
-      const none = `There are no ${isFiltered ? "such " : ""}${noun} in ${locationOf(values)}.`;
-      return `${none}${isFiltered ? "" : ifNone}\n${hidden}`;
+    *texts(result, execution) {
+      const { output, hidden } = result;
+      if (output instanceof JsonItems) return yield output.end();
+      if (output.isEmpty) return yield none(result, execution);
+      yield* output.texts();
+      yield hidden;
     },
-    warning: ({ items, hasMore }) => {
-      const last = items.at(-1);
+    warning: ({ last, hasMore }) => {
       return hasMore && last !== undefined ? `more ${noun} follow; ${next?.(last)}` : undefined;
     },
   });

@@ -44,7 +44,8 @@ export class Screen {
   }
 
   /** A cell in a color. */
-  painted(format: Format, text: string): PaintedCell {
+  painted(format: Format, text: string): Cell {
+    if (!this.options.hasColor) return text;
     return { text, paint: (shown) => this.paint(format, shown) };
   }
 
@@ -98,8 +99,6 @@ interface PaintedCell {
 
 export type Cell = string | PaintedCell;
 
-type Rows = readonly (readonly string[])[];
-
 interface ColumnOptions {
   /** The columns that are aligned at their last digit. */
   readonly numbers?: readonly number[];
@@ -108,27 +107,43 @@ interface ColumnOptions {
 }
 
 /** Rows with aligned columns, by the width that a terminal shows. Every cell is printable, no matter who wrote it. */
-export function columns(
-  rows: readonly (readonly Cell[])[],
-  { numbers = [], screen }: ColumnOptions = {},
-): string {
-  const texts = rows.map((row) => row.map((cell) => printable(typeof cell === "string" ? cell : cell.text)));
-  const { widths, hidden } = fittedWidths(texts, screen?.columns);
-  const lines = rows.map((row, index) => {
-    const cells = row.flatMap((cell, column) => {
+export function columns(rows: readonly (readonly Cell[])[], options: ColumnOptions = {}): string {
+  return [...columnLines(rows, options)].join("");
+}
+
+/** The cells of a row, or their texts in one, which takes a quarter of the memory. No text has the separator. */
+type Row = readonly Cell[] | string;
+const CELL_SEPARATOR = "\0";
+
+function compact(cells: readonly Cell[]): Row {
+  return cells.every((cell) => typeof cell === "string") ? cells.map(textOf).join(CELL_SEPARATOR) : cells;
+}
+
+function cellsOf(row: Row): readonly Cell[] {
+  return typeof row === "string" ? row.split(CELL_SEPARATOR) : row;
+}
+
+function* columnLines(rows: readonly Row[], { numbers = [], screen }: ColumnOptions): Generator<string> {
+  const { widths, hidden } = fittedWidths(rows, screen?.columns);
+  for (const [index, row] of rows.entries()) {
+    const cells = cellsOf(row).flatMap((cell, column) => {
       const width = widths[column];
       if (width === undefined) return [];
-      const text = shortened(texts[index]?.[column] ?? "", width);
+      const whole = textOf(cell);
+      const text = Bun.stringWidth(whole) > width ? shortened(whole, width) : whole;
       const shown = typeof cell === "string" ? text : cell.paint(text);
       const space = " ".repeat(width - Bun.stringWidth(text));
       return numbers.includes(column) ? space + shown : shown + space;
     });
     const line = cells.join(GAP).trimEnd();
-    return screen && index === 0 ? screen.paint("bold", line) : line;
-  });
+    yield `${screen && index === 0 ? screen.paint("bold", line) : line}\n`;
+  }
   if (hidden.length > 0)
-    lines.push(`The terminal is too narrow for ${hidden.join(", ")}; --json shows everything.`);
-  return lines.map((line) => `${line}\n`).join("");
+    yield `The terminal is too narrow for ${hidden.join(", ")}; --json shows everything.\n`;
+}
+
+function textOf(cell: Cell): string {
+  return printable(typeof cell === "string" ? cell : cell.text);
 }
 
 /** Shortens a text to a width: a name can be longer than a terminal is wide. */
@@ -147,24 +162,24 @@ function startOf(text: string, width: number): string {
 const MIN_WIDTH = 12;
 
 /** The width of each column; undefined for one that is left out: first those without a value, then the last ones. */
-function fittedWidths(rows: Rows, available = Infinity) {
+function fittedWidths(rows: readonly Row[], available = Infinity) {
   const widths: (number | undefined)[] = [];
   for (const row of rows) {
-    for (const [column, cell] of row.entries())
-      widths[column] = Math.max(widths[column] ?? 0, Bun.stringWidth(cell));
+    for (const [column, cell] of cellsOf(row).entries())
+      widths[column] = Math.max(widths[column] ?? 0, Bun.stringWidth(textOf(cell)));
   }
   const sumOf = (max: number) => {
     const shown = widths.filter((width) => width !== undefined);
     return shown.reduce((sum, width) => sum + Math.min(width, max) + GAP.length, -GAP.length);
   };
-  const [header = [], ...items] = rows;
+  const header = cellsOf(rows[0] ?? []);
   if (sumOf(Infinity) > available) {
     for (const column of header.keys())
-      if (items.every((row) => row[column] === "-")) widths[column] = undefined;
+      if (rows.every((row, index) => index === 0 || cellsOf(row)[column] === "-")) widths[column] = undefined;
   }
   const hidden: string[] = [];
   for (let column = header.length - 1; column > 0 && sumOf(MIN_WIDTH) > available; column--) {
-    if (widths[column] !== undefined) hidden.unshift(header[column] ?? "");
+    if (widths[column] !== undefined) hidden.unshift(textOf(header[column] ?? ""));
     widths[column] = undefined;
   }
   let max = Math.max(...widths.map((width) => width ?? 0));
@@ -194,10 +209,63 @@ export type TableColumn<T> = readonly [
 ];
 
 export function table<T>(shown: readonly TableColumn<T>[], items: readonly T[], screen: Screen): string {
-  const header = shown.map(([title]) => title);
-  const rows = items.map((item) => shown.map(([, cell]) => cell(item, screen)));
-  const numbers = shown.flatMap(([, , align], column) => (align ? column : []));
-  return columns([header, ...rows], { numbers, screen });
+  const rows = new TableRows(shown, screen);
+  rows.add(items);
+  return [...rows.texts()].join("");
+}
+
+/** The lines of a table that are printed together. */
+const LINES_AT_ONCE = 1_000;
+
+/** A table whose items come in several pages. It keeps their cells, which take less memory. */
+export class TableRows<T> {
+  readonly #rows: Row[];
+
+  constructor(
+    private readonly shown: readonly TableColumn<T>[],
+    private readonly screen: Screen,
+  ) {
+    this.#rows = [shown.map(([title]) => title)];
+  }
+
+  get isEmpty(): boolean {
+    return this.#rows.length === 1;
+  }
+
+  add(items: readonly T[]): void {
+    for (const item of items) this.#rows.push(compact(this.shown.map(([, cell]) => cell(item, this.screen))));
+  }
+
+  *texts(): Generator<string> {
+    const numbers = this.shown.flatMap(([, , align], column) => (align ? column : []));
+    let lines: string[] = [];
+    for (const line of columnLines(this.#rows, { numbers, screen: this.screen })) {
+      lines.push(line);
+      if (lines.length < LINES_AT_ONCE) continue;
+      yield lines.join("");
+      lines = [];
+    }
+    yield lines.join("");
+  }
+}
+
+/** A JSON array whose items come in several pages. */
+export class JsonItems {
+  #isEmpty = true;
+
+  /** The text of further items. */
+  textOf(items: readonly unknown[]): string {
+    if (items.length === 0) return "";
+    const [start, end] = ["[\n", "\n]\n"];
+    const text = json(items).slice(start.length, -end.length);
+    const before = this.#isEmpty ? start : ",\n";
+    this.#isEmpty = false;
+    return before + text;
+  }
+
+  end(): string {
+    return this.#isEmpty ? "[]\n" : "\n]\n";
+  }
 }
 
 /** Writes JSON with exact integers. Characters that a terminal would interpret are escaped. */

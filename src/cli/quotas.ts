@@ -3,7 +3,7 @@ import { Unavailable } from "../api/errors.ts";
 import { describeStorage, type StorageConfig } from "../config/config.ts";
 import { SETTINGS } from "../config/options.ts";
 import type { Clock, KeyStore, RateLimiter } from "../domain/ports.ts";
-import { COMMAND_BAN_RULES, isBanned, unban } from "../domain/rate-limit.ts";
+import { canUnban, COMMAND_BAN_RULES, isBanned, type Quota, unban } from "../domain/rate-limit.ts";
 import { errorMessage } from "./arguments.ts";
 import { type Context, Failure } from "./command.ts";
 
@@ -27,6 +27,8 @@ export function openQuotas(
 /** A running server writes its quotas every second, so they are at most a second old. */
 async function openStoredQuotas(path: string, keys: Pick<KeyStore, "getKey">, clock: Clock): Promise<Quotas> {
   let problem: string | undefined;
+  // Every page of a list asks for the banned keys, and finding them takes a read of the whole file.
+  let banned: Map<number, Quota | undefined> | undefined;
   const attempt = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
     try {
       return await work();
@@ -45,26 +47,32 @@ async function openStoredQuotas(path: string, keys: Pick<KeyStore, "getKey">, cl
     },
     quota: (subject) =>
       attempt(async () => {
+        const known = banned?.get(Number(subject.id));
+        if (known !== undefined) return known;
         const quota = store?.find(subject);
+        if (quota === undefined || !canUnban(quota)) return quota;
         const unbannedAt = (await keys.getKey(Number(subject.id)))?.unbannedAt;
         // A running server may have written the ban again before it saw the unban.
-        if (quota && unbannedAt !== undefined) unban(quota, unbannedAt);
+        if (unbannedAt !== undefined) unban(quota, unbannedAt);
+        if (banned?.has(Number(subject.id))) banned.set(Number(subject.id), quota);
         return quota;
       }),
     bannedKeys() {
+      if (banned !== undefined) return [...banned.keys()];
+      banned = new Map();
       try {
-        const entries = problem === undefined ? [...(store?.load() ?? [])] : [];
-        return entries.flatMap(([{ kind, id }, quota]) =>
-          kind === "key" && isBanned(quota, clock.now()) ? id : [],
-        );
+        if (problem !== undefined) return [];
+        for (const [{ kind, id }, quota] of store?.load() ?? [])
+          if (kind === "key" && isBanned(quota, clock.now())) banned.set(id, undefined);
       } catch (error) {
         problem = errorMessage(error);
-        return [];
       }
+      return [...banned.keys()];
     },
     /** Running servers also unban the key when they see the change of it; this is for the server that starts next. */
     unban(subject) {
       if (problem !== undefined) throw new Failure(problem);
+      banned = undefined;
       try {
         const quota = store?.find(subject);
         if (quota === undefined) return;

@@ -28,7 +28,7 @@ import { OPERATION_IDS, type OperationId } from "../domain/operation-ids.ts";
 import { type Key, type KeyUsageHistory, USAGE_LIMIT, type UsageTotals } from "../operator/operations.ts";
 import { defineCommand } from "./command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
-import { type CallOperator, firstItems, OPERATOR_OPTIONS, withOperator } from "./operation-call.ts";
+import { type CallOperator, OPERATOR_OPTIONS, pagesOf, withOperator } from "./operation-call.ts";
 import { json, type Screen, shortened, table, type TableColumn } from "./output.ts";
 
 const USAGE_OPTIONS = {
@@ -124,16 +124,21 @@ const TOTAL_COLUMNS: readonly TableColumn<RequestCounts & Partial<KeyTotals>>[] 
 ];
 
 async function totalsOf(query: Query): Promise<readonly KeyTotals[]> {
-  const { call, id, period, operation } = query;
-  if (operation === undefined && id === undefined) {
-    const { items } = await call("getUsage", { query: { ...parametersOf(period), limit: USAGE_LIMIT.max } });
-    if (items.length < USAGE_LIMIT.max) return items;
-  }
+  if (query.operation === undefined && query.id === undefined) return usedKeys(query);
   const totals: KeyTotals[] = [];
-  for await (const [{ id: keyId, name, plan, lastUsedAt }, rows] of usageOf(query)) {
+  for await (const [{ keyId, name, plan, lastUsedAt }, rows] of usageOf(query)) {
     if (rows.length > 0) totals.push({ keyId, name, plan, ...sumOfRequests(rows), lastUsedAt });
   }
   return totals.toSorted(compareByRequests);
+}
+
+/** The keys with requests in the period, most used first. */
+async function usedKeys({ call, period }: Query): Promise<readonly KeyTotals[]> {
+  const read = (page: object) => call("getUsage", { query: { ...parametersOf(period), ...page } });
+  const keys: KeyTotals[] = [];
+  for await (const { items } of pagesOf({ limit: Infinity, pageLimit: USAGE_LIMIT.max, read }))
+    keys.push(...items);
+  return keys;
 }
 
 function parametersOf({ by, since, until }: UsagePeriod) {
@@ -155,13 +160,21 @@ type IntervalRow = KeyUsageHistory["items"][number];
 /** Keys that are read at the same time: PostgreSQL gets the next query before it has answered the last. */
 const KEYS_AT_ONCE = 32;
 
+type UsedKey = Pick<KeyTotals, "keyId" | "name" | "plan" | "lastUsedAt">;
+
+function usedKeyOf({ id: keyId, name, plan, lastUsedAt }: Key): UsedKey {
+  return { keyId, name, plan, lastUsedAt };
+}
+
 /** Key by key, because the usage of all keys can be larger than the memory. */
-async function* usageOf(query: Query): AsyncGenerator<[Key, readonly IntervalRow[]]> {
+async function* usageOf(query: Query): AsyncGenerator<[UsedKey, readonly IntervalRow[]]> {
   const { call, id, period, operation } = query;
-  const allKeys = () => firstItems(Infinity, (page) => call("listKeys", { query: page }));
-  const keys = id === undefined ? (await allKeys()).items : [await call("getKey", { id })];
-  const read = async (key: Key): Promise<[Key, readonly IntervalRow[]]> => {
-    const { items } = await call("getKeyUsage", { id: key.id, query: parametersOf(period) });
+  const keys =
+    id === undefined
+      ? (await usedKeys(query)).toSorted((a, b) => a.keyId - b.keyId)
+      : [usedKeyOf(await call("getKey", { id }))];
+  const read = async (key: UsedKey): Promise<[UsedKey, readonly IntervalRow[]]> => {
+    const { items } = await call("getKeyUsage", { id: key.keyId, query: parametersOf(period) });
     return [key, items.filter((row) => operation === undefined || row.operation === operation)];
   };
   for (let from = 0; from < keys.length; from += KEYS_AT_ONCE)
@@ -170,7 +183,7 @@ async function* usageOf(query: Query): AsyncGenerator<[Key, readonly IntervalRow
 
 /** The rows of each key, with the key. */
 async function* namedRowsOf(query: Query) {
-  for await (const [{ id: keyId, name }, rows] of usageOf(query))
+  for await (const [{ keyId, name }, rows] of usageOf(query))
     yield rows.map((row) => Object.assign({ keyId, name }, row));
 }
 

@@ -7,7 +7,7 @@ import { type Schema, valueSchema } from "../api/schema.ts";
  * list's name and that identifier. The checksum is not a secret. It rejects cursors of another list and mistyped ones,
  * and it is the same on every server.
  */
-export type ListName = "pets" | "orders" | "keys" | "audit" | "requests";
+export type ListName = "pets" | "orders" | "keys" | "audit" | "requests" | "usage";
 
 const CHECKSUM_LENGTH = 7;
 const CURSOR = /^(?:0|[1-9a-z][0-9a-z]{0,12})[0-9a-z]{7}$/;

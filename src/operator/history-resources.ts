@@ -215,6 +215,7 @@ const KeyTotals = object("Requests of an API key in a period", {
 export const UsageTotals = object("Requests of all API keys in a period", {
   ...period,
   items: array(KeyTotals, { json: "Most used first" }),
+  nextCursor,
 });
 export type UsageTotals = Infer<typeof UsageTotals>;
 

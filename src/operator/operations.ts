@@ -291,7 +291,12 @@ export const ADMIN_OPERATIONS = {
       cost: 30,
       summary: "Show the requests of all API keys",
       description: "Adds up the requests of each key in a period: by default the last 30 days.",
-      query: { by: history.Interval, ...period, limit: queryInteger(USAGE_LIMIT) },
+      query: {
+        by: history.Interval,
+        ...period,
+        limit: queryInteger(USAGE_LIMIT),
+        cursor: cursor("usage"),
+      },
       success: ok("Requests by key, most used first", history.UsageTotals),
     },
   }),

@@ -13,23 +13,16 @@ import {
   storedKeyOf,
 } from "../domain/api-keys.ts";
 import { type Attribution, keyCreated, keyExpiresSoon, keyRolled, keyUpdated } from "../domain/audit.ts";
-import type { ChangedKey, KeyChanges, KeyStore } from "../domain/ports.ts";
+import type { ChangedKey, KeyChanges, KeyStore, Page } from "../domain/ports.ts";
 import type { Awaitable } from "../runtime/event-loop.ts";
 import { addAudit } from "./audit.ts";
-import {
-  countsOf,
-  KEY_COLUMNS,
-  keyCounts,
-  keyPage,
-  type SortValue,
-  sortValue,
-  type StateCount,
-} from "./key-list.ts";
+import { ReusedCounts } from "./key-counts.ts";
+import { countsOf, KEY_COLUMNS, keyPage, type SortValue, sortValue } from "./key-list.ts";
 import { KEY_ROWS } from "./rows.ts";
 import {
+  type Dialect,
   jsonArray,
   objectsOf,
-  readPage,
   requireRow,
   rowsOf,
   rowsOfQuery,
@@ -128,6 +121,8 @@ const ANNOUNCED_AT_ONCE = 100;
  * The keys, with the same statements on both databases. On PostgreSQL, lookups that arrive together share a statement.
  */
 export class SqlKeyStore implements KeyStore {
+  readonly #counts = new ReusedCounts();
+
   constructor(
     private readonly database: SqlDatabase,
     readonly findCredential: KeyStore["findCredential"] = (hash) =>
@@ -155,15 +150,11 @@ export class SqlKeyStore implements KeyStore {
   }
 
   listKeys(query: KeyListQuery): Awaitable<KeyList> {
-    const { limit } = query;
     const { dialect } = this.database;
+    const counts = this.#counts;
     return this.database.read(function* () {
-      const last = sortValue(query, dialect);
-      const [lastRow] = last ? yield* rowsOfQuery<SortValue>(last) : [];
-      const statement = keyPage(query, dialect, lastRow);
-      const page = yield* readPage(statement, limit, keyOfRow);
-      const rows = yield* rowsOfQuery<StateCount>(keyCounts(query, dialect));
-      return { ...page, ...countsOf(rows, query.filter) };
+      const page = yield* listedKeys(query, dialect);
+      return { ...page, ...countsOf(yield* counts.read(query, dialect), query.filter) };
     });
   }
 
@@ -252,6 +243,24 @@ export function* nextRevision(): Steps<number> {
   const increment = "UPDATE key_revision SET revision = revision + 1 RETURNING revision";
   const [row] = yield* objectsOf<{ revision: number }>(increment);
   return requireRow(row).revision;
+}
+
+/** Reads a page. Those of all keys that are not revoked come before those of the revoked ones. */
+function* listedKeys(query: KeyListQuery, dialect: Dialect): Steps<Page<ApiKey>> {
+  const { after, limit, filter } = query;
+  const [last] = after === undefined ? [] : yield* rowsOfQuery<SortValue>(sortValue(query, after, dialect));
+  const isMixed = filter?.isRevoked === undefined && filter?.state === undefined;
+  const items: ApiKey[] = [];
+  for (const part of isMixed ? [false, true] : [filter.isRevoked]) {
+    const isPast = isMixed && !part && last !== undefined && last.revokedAt !== null;
+    if (isPast || items.length > limit) continue;
+    const follows = !isMixed || part === ((last?.revokedAt ?? null) !== null) ? last : undefined;
+    const room = limit - items.length;
+    const ofPart = { ...query, limit: room, filter: { ...filter, isRevoked: part } };
+    const rows = yield* rowsOfQuery<KeyRow>(keyPage(ofPart, dialect, follows));
+    items.push(...rows.map(keyOfRow));
+  }
+  return { items: items.slice(0, limit), hasMore: items.length > limit };
 }
 
 function* findKey(id: number): Steps<ApiKey | undefined> {

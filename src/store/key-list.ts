@@ -22,39 +22,40 @@ export const KEY_COLUMNS = `api_keys.id, ${KEY_ROWS.select(Object.keys(others))}
 
 const ID = "api_keys.id";
 
-/** What a key is sorted by, before its identifier. */
+/** What decides the place of a key in a list, before its identifier. */
 export interface SortValue {
-  /** Whether revoked keys come last because of it: 1 and 0 in one direction, 0 and 1 in the other. */
-  readonly rank: SqlValue;
+  /** Revoked keys come last. */
+  readonly revokedAt: SqlValue | null;
   readonly value: SqlValue;
 }
 
 /**
  * Selects the keys of a page, and one more if another page follows. `last` is the `sortValue` of the key that the page
- * follows.
+ * follows. A list of all keys needs two such pages, because revoked keys come last.
  */
 export function keyPage(query: KeyListQuery, dialect: Dialect, last?: SortValue): Statement {
-  const { sort = "id", isDescending = false, after, limit, filter } = query;
+  const { sort = "id", isDescending = false, after, limit } = query;
   const values = new SqlValues(dialect);
   const tables = tablesFor(query, values);
   const conditions = conditionsOf(query, values);
-  // Without it SQLite reads the keys in the order of their identifiers.
-  const hasRank = filter?.isRevoked === undefined && filter?.state === undefined;
-  const columns = [
-    ...(hasRank ? [rankOf(query)] : []),
-    ...(sort === "id" ? [] : [sortColumn(sort, dialect)]),
-    ID,
-  ];
+  const columns = [...(sort === "id" ? [] : [sortColumn(sort, dialect)]), ID];
+  if (after === undefined || last === undefined || sort !== "id" || isDescending)
+    conditions.unshift(ALL_KEYS);
   if (after !== undefined && last !== undefined) {
-    const lastValues = [...(hasRank ? [last.rank] : []), ...(sort === "id" ? [] : [last.value]), after];
-    const parameters = lastValues.map((value) => values.add(value)).join(", ");
-    conditions.push(`(${columns.join(", ")}) ${isDescending ? "<" : ">"} (${parameters})`);
+    const parameters = [...(sort === "id" ? [] : [last.value]), after].map((value) => values.add(value));
+    conditions.push(`(${columns.join(", ")}) ${isDescending ? "<" : ">"} (${parameters.join(", ")})`);
   }
   const order = columns.map((column) => (isDescending ? `${column} DESC` : column)).join(", ");
   const sql = `SELECT ${KEY_COLUMNS} FROM ${tables} WHERE ${conditions.join(" AND ")}
     ORDER BY ${order} LIMIT +${values.add(limit + 1)}`;
   return { sql, values: values.all, isVaried: true };
 }
+
+/**
+ * A condition that is true for all keys. With it SQLite reads the table itself, and not an index that refers to it; a
+ * page that follows an identifier is read from there on.
+ */
+const ALL_KEYS = `${ID} > 0`;
 
 /** Counts the keys on all pages, by state. */
 export function keyCounts(query: KeyListQuery, dialect: Dialect): Statement {
@@ -64,7 +65,7 @@ export function keyCounts(query: KeyListQuery, dialect: Dialect): Statement {
   const tables = tablesFor(all, values);
   const state = stateColumn(query, values);
   const sql = `SELECT state, count(*) AS total FROM (SELECT ${state} AS state FROM ${tables}
-    WHERE ${conditionsOf(all, values).join(" AND ")}) AS states GROUP BY state`;
+    WHERE ${[ALL_KEYS, ...conditionsOf(all, values)].join(" AND ")}) AS states GROUP BY state`;
   return { sql, values: values.all, isVaried: true };
 }
 
@@ -88,12 +89,11 @@ export function countsOf(
 }
 
 /** Selects the value that a key is sorted by. A page continues after the value of the last key on the page before. */
-export function sortValue(query: KeyListQuery, dialect: Dialect): Statement | undefined {
-  const { sort = "id", after } = query;
-  if (after === undefined) return undefined;
+export function sortValue(query: KeyListQuery, after: number, dialect: Dialect): Statement {
+  const { sort = "id" } = query;
   const values = new SqlValues(dialect);
   const from = tablesFor({ ...query, filter: {} }, values);
-  const sql = `SELECT ${rankOf(query)} AS rank, ${sortColumn(sort, dialect)} AS value FROM ${from}
+  const sql = `SELECT revoked_at AS "revokedAt", ${sortColumn(sort, dialect)} AS value FROM ${from}
     WHERE ${ID} = ${values.add(after)}`;
   return { sql, values: values.all, isVaried: true };
 }
@@ -113,10 +113,6 @@ function tablesFor({ filter, sort, usedToday = [] }: KeyListQuery, values: SqlVa
     tables += ` LEFT JOIN (${windows}) AS windows ON windows.key_id = ${ID}`;
   }
   return tables;
-}
-
-function rankOf({ isDescending = false }: KeyListQuery): string {
-  return `CASE WHEN revoked_at IS NULL THEN ${isDescending ? "1 ELSE 0" : "0 ELSE 1"} END`;
 }
 
 function sortColumn(sort: KeySort, { withoutCase, bytewise }: Dialect): string {
@@ -141,8 +137,7 @@ function conditionsOf(query: KeyListQuery, values: SqlValues): string[] {
   const { plan, state, access, owner, label, unusedSince, deprecatedSince, expiresBefore, isRevoked, ids } =
     filter;
   const search = filter.search?.trim();
-  // This condition is true for all keys. With it SQLite reads the table itself, and not an index that refers to it.
-  const conditions = [`${ID} > 0`];
+  const conditions: string[] = [];
   if (plan !== undefined) conditions.push(`plan = ${values.add(plan)}`);
   if (access !== undefined) conditions.push(`access = ${values.add(access)}`);
   if (owner !== undefined) conditions.push(values.isText("owner", owner));

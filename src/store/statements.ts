@@ -195,6 +195,8 @@ export interface Dialect {
   readonly now: string;
   /** Statements that write, with the parameters, and then select, without any: one statement where that is possible. */
   writeThenSelect(write: string, select: string): readonly [string, ...string[]];
+  /** The number of rows that one statement adds up. */
+  readonly rowsAddedAtOnce: number;
   /** The sum of the columns `operations` of the rows `stored` and `excluded`, whose form usage-history.ts explains. */
   readonly addedOperations: string;
 }

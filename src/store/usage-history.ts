@@ -134,17 +134,12 @@ function queriesOf(dialect: Dialect) {
   };
 }
 
-/**
- * The number of rows that a statement adds up: it takes 6 ms on SQLite, in which requests wait. With more, sorting them
- * takes longer.
- */
-const ROWS_AT_ONCE = 10_000;
-
 /** Deleting this many rows takes SQLite one to two milliseconds, in which requests wait. */
 const DELETED_AT_ONCE = 500;
 
 export class SqlUsageHistoryStore implements UsageHistoryStore {
   readonly #queries: ReturnType<typeof queriesOf>;
+  #lastSum: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly database: SqlDatabase) {
     this.#queries = queriesOf(database.dialect);
@@ -175,13 +170,20 @@ export class SqlUsageHistoryStore implements UsageHistoryStore {
     return (await this.database.read(read)).flatMap((stored) => usageRowsOf(keyId, stored));
   }
 
+  /** Sums of several operators follow one another, so that they take no more time of requests than one. */
+  usageByKey(query: KeyTotalsQuery): Promise<readonly KeyTotals[]> {
+    const totals = this.#lastSum.then(() => this.#sumByKey(query));
+    this.#lastSum = totals.catch(() => {});
+    return totals;
+  }
+
   /** Adds up a few keys at a time, so that requests run between the statements. */
-  async usageByKey(query: KeyTotalsQuery): Promise<readonly KeyTotals[]> {
+  async #sumByKey(query: KeyTotalsQuery): Promise<readonly KeyTotals[]> {
     const { limit = Number.MAX_SAFE_INTEGER, ...period } = query;
     const { sums } = this.#queries[period.by];
     const starts = [...intervalStarts(period, await this.#boundsOf(period.by))];
     const used = await this.database.read(() => numberRowsOf<{ keyId: number }>(SELECT_USED_KEYS));
-    const keysAtOnce = Math.ceil(ROWS_AT_ONCE / starts.length);
+    const keysAtOnce = Math.ceil(this.database.dialect.rowsAddedAtOnce / starts.length);
     const totals: KeyTotals[] = [];
     for (let from = 0; from < used.length; from += keysAtOnce) {
       const keys = used.slice(from, from + keysAtOnce);

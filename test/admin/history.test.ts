@@ -71,7 +71,11 @@ test("getUsage: adds up the requests of each key, most used first, with names", 
     { keyId: 2, name: "busy", plan: "enterprise", admitted: 25, limited: 4, banned: 2, errors: 6 },
     { keyId: 1, name: "test", admitted: 10, lastUsedAt: "2026-11-13T12:00:01.000Z" },
   ]);
-  expect((await service.ok("/api/usage?limit=1"))["items"]).toHaveLength(1);
+  const first = await service.ok("/api/usage?limit=1");
+  expect(first["items"]).toHaveLength(1);
+  const rest = await service.ok(`/api/usage?cursor=${first["nextCursor"]}`);
+  expect([first["items"], rest["items"]].flat() as unknown).toEqual(items);
+  expect(rest["nextCursor"]).toBeNull();
 });
 
 test("keys by use today are in the order of the windows that they show, and those close to a limit are found", async () => {

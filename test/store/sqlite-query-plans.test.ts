@@ -231,9 +231,10 @@ const MANY = Array.from({ length: 1_000 }, (_, i) => [i, i] as const);
 const TODAY = "SEARCH windows USING AUTOMATIC COVERING INDEX (key_id=?) LEFT-JOIN";
 
 test.each<[plan: string[], query: Partial<KeyListQuery>]>([
-  [[IN_ORDER, SORTED], {}],
+  [[IN_ORDER], {}],
   [[IN_ORDER], { filter: { isRevoked: false } }],
   [[IN_ORDER], { filter: { isRevoked: true }, after: 5 }],
+  [["SEARCH api_keys USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"], { isDescending: true, after: 5 }],
   [[IN_ORDER], { filter: { isRevoked: false, plan: "pro", owner: "Ann" } }],
   [[IN_ORDER, SORTED], { sort: "name" }],
   [[IN_ORDER, LAST_USED], { filter: { unusedSince: 1, isRevoked: false } }],
@@ -249,7 +250,7 @@ test("deprecated calls are found by their operation", () => {
 });
 
 function keyListPlan(query: Partial<KeyListQuery>): string[] {
-  const page = keyPage({ limit: 50, now: 7, ...query }, SQLITE_DIALECT, { rank: 0, value: 1 });
+  const page = keyPage({ limit: 50, now: 7, ...query }, SQLITE_DIALECT, { revokedAt: null, value: 1 });
   return explain(page).map(({ detail }) => detail);
 }
 

@@ -1,4 +1,4 @@
-import { cursorAfter } from "../../domain/cursor.ts";
+import { cursorAfter, encodeCursor } from "../../domain/cursor.ts";
 import { Rejection } from "../../api/errors.ts";
 import { toSafeNumber } from "../../api/json.ts";
 import { formatOptionalTime, formatTime, parseOptionalTime } from "../../text/formatting.ts";
@@ -29,15 +29,23 @@ export function historyHandlers({ keys, usageHistory, audit, clock }: OperatorSe
       return { by: period.by, ...formatPeriod(period), items };
     },
 
-    async getUsage({ query: { limit = USAGE_LIMIT.default, ...query } }) {
+    async getUsage({ query: { limit = USAGE_LIMIT.default, cursor, ...query } }) {
       const period = periodOf(query, clock.now());
       if (period instanceof Rejection) return period;
-      const totals = await usageHistory.usageByKey({ ...period, limit });
+      const all = await usageHistory.usageByKey(
+        cursor === undefined ? { ...period, limit: limit + 1 } : period,
+      );
+      // The cursor is the key that the page follows.
+      const start = cursor === undefined ? 0 : all.findIndex(({ keyId }) => keyId === Number(cursor)) + 1;
+      const totals = all.slice(start, start + limit);
+      const last = totals.at(-1);
+      const hasMore = last !== undefined && all.length > start + limit;
       const items = totals.map(({ keyId, name, plan, admitted, limited, banned, errors, ...total }) => {
         const lastUsedAt = formatOptionalTime(total.lastUsedAt);
         return { keyId, name, plan, admitted, limited, banned, errors, lastUsedAt };
       });
-      return { ...formatPeriod(period), items };
+      const nextCursor = hasMore ? encodeCursor("usage", BigInt(last.keyId)) : null;
+      return { ...formatPeriod(period), items, nextCursor };
     },
 
     async listAudit({ query: { cursor, after, limit = ADMIN_PAGE_LIMIT.default, ...conditions } }) {

@@ -107,6 +107,7 @@ export const POSTGRES_DIALECT: Dialect = {
   // With IN, a plan may run the SELECT again for each row and find other rows.
   deleteFirst: ({ table, where, order }) => `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT ? FOR UPDATE SKIP LOCKED)) RETURNING 1`,
+  rowsAddedAtOnce: 25_000,
   addedOperations: `(SELECT coalesce(jsonb_object_agg(operation, counts), '{}') FROM (
     SELECT operation, jsonb_build_array(sum((counts ->> 0)::int8), sum((counts ->> 1)::int8)) AS counts FROM (
       SELECT * FROM jsonb_each(stored.operations)

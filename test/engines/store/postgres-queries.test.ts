@@ -276,7 +276,7 @@ test("a page of keys reads each key once, and nothing of the usage history", asy
     { sort: "lastUsedAt", filter: { search: "live", state: "active", unusedSince: 5 } },
   ] as const) {
     const page = { ...query, limit: 50, now: 400 * DAY_MS };
-    const last = query.sort === "name" ? { rank: 0, value: "key 7" } : undefined;
+    const last = query.sort === "name" ? { revokedAt: null, value: "key 7" } : undefined;
     // The planner may choose to find the last use of each key in its index, which is two blocks.
     const lookups = query.sort === "lastUsedAt" ? 500 * 2 : 0;
     expect(await blocksOf(sql, keyPage(page, POSTGRES_DIALECT, last))).toBeLessThan(400 + lookups);
