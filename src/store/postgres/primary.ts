@@ -152,6 +152,15 @@ export class Primary {
     if (!this.#isOneOfSeveral) return undefined;
     const latest = await this.#raise(before);
     if (isSameTimeline(latest, before)) return undefined;
+    if (latest.number === before.number && before.mark === "") {
+      // This process could not store a mark, and another one has stored its own, here or on another server.
+      const { mark } = await this.#markedTimeline(this.#url, before, {});
+      if (mark === "") return undefined;
+      if (mark === latest.mark) {
+        this.#known = latest;
+        return undefined;
+      }
+    }
     this.#known = latest;
     return replacedPrimary(this.#url, before, latest);
   }
