@@ -24,7 +24,7 @@ the recovery time, creates lost or done twice. Exits with 1 if a promise is brok
   --only LIST   Some of these scenarios, with commas between (default: all)
 ${trialLines(SCENARIOS)}
   --seed N      For what is left to chance (default: by chance, printed)
-  --compose     Instead of the scenarios, two or three faults together, drawn from the seed: three servers, PostgreSQL with
+  --compose     Instead of the scenarios, two to four faults together, drawn from the seed: three servers, PostgreSQL with
                 a synchronous standby and Valkey are killed, frozen, restarted or replaced, PostgreSQL's certificate
                 expires or is untrusted, and servers' clocks are set, while clients and operators work.
                 Everything that they did is judged; a broken promise is printed with the faults and the operations. A

@@ -10,6 +10,11 @@ const WRITERS = 4;
 const READERS = 4;
 const OPERATORS = 3;
 const LIMITED_KEYS = 3;
+/** The requests with one key that wait for a server that is paused. */
+const WAITING_REQUESTS = 10;
+const ASK_EVERY_MS = 20;
+/** A change takes effect on every other server within a second, so a request that is sent later is rejected. */
+const ENDED_WITHIN_MS = 1_050;
 /** How long a credential is used after it was disabled or revoked. */
 const USED_AFTER_MS = 2_500;
 /** When keys expire. It is longer than a run, and shorter than the longer steps of a clock. */
@@ -55,6 +60,8 @@ export class Clients {
     private readonly recorder: Recorder,
     private readonly seed: number,
     private readonly root: Credential,
+    /** Whether a server is paused in this run. */
+    private readonly pauses: boolean,
   ) {
     this.#main = root;
     this.#expiring = root;
@@ -78,6 +85,7 @@ export class Clients {
       ...Array.from({ length: READERS }, () => (random: Random) => this.#read(random)),
       (random: Random) => this.#order(random, isLate),
       ...Array.from({ length: OPERATORS }, () => (random: Random) => this.#endCredential(random, isLate)),
+      ...(this.pauses ? [(random: Random) => this.#endWhilePaused(random, isOver, isLate)] : []),
       (random: Random) => this.#inspectByCommand(random),
       (random: Random) => this.#use(random, this.#server(random), this.#expiring),
     ];
@@ -244,7 +252,25 @@ export class Clients {
     if (!credential.isOperator) await this.#inspect(random, credential);
   }
 
-  async #change(random: Random, { name, id, isOperator }: Credential, isLate: () => boolean): Promise<void> {
+  /** Disables or revokes a key while a server is paused that has it in its cache, and uses it there. */
+  async #endWhilePaused(random: Random, isOver: () => boolean, isLate: () => boolean): Promise<void> {
+    const { deployment } = this.recorder;
+    const key = await this.#createCredential(random, { isOperator: false });
+    for (let server = 1; server <= SERVERS; server++) await this.#use(random, server, key);
+    while (deployment.pausedServer === undefined && !isOver()) await Bun.sleep(ASK_EVERY_MS);
+    const paused = deployment.pausedServer;
+    if (paused === undefined) return;
+    await this.#change(random, key, isLate, paused);
+    await Bun.sleep(ENDED_WITHIN_MS);
+    await Promise.all(Array.from({ length: WAITING_REQUESTS }, () => this.#use(random, paused, key)));
+  }
+
+  async #change(
+    random: Random,
+    { name, id, isOperator }: Credential,
+    isLate: () => boolean,
+    exceptOn?: number,
+  ): Promise<void> {
     const change: CredentialChange = isOperator || random.chance(2) ? "revoke" : "disable";
     const action = () => ({ kind: "change", change, of: name }) as const;
     if (!isOperator && random.chance(4)) {
@@ -252,9 +278,10 @@ export class Clients {
       return;
     }
     const path = `/api/${isOperator ? "operators" : "keys"}/${id}/${change}`;
-    await this.#repeat(random, isLate, (server) =>
-      this.recorder.request({ server, credential: this.root, method: "POST", path }, action),
-    );
+    await this.#repeat(random, isLate, (drawn) => {
+      const server = drawn === exceptOn ? 1 + (drawn % SERVERS) : drawn;
+      return this.recorder.request({ server, credential: this.root, method: "POST", path }, action);
+    });
   }
 
   /** Reads or writes data that no other client touches. */

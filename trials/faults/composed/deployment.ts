@@ -3,7 +3,8 @@ import { adminFlags } from "../../harness/petstore.ts";
 import { promote, startPostgres, startStandby, stopWaitingForStandby } from "../../harness/postgres.ts";
 import { freezeTree, isRunning, thawTree } from "../../harness/processes.ts";
 import type { Server } from "../../harness/server.ts";
-import { startValkey } from "../../harness/valkey.ts";
+import { sendToValkey, startValkey } from "../../harness/valkey.ts";
+import { type Receiver, startReceiver, webhookFlags } from "../../harness/webhook-receiver.ts";
 import { DatabaseCertificates } from "./certificates.ts";
 import { ServerClocks } from "./clocks.ts";
 import type { ClockPeriod, Disturbance } from "./history.ts";
@@ -25,9 +26,14 @@ interface Parts {
    */
   readonly certificates: DatabaseCertificates | undefined;
   readonly clocks: ServerClocks | undefined;
+  /** The receiver of the webhook, in a run with a fault that may make a server skip entries. */
+  readonly receiver: Receiver | undefined;
 }
 
-/** Three Petstore servers, PostgreSQL with a synchronous standby, and Valkey. */
+/** The actions whose entries are delivered to the webhook. */
+export const WEBHOOK_EVENTS = ["key.created", "key.disabled", "key.revoked", "operator.created"] as const;
+
+/** Three Petstore servers, PostgreSQL with a standby, synchronous unless the schedule says otherwise, and Valkey. */
 export class Deployment {
   readonly disturbances: Disturbance[] = [];
   /** The failures of servers. */
@@ -35,6 +41,10 @@ export class Deployment {
   readonly #stoppedServers = new Set<number>();
   #primary: Server;
   #replaced: Server | undefined;
+  /** The number of the server that is paused. */
+  pausedServer: number | undefined;
+  /** When the promotion of a standby was over for which the primary did not wait. */
+  mayBeLostUntil: number | undefined;
 
   private constructor(
     readonly fleet: Fleet,
@@ -49,19 +59,28 @@ export class Deployment {
     const clocks = faults.some(isOfClock) ? new ServerClocks() : undefined;
     const tls = certificates && { tls: certificates.valid };
     const [primary, valkey] = await Promise.all([startPostgres(tls), startValkey()]);
-    const standby = await startStandby(primary, tls);
+    const isSynchronous = !faults.some(isOfAsynchronousStandby);
+    const standby = await startStandby(primary, { ...tls, isSynchronous });
     const hosts = [primary, standby].map(({ url }) => new URL(url).host);
     if (namesStandbyFirst) hosts.reverse();
     const url = primary.url.replace(new URL(primary.url).host, hosts.join(","));
     const storage = ["--database-url", url + (certificates?.parameters ?? ""), "--limits-url", valkey.url];
-    const flags = [...adminFlags(TOKEN), ...FLAGS];
+    const isWebhookTried = clocks !== undefined || !isSynchronous;
+    const receiver = isWebhookTried ? startReceiver() : undefined;
+    const webhook = receiver ? webhookFlags(receiver, ...WEBHOOK_EVENTS) : [];
+    const flags = [...adminFlags(TOKEN), ...FLAGS, ...webhook];
     const under = clocks && { under: clocks.under };
     const fleet = await Fleet.start({ size: SERVERS, storage, flags, ...under });
-    return new Deployment(fleet, storage, { valkey, databases: [primary, standby], certificates, clocks });
+    const databases = [primary, standby] as const;
+    return new Deployment(fleet, storage, { valkey, databases, certificates, clocks, receiver });
   }
 
   get clocks(): readonly ClockPeriod[] {
     return this.parts.clocks?.periods ?? [];
+  }
+
+  get receiver(): Receiver | undefined {
+    return this.parts.receiver;
   }
 
   get valkey(): Server {
@@ -127,6 +146,17 @@ export class Deployment {
         return [() => this.#stopServer(index, "SIGKILL"), () => this.#startServer(index)];
       case "server-frozen":
         return [() => freezeTree(pid()), () => thawTree(pid())];
+      case "server-paused":
+        return [
+          () => {
+            freezeTree(pid());
+            this.pausedServer = server;
+          },
+          () => {
+            this.pausedServer = undefined;
+            thawTree(pid());
+          },
+        ];
       case "server-restarted":
         return [() => this.#stopServer(index, "SIGTERM").then(() => this.#startServer(index))];
       case "primary-frozen":
@@ -141,8 +171,16 @@ export class Deployment {
       case "valkey-frozen":
       case "valkey-flapping":
         return freezeAndThaw(() => this.valkey);
+      case "valkey-emptied":
+        return [() => sendToValkey(this.valkey.url, "FLUSHALL")];
       case "promotion-killed":
         return [() => primary().kill(), replace, () => this.#startReplaced()];
+      case "promotion-asynchronous":
+        return [
+          () => primary().kill(),
+          () => replace().then(() => (this.mayBeLostUntil = now())),
+          () => this.#startReplaced(),
+        ];
       case "promotion-frozen":
         return [() => primary().freeze(), replace, () => this.#replaced?.thaw()];
       case "certificate-expired":
@@ -197,6 +235,7 @@ export class Deployment {
     this.checkRunning();
     await Promise.all(this.fleet.servers.map((_, index) => this.#stopServer(index, "SIGTERM")));
     await Promise.all([...this.parts.databases, this.valkey].map((database) => database.discard()));
+    await this.receiver?.close();
   }
 }
 
@@ -205,6 +244,7 @@ const freezeAndThaw = (server: () => Server) => [() => server().freeze(), () => 
 const killAndStart = (server: () => Server) => [() => server().kill(), () => server().restart()];
 
 const isOfCertificate = ({ name }: Fault) => name.startsWith("certificate");
+const isOfAsynchronousStandby = ({ name }: Fault) => name === "promotion-asynchronous";
 const isOfClock = ({ name }: Fault) => name.startsWith("clock");
 
 /** The part that a fault affects. Both databases are one part, because a promotion takes a while. */

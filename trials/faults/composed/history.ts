@@ -13,6 +13,10 @@ export interface History {
   readonly clocks: readonly ClockPeriod[];
   /** The data that each server showed at the end. */
   readonly endings: readonly Ending[];
+  /** The audit entries that are stored at the end and were not delivered to the webhook, as text. */
+  readonly undelivered: readonly string[];
+  /** Until when writes may be lost, because a standby was promoted for which the primary did not wait. */
+  readonly mayBeLostUntil: number | undefined;
   /** The servers that ended by themselves or with an error, or did not start. */
   readonly failures: readonly string[];
 }

@@ -33,6 +33,8 @@ const isDone = ({ status }: Operation) => status === 200 || status === 201;
 const mayBeDone = ({ status }: Operation) => [0, 200, 201, 503].includes(status);
 const isAllowed = ({ status }: Operation) => ![0, 401, 429, 503].includes(status);
 
+const WRITES: ReadonlySet<Action["kind"]> = new Set(["create", "order", "change"]);
+
 /** A rule returns a description of each problem. */
 type Rule = (history: History) => string[];
 
@@ -122,7 +124,8 @@ const stale: Rule = (history) => {
           problems.push(`${operationText(read)} does not show ${operationText(order)}`);
   }
   for (const order of orders.filter(({ code }) => code === "pet_not_found"))
-    problems.push(`${operationText(order)} does not find an acknowledged pet`);
+    if (creates.some(({ action, endedAt }) => action.id === order.action.petId && endedAt < order.startedAt))
+      problems.push(`${operationText(order)} does not find an acknowledged pet`);
   return [...problems, ...staleCredentials(history)];
 };
 
@@ -170,10 +173,8 @@ const revoked: Rule = (history) => {
     if (change === undefined) return [];
     const isEffective = nameOf(operation.action) !== undefined && stored.has(nameOf(operation.action) ?? "");
     if (!isAllowed(operation) && !isEffective) return [];
-    const troubles = troublesOf(history, operation.server);
     const withinMs = change.server === operation.server ? 0 : REVOKED_WITHIN_MS;
-    // The second counts only while the server runs and reaches the database.
-    if (change.endedAt > troubles.calmSince(operation.sentAt, withinMs)) return [];
+    if (change.endedAt > calmSince(history, operation, withinMs)) return [];
     return [`${operationText(operation)}${isEffective ? ", done," : ""} after ${operationText(change)}`];
   });
 };
@@ -185,13 +186,31 @@ function nameOf(action: Action): string | undefined {
 
 const byTime = (a: Period, b: Period) => a.from - b.from;
 
-/** The periods in which a server cannot read the changes of others. */
-function troublesOf({ disturbances }: History, server: number): Troubles {
-  const troubles = new Troubles();
-  const concerning = disturbances.filter(({ part, number }) =>
-    part === "server" ? number === server : ["primary", "promotion", "certificate"].includes(part),
+/**
+ * The latest time before the request that was followed by `ms` in which the server could read the changes of others. A
+ * server that was paused or busy reads them before it goes on. So that excuses it only if it cannot read them then.
+ */
+function calmSince({ disturbances }: History, { server, sentAt, endedAt }: Operation, ms: number): number {
+  const ofDatabase = disturbances.filter(({ part }) =>
+    ["primary", "promotion", "certificate"].includes(part),
   );
-  for (const each of concerning.toSorted(byTime))
+  const calm = troublesOf(ofDatabase).calmSince(sentAt, ms);
+  const isUndisturbed = calm === sentAt - ms && !ofDatabase.some((each) => isNear(each, { sentAt, endedAt }));
+  if (isUndisturbed) return calm;
+  const ofServer = disturbances.filter(({ part, number }) => part === "server" && number === server);
+  return troublesOf([...ofDatabase, ...ofServer]).calmSince(sentAt, ms);
+}
+
+function isNear(
+  { from, until, ...rest }: Disturbance,
+  { sentAt, endedAt }: Pick<Operation, "sentAt" | "endedAt">,
+) {
+  return from < endedAt && until + recoveryOf({ from, until, ...rest }) > sentAt;
+}
+
+function troublesOf(disturbances: readonly Disturbance[]): Troubles {
+  const troubles = new Troubles();
+  for (const each of disturbances.toSorted(byTime))
     troubles.add(each.from, each.until + recoveryOf(each) - each.from);
   return troubles;
 }
@@ -201,22 +220,28 @@ const recoveryOf = ({ part }: Disturbance) =>
 
 /**
  * Limits are exact, unless a server was without Valkey for longer than it waits. In any case, less than twice the limit
- * is allowed.
+ * is allowed, and once more the limit after Valkey was emptied.
  */
 const limits: Rule = (history) => {
   const isExact = !history.disturbances.some(
     ({ part, from, until }) => (part === "valkey" || part === "server") && until - from > WAITED_FOR_MS,
   );
+  const emptied = history.disturbances.filter(
+    ({ part, what }) => part === "valkey" && what === "emptied",
+  ).length;
   return Object.entries(history.limits).flatMap(([name, limit]) => {
     const sent = history.operations.filter(({ credential }) => credential === name);
     const allowed = sent.filter(isAllowed);
-    const most = isExact ? limit : 2 * limit - 1;
+    const most = (isExact ? limit : 2 * limit - 1) + emptied * limit;
     if (allowed.length > most) return [`${name} was allowed ${allowed.length} requests of ${limit}`];
     const early = sent.find((one) => {
       const others = sent.filter((other) => other !== one && other.startedAt < one.endedAt);
       return one.status === 429 && others.length < limit;
     });
-    return isExact && early ? [`${operationText(early)} before ${limit} requests`] : [];
+    // Another key may have had the identifier, and been lost.
+    return isExact && early && history.mayBeLostUntil === undefined
+      ? [`${operationText(early)} before ${limit} requests`]
+      : [];
   });
 };
 
@@ -239,10 +264,9 @@ const expiry: Rule = (history) =>
 
 /** A commit waits for the standby until a promotion has replaced the primary. */
 const withoutStandby: Rule = (history) => {
+  if (history.mayBeLostUntil !== undefined) return [];
   const absences = history.disturbances.filter(({ part }) => part === "standby");
-  const writes = history.operations.filter(
-    (each) => isDone(each) && ["create", "order", "change"].includes(each.action.kind),
-  );
+  const writes = history.operations.filter((each) => isDone(each) && WRITES.has(each.action.kind));
   return absences.flatMap(({ from, until }) =>
     writes
       .filter(({ startedAt, endedAt }) => startedAt > from + STANDBY_LEAD_MS && endedAt < until)
@@ -265,8 +289,15 @@ const EXPECTED: Readonly<Record<Action["kind"], readonly string[]>> = {
  * takes longer than allowed.
  */
 const statuses: Rule = (history) => {
-  const credentials = new Set(ofKind(history, "change").map(({ action }) => action.of));
+  const changes = ofKind(history, "change");
+  const credentials = new Set(changes.map(({ action }) => action.of));
+  const { mayBeLostUntil = -Infinity } = history;
+  const mayBeLost = new Set(
+    changes.filter(({ startedAt }) => startedAt < mayBeLostUntil).map(({ action }) => action.of),
+  );
   return history.operations.flatMap((operation) => {
+    const { action } = operation;
+    if ("of" in action && mayBeLost.has(action.of) && [0, 404].includes(operation.status)) return [];
     const problem = unexpected(operation, history, credentials);
     return problem === undefined ? [] : [`${operationText(operation)}: ${problem}`];
   });
@@ -300,6 +331,9 @@ function unexpected(operation: Operation, history: History, credentials: Readonl
 
 const failed: Rule = ({ failures }) => [...failures];
 
+/** Every audit entry that is stored is delivered. */
+const undelivered: Rule = (history) => [...history.undelivered];
+
 /** The rules by name, so that a problem names the broken promise. */
 export const RULES = {
   lost,
@@ -310,13 +344,31 @@ export const RULES = {
   expiry,
   withoutStandby,
   statuses,
+  undelivered,
   failed,
 } as const;
 
+/** The rules about what clients were told, which may be lost with a primary that waited for no standby. */
+const ABOUT_DATA: ReadonlySet<string> = new Set(["lost", "doubled", "stale", "revoked", "expiry"]);
+
+/** The writes before the promotion of a standby for which the primary did not wait may be done or not. */
+function withoutLost(history: History): History {
+  const { mayBeLostUntil = -Infinity } = history;
+  const operations = history.operations.map((operation) =>
+    operation.startedAt < mayBeLostUntil && WRITES.has(operation.action.kind) && isDone(operation)
+      ? { ...operation, status: 0 }
+      : operation,
+  );
+  return { ...history, operations };
+}
+
 /** Lists the broken promises, each with its first few problems. */
 export function judge(history: History): string[] {
+  const certain = withoutLost(history);
   return Object.entries(RULES).flatMap(([name, rule]) => {
-    const problems = [...new Set(rule(history))].map((problem) => `${name}: ${problem}`);
+    const problems = [...new Set(rule(ABOUT_DATA.has(name) ? certain : history))].map(
+      (problem) => `${name}: ${problem}`,
+    );
     const more = problems.length - SHOWN;
     return more > 0 ? problems.slice(0, SHOWN).concat(`${name}: ${more} more`) : problems;
   });

@@ -39,7 +39,7 @@ export class Recorder {
   readonly operations: Operation[] = [];
   readonly #startedAt = performance.now();
 
-  constructor(private readonly deployment: Deployment) {}
+  constructor(readonly deployment: Deployment) {}
 
   readonly now = () => performance.now() - this.#startedAt;
 

@@ -4,6 +4,7 @@ import { Deployment, TOKEN } from "./deployment.ts";
 import { disturbanceText, type Ending, type History } from "./history.ts";
 import { judge } from "./judge.ts";
 import { startMonitor } from "./monitor.ts";
+import { findUndelivered, lastEntry } from "./webhook.ts";
 import { Recorder } from "./recorder.ts";
 import { drawSchedule, type Schedule, scheduleText, SERVERS, stepsOf } from "./schedule.ts";
 
@@ -31,8 +32,10 @@ export async function runComposed({ schedule }: { schedule: Schedule }): Promise
 async function play(deployment: Deployment, schedule: Schedule): Promise<History> {
   const recorder = new Recorder(deployment);
   const { now } = recorder;
+  const entriesBefore = await lastEntry(deployment.primaryUrl);
   const monitor = startMonitor(deployment, now);
-  const clients = new Clients(recorder, schedule.seed, ROOT);
+  const pauses = schedule.faults.some(({ name }) => name === "server-paused");
+  const clients = new Clients(recorder, schedule.seed, ROOT, pauses);
   await clients.prepare();
   const lastAt = stepsOf(schedule).at(-1)?.at ?? 0;
   let isInjected = false;
@@ -43,10 +46,21 @@ async function play(deployment: Deployment, schedule: Schedule): Promise<History
   await monitor.stop();
   const endings: Ending[] = [];
   for (let server = 1; server <= SERVERS; server++) endings.push(await clients.ending(server));
+  const undelivered = await findUndelivered(deployment, entriesBefore);
   const { operations } = recorder;
   const { limits, expiries } = clients;
-  const { disturbances, clocks, failures } = deployment;
-  return { operations, limits, expiries, disturbances, clocks, endings, failures };
+  const { disturbances, clocks, failures, mayBeLostUntil } = deployment;
+  return {
+    operations,
+    limits,
+    expiries,
+    disturbances,
+    clocks,
+    endings,
+    undelivered,
+    mayBeLostUntil,
+    failures,
+  };
 }
 
 function noteOf({ operations, disturbances }: History): string {

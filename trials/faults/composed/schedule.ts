@@ -6,11 +6,8 @@ const EARLIEST = 800;
 const FIRST_FAULT = [1_000, 3_000] as const;
 const LAST_FAULT = 8_000;
 const MAX_DRAWS = 50;
-/**
- * The steps of clocks: seconds, hours and weeks. None goes back by more than a day, because records from that time
- * would be older than the 24 hours of an Idempotency-Key when the clock is right again.
- */
-const CLOCK_STEPS_S = [10, -60, 10_000, -10_000, 3_000_000] as const;
+/** The steps of clocks: seconds, hours, days and weeks. */
+const CLOCK_STEPS_S = [10, -60, 10_000, -10_000, -400_000, 3_000_000] as const;
 
 export type FaultName = keyof typeof CATALOGUE;
 
@@ -123,6 +120,13 @@ export const CATALOGUE = {
     draw: lasting(300, 4_000),
     parts: occupies("server"),
   },
+  // For longer than a server uses what it has cached. Clients send requests to it meanwhile.
+  "server-paused": {
+    weight: 3,
+    steps: ({ server }) => [`server ${server} is paused`, `server ${server} goes on`],
+    draw: lasting(3_000, 5_000),
+    parts: occupies("server"),
+  },
   "server-restarted": {
     weight: 4,
     steps: ({ server }) => [`server ${server} is stopped and started`],
@@ -149,6 +153,8 @@ export const CATALOGUE = {
   },
   "promotion-killed": promotion("killed", "started", 300),
   "promotion-frozen": promotion("frozen", "continued", 2_500),
+  // In such a run the primary never waits for the standby, which may lack the last writes.
+  "promotion-asynchronous": promotion("killed", "started", 300),
   "standby-frozen": {
     weight: 2,
     steps: inTurn("the standby is frozen", "the standby continues"),
@@ -171,6 +177,12 @@ export const CATALOGUE = {
     weight: 1,
     steps: inTurn("Valkey pauses", "Valkey continues"),
     draw: flapping(50, 350),
+    parts: occupies("Valkey"),
+  },
+  "valkey-emptied": {
+    weight: 2,
+    steps: () => ["Valkey is emptied"],
+    draw: (_random, at) => [at],
     parts: occupies("Valkey"),
   },
   // Existing connections are ended, so that the servers need new ones.
@@ -201,8 +213,19 @@ function entryOf({ name }: Pick<Fault, "name">): CatalogueEntry {
 
 /** The faults that are likely to follow a fault: starts of servers, and failures of the other database. */
 const FOLLOWERS: readonly (readonly [RegExp, readonly FaultName[]])[] = [
-  [/^promotion/, ["primary-frozen", "primary-killed", "server-killed", "server-restarted", "server-frozen"]],
-  [/^primary/, ["server-killed", "server-restarted", "standby-frozen", "promotion-killed"]],
+  [
+    /^promotion/,
+    [
+      "primary-frozen",
+      "primary-killed",
+      "server-killed",
+      "server-restarted",
+      "server-paused",
+      "valkey-emptied",
+    ],
+  ],
+  [/^primary/, ["server-killed", "server-restarted", "standby-frozen", "promotion-killed", "valkey-emptied"]],
+  [/^valkey-emptied/, ["server-killed", "server-restarted", "primary-killed", "primary-frozen"]],
   [/^standby/, ["primary-killed", "primary-frozen", "server-killed"]],
   [/^certificate/, ["server-killed", "server-restarted", "primary-killed", "promotion-killed", "clock-set"]],
   [
@@ -212,12 +235,12 @@ const FOLLOWERS: readonly (readonly [RegExp, readonly FaultName[]])[] = [
 ];
 
 /**
- * Draws two or three faults. Most begin during another one or within a second of its end, because promises break there.
+ * Draws two to four faults. Most begin during another one or within a second of its end, because promises break there.
  */
 export function drawSchedule(seed: number): Schedule {
   const random = new Random(seed);
   const faults: Fault[] = [];
-  const count = random.chance(3) ? 2 : 3;
+  const count = random.pick([2, 3, 3, 4]);
   for (let attempt = 0; faults.length < count && attempt < MAX_DRAWS; attempt++) {
     const followers = FOLLOWERS.find(([pattern]) => pattern.test(faults.at(-1)?.name ?? ""))?.[1];
     const names = followers && !random.chance(3) ? followers : TICKETS;
