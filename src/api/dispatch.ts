@@ -1,12 +1,20 @@
 import type { Request, Response } from "../http1/index.ts";
 import type { Operation } from "./api.ts";
-import { andThen, type Awaitable, recover, withTimeout, yieldToEventLoop } from "../runtime/event-loop.ts";
+import {
+  andThen,
+  type Awaitable,
+  recover,
+  scheduler,
+  withTimeout,
+  yieldToEventLoop,
+} from "../runtime/event-loop.ts";
 import {
   BODY_REQUIRED,
   bodyTooLarge,
   INVALID_ENCODING,
   INVALID_JSON,
   malformedIdentifier,
+  Overloaded,
   Rejection,
   Unavailable,
   unsupportedEncoding,
@@ -66,17 +74,37 @@ export interface DispatchSteps<C extends Call, Result> {
 export function dispatch<C extends Call, R>(call: C, steps: DispatchSteps<C, R>): Awaitable<Response> {
   return recover(
     () => {
-      const validated = validate(call, steps);
-      const hasWaited = call.hasWaited || validated instanceof Promise;
-      return andThen(validated, (input) =>
-        hasWaited && call.operation.body !== undefined
-          ? andThen(steps.reauthenticate(call), (current) =>
-              current instanceof Rejection ? steps.reject(current, call) : respond(input, current, steps),
-            )
-          : respond(input, call, steps),
-      );
+      const received = receive(call, steps);
+      const hasWaited = call.hasWaited || received instanceof Promise;
+      const current = hasWaited && !call.hasWaited ? { ...call, hasWaited } : call;
+      return andThen(received, (input) => inTime(steps, () => process(input, current, steps)));
     },
     (error) => steps.fail(error, call),
+  );
+}
+
+/** The timeout begins after the body has arrived: slow clients have a timeout of their own. */
+function inTime(
+  { timeoutMs = REQUEST_TIMEOUT_MS }: { readonly timeoutMs?: number | undefined },
+  work: () => Awaitable<Response>,
+): Awaitable<Response> {
+  const response = work();
+  return response instanceof Promise ? withTimeout(timeoutMs, response, Unavailable) : response;
+}
+
+function process<C extends Call, R>(
+  received: Received | Rejection,
+  call: C,
+  steps: DispatchSteps<C, R>,
+): Awaitable<Response> {
+  const input = received instanceof Rejection ? received : readInput(received, call, steps);
+  const hasWaited = call.hasWaited || input instanceof Promise;
+  return andThen(input, (input) =>
+    hasWaited && call.operation.body !== undefined
+      ? andThen(steps.reauthenticate(call), (current) =>
+          current instanceof Rejection ? steps.reject(current, call) : respond(input, current, steps),
+        )
+      : respond(input, call, steps),
   );
 }
 
@@ -88,22 +116,21 @@ function respond<C extends Call, R>(
   return input instanceof Rejection ? steps.reject(input, call) : execute(input, call, steps);
 }
 
-/** The timeout begins after the input has arrived: slow clients have a timeout of their own. */
 function execute<C extends Call, R>(
   input: AnyInput,
   call: C,
   steps: DispatchSteps<C, R>,
 ): Awaitable<Response> {
-  const response = andThen(steps.callHandler(input, call), (result) =>
+  return andThen(steps.callHandler(input, call), (result) =>
     result instanceof Rejection ? steps.reject(result, call) : steps.succeed(result, call),
   );
-  return response instanceof Promise
-    ? withTimeout(steps.timeoutMs ?? REQUEST_TIMEOUT_MS, response, Unavailable)
-    : response;
 }
 
-/** Validates the path, then the query, then the body. Values are never coerced. */
-function validate<C extends Call, R>(call: C, steps: DispatchSteps<C, R>): Awaitable<AnyInput | Rejection> {
+/** The input with its body as the client sent it, which has not been parsed. */
+type Received = AnyInput & { readonly body: undefined };
+
+/** Validates the path, then the query, and waits for the body. */
+function receive<C extends Call, R>(call: C, steps: DispatchSteps<C, R>): Awaitable<Received | Rejection> {
   const { operation, request, identifier: text } = call;
   const { identifier, query: parameters, body: schema } = operation;
   const id =
@@ -113,16 +140,26 @@ function validate<C extends Call, R>(call: C, steps: DispatchSteps<C, R>): Await
   if (query instanceof Rejection) return query;
   if (schema === undefined) return { id, query, body: undefined, bytes: undefined };
   const maxBytes = steps.maxBodyBytes(call);
-  return andThen(request.body(maxBytes), (bytes) => {
-    if (bytes === undefined) return bodyTooLarge(maxBytes);
-    const readInput = (): AnyInput | Rejection => {
-      const value = parseBody(request, bytes, schema);
-      if (value instanceof Rejection) return value;
-      const body = readBody(value, schema);
-      return body instanceof Rejection ? body : { id, query, body, bytes };
-    };
-    return bytes.length <= LARGE_BODY_BYTES ? readInput() : inOwnIteration(readInput);
-  });
+  return andThen(request.body(maxBytes), (bytes) =>
+    bytes === undefined ? bodyTooLarge(maxBytes) : { id, query, body: undefined, bytes },
+  );
+}
+
+/** Validates the body. Values are never coerced. */
+function readInput<C extends Call, R>(
+  received: Received,
+  { operation: { body: schema }, request }: C,
+  { timeoutMs = REQUEST_TIMEOUT_MS }: DispatchSteps<C, R>,
+): Awaitable<AnyInput | Rejection> {
+  const { bytes } = received;
+  if (schema === undefined || bytes === undefined) return received;
+  const read = (): AnyInput | Rejection => {
+    const value = parseBody(request, bytes, schema);
+    if (value instanceof Rejection) return value;
+    const body = readBody(value, schema);
+    return body instanceof Rejection ? body : { ...received, body };
+  };
+  return bytes.length <= LARGE_BODY_BYTES ? read() : inOwnIteration(read, timeoutMs);
 }
 
 /** The timeout is shorter than the time that a shutdown waits for requests in progress. */
@@ -193,11 +230,26 @@ function mediaTypeProblem({ headers }: Request): Rejection | undefined {
 /** Few bodies are larger. A body of 16 KiB can take 0.8 ms to parse. */
 const LARGE_BODY_BYTES = 2 * 1024;
 
+/** The most large bodies that wait to be parsed. All together take less than a second. */
+export const MAX_LARGE_BODIES = 1_000;
+
+let largeBodies = 0;
 let lastIteration: Promise<unknown> = Promise.resolve();
 
-/** Handles one large body in each iteration of the event loop, with requests of other clients in between. */
-function inOwnIteration<T>(work: () => T): Promise<T> {
-  const iteration = lastIteration.then(yieldToEventLoop).then(work);
+/**
+ * Handles one large body in each iteration of the event loop, with requests of other clients in between. A request that
+ * has waited for longer than its timeout was responded to, so it does nothing more.
+ */
+function inOwnIteration<T>(work: () => T, timeoutMs: number): Promise<T> {
+  if (largeBodies >= MAX_LARGE_BODIES)
+    throw new Overloaded(`${MAX_LARGE_BODIES} large bodies wait to be parsed`);
+  largeBodies++;
+  const since = scheduler.now();
+  const iteration = lastIteration.then(yieldToEventLoop).then(() => {
+    largeBodies--;
+    if (scheduler.now() - since >= timeoutMs) throw new Unavailable("a large body was parsed too late");
+    return work();
+  });
   lastIteration = iteration.catch(() => {});
   return iteration;
 }

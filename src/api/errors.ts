@@ -111,11 +111,12 @@ export function malformedIdentifier<C extends string>(name: string, notFound: C)
   return new Rejection(notFound, `${name} must be a decimal integer ${INT64_RANGE}.`);
 }
 
-/** `allowed` is the value of `Allow`. */
+/** `allowed` is the value of `Allow`. The message repeats a method only if it is short. */
 export function methodNotAllowed(method: string, allowed: string): Rejection<"method_not_allowed"> {
+  const name = NAME.test(method) ? method : "This method";
   return new Rejection(
     "method_not_allowed",
-    `${method} is not allowed on this path. Allowed methods: ${allowed}.`,
+    `${name} is not allowed on this path. Allowed methods: ${allowed}.`,
   );
 }
 

@@ -178,18 +178,32 @@ export class ConnectionLimits {
     const max = Math.ceil(this.options.maxConnections * EVICTED_PART);
     let first: Candidate[] = [];
     for (const connection of this.#connections) {
-      const candidate = this.#candidate(connection, newWeight);
-      if (candidate === undefined) continue;
-      const order = first[0] ? orderOf(candidate, first[0]) : -1;
-      if (order < 0) first = [candidate];
-      else if (order === 0 && first.length < max) first.push(candidate);
+      const weight = this.#weightOf(connection.peer);
+      const candidate = this.#candidate(connection, { weight, newWeight });
+      const lowest = first[0]?.kind ?? Infinity;
+      if (candidate === undefined || candidate.kind > lowest) continue;
+      if (candidate.kind < lowest) first = [];
+      first.push(candidate);
     }
-    return first;
+    // The weight of a peer falls with each of its connections that is closed.
+    const closed = new Map<string, number>();
+    const weighted: Candidate[] = [];
+    for (const { connection } of inOrder(first, (each) => each.connection.waitingSince)) {
+      const { peer } = connection;
+      const before = closed.get(peer.id) ?? 0;
+      closed.set(peer.id, before + 1);
+      const weight = Math.max(0, this.#weightOf(peer) - before);
+      const candidate = this.#candidate(connection, { weight, newWeight });
+      if (candidate) weighted.push(candidate);
+    }
+    return inOrder(weighted, ({ weight }) => -weight).slice(0, max);
   }
 
   /** The connections of a peer with more of them than the new peer are not waited for: all could be just in time. */
-  #candidate(connection: HttpConnection, newWeight: number): Candidate | undefined {
-    const weight = this.#weightOf(connection.peer);
+  #candidate(
+    connection: HttpConnection,
+    { weight, newWeight }: { readonly weight: number; readonly newWeight: number },
+  ): Candidate | undefined {
     if (this.options.evictsUnauthenticatedFirst && !connection.isAuthenticated && !connection.peer.clientOf)
       return { connection, kind: 0, weight: Math.max(weight, FEW_CONNECTIONS) };
     if (!connection.hasReceivedRequest) return { connection, kind: 0, weight };
@@ -204,10 +218,10 @@ export class ConnectionLimits {
   }
 }
 
-/** Returns a negative number if `a` is evicted before `b`. */
-function orderOf(a: Candidate, b: Candidate): number {
-  const order = a.kind - b.kind || b.weight - a.weight;
-  return order || a.connection.waitingSince - b.connection.waitingSince;
+/** Sorts by an integer of which few values occur. Equal ones keep their order. */
+function inOrder<T>(items: readonly T[], keyOf: (item: T) => number): readonly T[] {
+  const groups = [...Map.groupBy(items, keyOf)].toSorted(([a], [b]) => a - b);
+  return groups.flatMap(([, group]) => group);
 }
 
 /** Reports once when a limit is reached, and once when it is over. */

@@ -93,6 +93,21 @@ describe("the maximum of connections", () => {
     expect(clients.filter(isClosed)).toEqual(clients.slice(0, 3));
   });
 
+  test("closes as many in an ordinary layout: of addresses with the most, until they are alike, the oldest first", async () => {
+    const server = new LimitedServer({ maxConnections: 640 });
+    const sizes = [200, 197, 150, 93];
+    const groups = sizes.map((size, i) => server.openMany(size, `203.0.113.${i}`));
+    for (const [i, clients] of groups.entries()) {
+      for (const [n, client] of clients.entries()) if (n % 20 === i) await sendAll([client], get("/"));
+      server.passSeconds(1);
+    }
+    await sendAll(groups.flat(), get("/"));
+    expect(server.open("203.0.113.9")).toBeDefined();
+    const closed = groups.map((clients) => clients.filter(isClosed));
+    expect(closed.map(({ length }) => length)).toEqual([7, 3, 0, 0]);
+    expect(closed[0]).toEqual(groups[0]?.slice(0, 7) ?? []);
+  });
+
   test("closes a connection with an unfinished head before one that is idle between requests", async () => {
     const server = new LimitedServer({ maxConnections: 2 });
     const clients = server.openMany(2);
