@@ -46,6 +46,7 @@ export const AUDIT_ACTIONS = [
   "operator.updated",
   "operator.rotated",
   "operator.revoked",
+  // Release 1.2.0 had a secret by which servers recognized one another.
   "server-secret.rotated",
   "plan.updated",
   "ban-rules.updated",

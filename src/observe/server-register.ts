@@ -1,13 +1,13 @@
 import { parseJson } from "../api/json.ts";
 import { Invalid } from "../api/schema.ts";
 import type { Clock, ServerRegister, ServerReportStore } from "../domain/ports.ts";
-import type { StoredReport } from "../domain/servers.ts";
 import {
   nameOfServer,
   type ServerActivity,
   type ServerIdentity,
   ServerReport,
   type ServerState,
+  type StoredReport,
 } from "../domain/servers.ts";
 import { repeat, type RepeatedWork } from "../runtime/event-loop.ts";
 

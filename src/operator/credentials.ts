@@ -57,13 +57,13 @@ export function callRejection(
 }
 
 /** The actions whose target is a credential begin so. */
-const CREDENTIALS = ["operator.", "key.", "server-secret."];
+const CREDENTIALS = ["operator.", "key."];
 /** A ban is no part of a key. */
 const UNBANNED: AuditAction = "key.unbanned";
 
 /**
- * Whether an operation makes, changes or ends credentials: operators and their tokens, API keys, or the secret of the
- * servers. A token that was replaced could stay for good with it, or lock others out.
+ * Whether an operation makes, changes or ends credentials: operators and their tokens, or API keys. A token that was
+ * replaced could stay for good with it, or lock others out.
  */
 export function changesCredentials({ audited = "" }: CalledOperation): boolean {
   return audited !== UNBANNED && CREDENTIALS.some((prefix) => audited.startsWith(prefix));

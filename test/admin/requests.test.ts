@@ -6,8 +6,10 @@ import { formatTime } from "../../src/text/formatting.ts";
 import { SETTINGS } from "../../src/config/options.ts";
 import { toJson } from "../../src/api/json.ts";
 import type { KeyStore, QuestionStore } from "../../src/domain/ports.ts";
-import type { Question } from "../../src/domain/servers.ts";
-import { NO_ACTIVITY, type ServerState } from "../../src/domain/servers.ts";
+import { NO_ACTIVITY, type Question, type ServerState } from "../../src/domain/servers.ts";
+import { INTERNAL_ERROR } from "../../src/api/errors.ts";
+import { answerQuestions } from "../../src/operator/answers.ts";
+import { silentLog } from "../../src/observe/log.ts";
 import { requestHandlers } from "../../src/operator/handlers/requests.ts";
 import type { RequestPage } from "../../src/operator/operations.ts";
 import { scheduler } from "../../src/runtime/event-loop.ts";
@@ -274,6 +276,33 @@ describe("questions in the database", () => {
     ["testWebhook", "", "no_webhook"],
   ])("whoever writes to the database gets nothing else: %s?%s is %s", async (operation, query, code) => {
     expect(await ask(operation, query)).toMatchObject({ error: { code, message: expect.any(String) } });
+  });
+
+  test("an answer of more than 1 MiB, and a handler that fails, are errors with a reason", async () => {
+    const answers: string[] = [];
+    const taken = ["getWebhook", "testWebhook"].map((operation) => ({ id: operation, operation, query: "" }));
+    const look = answerQuestions({
+      servers: { self: SELF },
+      questions: {
+        take: async () => taken,
+        answer: async (_id: string, text: string) => void answers.push(text),
+      },
+      webhook: {
+        describe: async () => ({
+          url: "x".repeat(2 ** 20),
+          events: [],
+          waiting: { count: 0 },
+          deliveries: [],
+        }),
+        test: () => Promise.reject(new Error("a defect")),
+      },
+      log: silentLog,
+    } as never);
+    await look();
+    expect(answers.map((text) => JSON.parse(text).error.message).toSorted()).toEqual([
+      INTERNAL_ERROR.message,
+      "its answer is longer than 1048576 characters; ask for fewer rows",
+    ]);
   });
 
   test("those that nobody waits for are deleted after 30 seconds, by the server", async () => {

@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test } from "bun:test";
 import type { ServerReportStore } from "../../src/domain/ports.ts";
-import type { StoredReport } from "../../src/domain/servers.ts";
-import { NO_ACTIVITY } from "../../src/domain/servers.ts";
+import { NO_ACTIVITY, type StoredReport } from "../../src/domain/servers.ts";
 import { HeartbeatRegister, openRegister } from "../../src/observe/server-register.ts";
 import { TestClock } from "../test-clock.ts";
 
