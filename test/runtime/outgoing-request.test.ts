@@ -22,6 +22,9 @@ const SECRET = "s3cret";
 /** The sum of what is sent before a client has gone fills the buffers of both sockets. */
 const MAX_SENT_BYTES = 64 * 2 ** 20;
 
+/** How long an attack goes on after which a client can only wait, and how long the others may take at most. */
+const [SENDING_MS, WAITING_MS] = [30, 30_000];
+
 /** Everything that sends requests, by its file. Each resolves to all that operators see of the outcome. */
 const USERS: Readonly<Record<string, (port: number) => Promise<string>>> = {
   "src/observe/webhook-request.ts": async (port) =>
@@ -88,13 +91,17 @@ afterEach(() => {
   for (const restore of restoring.splice(0)) restore();
 });
 
-/** Timers of the scheduler fire early. Returns how long each was to take. */
-function speedUp(factor: number): number[] {
+/**
+ * Timers of the scheduler fire when the server has sent for a while, however long they are. Returns how long each was to
+ * take.
+ */
+function fireAfter(sent: Promise<void>): number[] {
   const lengths: number[] = [];
-  const { setTimeout } = scheduler;
   const spy = spyOn(scheduler, "setTimeout").mockImplementation((work, ms) => {
     lengths.push(ms);
-    return setTimeout(work, ms / factor);
+    let isClosed = false;
+    void sent.then(() => isClosed || work());
+    return { close: () => (isClosed = true), unref() {} };
   });
   restoring.push(() => spy.mockRestore());
   return lengths;
@@ -108,7 +115,8 @@ describe.each(Object.entries(USERS))("%s, whose peer responds with", (_, use) =>
     async (name) => {
       await using server = await startHostileServer(name);
       const isSlow = "isSlow" in HOSTILE_RESPONSES[name];
-      const lengths = speedUp(isSlow ? 100 : 1);
+      const sent = server.asked.then(() => Bun.sleep(isSlow ? SENDING_MS : WAITING_MS));
+      const lengths = fireAfter(sent);
       const outcome = await use(server.port);
       await server.left;
       expect(outcome).not.toContain(SECRET);
