@@ -92,8 +92,8 @@ afterEach(() => {
 });
 
 /**
- * Timers of the scheduler fire when the server has sent for a while, however long they are. Returns how long each was to
- * take.
+ * Timers of the scheduler fire when the server has sent for a while, however long they are. Returns how long each was
+ * to take.
  */
 function fireAfter(sent: Promise<void>): number[] {
   const lengths: number[] = [];
