@@ -76,7 +76,7 @@ export function forbiddenRole({ name, role }: NewOperator, needed: Role): Reject
 export function replacedToken({ name }: Pick<NewOperator, "name">): Rejection<"replaced_token"> {
   return new Rejection(
     "replaced_token",
-    `The token of ${name} was replaced. Until its overlap ends, it and its sessions can change neither operators nor API keys nor the secret of the servers. Use the new token.`,
+    `The token of ${name} was replaced. Until its overlap ends, it and its sessions can change neither operators nor API keys. Use the new token.`,
   );
 }
 

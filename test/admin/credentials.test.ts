@@ -162,7 +162,7 @@ describe("what each operation allows", () => {
     expect((await service.ok("/api/session", credential))["operator"]).toMatchObject({ name: holder.name });
     expect(await service.admin("/metrics", credential)).toMatchObject({ status: 200 });
     const own = await service.admin(`POST /api/operators/${holder.id}/rotate`, { body: {}, ...credential });
-    const message = `The token of ${holder.name} was replaced. Until its overlap ends, it and its sessions can change neither operators nor API keys nor the secret of the servers. Use the new token.`;
+    const message = `The token of ${holder.name} was replaced. Until its overlap ends, it and its sessions can change neither operators nor API keys. Use the new token.`;
     expect(own).toMatchObject({ status: 403, json: { code: "replaced_token", message } });
     const rejected = await rejectedBy(credential);
     // The last call has ended the session.
