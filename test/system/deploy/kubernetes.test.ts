@@ -46,16 +46,13 @@ test("every port that a probe or the service names exists", () => {
   for (const { targetPort } of specOf("Service").ports) expect(targetPort).toBe("http");
 });
 
-test("clients reach the API; Prometheus and other instances reach the listener for operators", () => {
+test("clients reach the API, and only Prometheus the listener for operators", () => {
   const monitoring = { matchLabels: { "kubernetes.io/metadata.name": "monitoring" } };
   const { ingress, ...policy } = specOf("NetworkPolicy");
   expect(policy).toEqual({ podSelector: deployment.selector, policyTypes: ["Ingress"] });
   expect(ingress).toEqual([
     { ports: [{ port: "http" }] },
-    {
-      from: [{ namespaceSelector: monitoring }, { podSelector: deployment.selector }],
-      ports: [{ port: "admin" }],
-    },
+    { from: [{ namespaceSelector: monitoring }], ports: [{ port: "admin" }] },
   ]);
 });
 
