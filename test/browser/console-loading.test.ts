@@ -8,7 +8,8 @@ const { server, open } = await consoleFixture(["--ban-strikes", "3", "--ban-grac
 const { secret } = await server.newKey({ name: "mobile app" });
 const limits = { perMinute: 1, perDay: 100 };
 const banned = await server.newKey({ name: "banned", plan: "enterprise", limits });
-for (let i = 0; i < 5; i++) await server.client(banned.secret, "GET", "/pets");
+const codeOf = async () => (await server.client(banned.secret, "GET", "/pets")).json["code"];
+while ((await codeOf()) !== "key_banned");
 const { json } = await server.client(secret, "POST", "/pets", {
   name: "Rex",
   categoryId: 1,

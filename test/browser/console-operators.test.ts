@@ -57,7 +57,8 @@ test.each(LEVELS)("%s sees what the role allows, and nothing else", async (role)
   expect(isForm).toBe(role === "admin");
   if (role !== "admin") await page.getByText("Your role does not allow it").waitFor();
   await showPage(page, "/settings");
-  await page.getByText(`a-${role}`, { exact: true }).waitFor();
+  for (const place of ["banner", "main"] as const)
+    await page.getByRole(place).getByText(`a-${role}`, { exact: true }).waitFor();
   expect(takeProblems()).toEqual([]);
   await close();
 });

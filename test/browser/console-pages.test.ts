@@ -307,6 +307,21 @@ test("a parameter of the URL that the page does not know is no filter, and every
   await page.getByText("This browser").waitFor();
 });
 
+test("on a phone a long name of an operator leaves the header its two lines, and plans have their names", async () => {
+  const { page } = await open("/settings");
+  const operator = { id: 1, name: "somebody.with.a.long.name@example.com", role: "admin" };
+  await page.route("**/api/session", async (route) => {
+    await route.fulfill({ json: { ...(await (await route.fetch()).json()), operator } });
+  });
+  for (const width of [390, 320]) {
+    await page.setViewportSize({ width, height: 844 });
+    await page.goto(`${server.adminUrl}/plans`);
+    await page.getByText("Free", { exact: true }).first().waitFor();
+    expect((await page.getByRole("banner").boundingBox())?.height).toBeLessThan(90);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+});
+
 test("staging is told from production by the bar and the title, and a row has two lines on a phone", async () => {
   await server.newKey({ name: "narrow", owner: "somebody@example.com", labels: ["eu", "mobile"] });
   const { page } = await open("/keys");

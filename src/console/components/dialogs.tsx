@@ -30,6 +30,8 @@ interface ModalProps {
   readonly title: string;
   /** What it is about, after the title. */
   readonly name?: string | undefined;
+  /** `wide` has room for what is copied; `palette` stays where it is, however high it gets. */
+  readonly class?: "wide" | "palette-dialog";
   readonly children: ComponentChildren;
   readonly onCancel: () => void;
 }
@@ -38,7 +40,7 @@ interface ModalProps {
  * A modal dialog. The browser keeps the focus inside, and Escape cancels it; afterwards the focus is where it was.
  * While the page to sign in is shown, it is closed.
  */
-export function Modal({ title, name, onCancel, children }: ModalProps) {
+export function Modal({ title, name, onCancel, children, ...props }: ModalProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   const { isSignedIn } = current;
@@ -49,6 +51,7 @@ export function Modal({ title, name, onCancel, children }: ModalProps) {
   return (
     <dialog
       ref={dialog}
+      class={props.class}
       aria-labelledby={titleId}
       onCancel={(event) => {
         event.preventDefault();
@@ -195,7 +198,7 @@ export function SecretDialog(props: IssuedSecret) {
     if (nextUrl !== undefined) navigate(nextUrl, { isDone: true });
   }
   return (
-    <Modal title={`${capitalized(noun)} of`} name={name} onCancel={leave}>
+    <Modal title={`${capitalized(noun)} of`} name={name} class="wide" onCancel={leave}>
       <div class="form">
         <p class="notice">
           <strong>It is shown only now.</strong> Only its hash is stored, so nobody can show it again. Copy it

@@ -262,7 +262,7 @@ export function Form({ submitText, onSubmit, isReady = true, isDangerous = false
   useLeaveGuard(props.isDirty ? "What you typed is not saved." : undefined);
   return (
     <form
-      class="form"
+      class={props.cancelUrl === undefined ? "form" : "form card page-form"}
       onSubmit={(event) => {
         event.preventDefault();
         if (isReady) void run(onSubmit);

@@ -87,7 +87,7 @@ export function KeyLink({ id, name }: Pick<Key, "id" | "name">) {
 }
 
 export const SHARED_COLUMNS = {
-  plan: { heading: "Plan", sort: "plan", cell: ({ plan }) => capitalized(plan) },
+  plan: { heading: "Plan", sort: "plan", position: "if-room", cell: ({ plan }) => capitalized(plan) },
   minute: {
     heading: "This minute",
     cell: ({ usage }) => (
@@ -113,6 +113,7 @@ export const SHARED_COLUMNS = {
     heading: "Last used",
     sort: "lastUsedAt",
     isGreatestFirst: true,
+    position: "below-end",
     cell: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} none="never used" />,
   },
 } as const satisfies Readonly<Record<string, Column<ListedKey>>>;

@@ -59,13 +59,14 @@ interface SectionProps {
   readonly title: ComponentChildren;
   /** What is shown next to the title. */
   readonly control?: ComponentChildren;
+  readonly isCard?: boolean;
   readonly children: ComponentChildren;
 }
 
-export function PageSection({ title, control, children }: SectionProps) {
+export function PageSection({ title, control, isCard = false, children }: SectionProps) {
   const id = useId();
   return (
-    <section aria-labelledby={id}>
+    <section class={isCard ? "card" : undefined} aria-labelledby={id}>
       <div class="page-head">
         <h2 id={id}>{title}</h2>
         {control}

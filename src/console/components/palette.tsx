@@ -110,7 +110,7 @@ function Palette() {
   const places = [...pagesOf(text), ...keys.places, ...(REQUEST_ID.test(text) && !isSecret ? [request] : [])];
   const box = useCombobox(id, places.length, (index) => go(places[index]));
   return (
-    <Modal title="Go to" onCancel={closeDialog}>
+    <Modal title="Go to" class="palette-dialog" onCancel={closeDialog}>
       <div class="palette">
         <input
           type="text"

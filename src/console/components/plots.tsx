@@ -52,7 +52,7 @@ export function Plot(props: PlotProps) {
           </li>
         ))}
         {isBars && (
-          <li>
+          <li class="moment">
             {moment}
             {time === times[last] && ", so far"}
           </li>

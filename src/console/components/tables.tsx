@@ -10,6 +10,18 @@ import { type Identified, type StillRowsOptions, useStillRows } from "../still-r
 import { countFilters, type FilterRows, Filters } from "./filters.tsx";
 import { Empty, Loaded, PageHead, PageSection } from "./page.tsx";
 
+type Position =
+  | "lead"
+  | "after-lead"
+  | "at-end"
+  | "below-end"
+  | "last"
+  | "wide-only"
+  | "if-room"
+  | "menu-cell"
+  | "changes-cell"
+  | "actor-cell";
+
 export interface Column<Row> {
   readonly heading: string;
   /** The value of `sort` in the URL, if the column can be sorted by. */
@@ -18,10 +30,14 @@ export interface Column<Row> {
   readonly isGreatestFirst?: boolean;
   readonly isNumber?: boolean;
   /**
-   * On a narrow screen the `lead`, which names the row, comes first without its heading, next to what is `at-end`.
-   * The others are below, numbers with their headings. The page of the row has what is `wide-only`.
+   * On a narrow screen a row has two lines. The `lead`, which names it, comes first without its heading, next to what
+   * is `after-lead` and `at-end`. The others are below, numbers with their headings: `below-end` at the end of that
+   * line, and `last` after it. The page of the row has what is `wide-only`; the narrowest screens leave out what is
+   * `if-room`.
    */
-  readonly position?: "lead" | "at-end" | "wide-only" | "menu-cell";
+  readonly position?: Position;
+  /** Whether the lead has only the width of its text. */
+  readonly isShort?: boolean;
   readonly cell: (row: Row) => ComponentChildren;
 }
 
@@ -58,12 +74,12 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       <tbody role="rowgroup">
         {rows.map((row) => (
           <tr key={keyOf?.(row)} role="row" data-open={isOpen?.(row) ? "" : undefined}>
-            {columns.map(({ heading, isNumber, position = "", cell }) => (
+            {columns.map(({ heading, isNumber, position = "", isShort, cell }) => (
               <td
                 key={heading}
                 role="cell"
                 data-label={heading}
-                class={isNumber ? `number ${position}` : position}
+                class={`${isNumber ? "number " : ""}${position}${isShort ? " short" : ""}`}
               >
                 <div>{cell(row)}</div>
               </td>

@@ -158,10 +158,16 @@ export function Stats({ figures }: { readonly figures: Readonly<Record<string, F
   );
 }
 
+interface FactsProps {
+  readonly facts: Readonly<Record<string, ComponentChildren>>;
+  /** Whether they are a card of their own. */
+  readonly isCard?: boolean;
+}
+
 /** Names and values of one thing. */
-export function Facts({ facts }: { readonly facts: Readonly<Record<string, ComponentChildren>> }) {
+export function Facts({ facts, isCard = false }: FactsProps) {
   return (
-    <dl class="facts">
+    <dl class={isCard ? "facts card" : "facts"}>
       {Object.entries(facts).map(([name, value]) => (
         <Fragment key={name}>
           <dt>{name}</dt>

@@ -18,6 +18,7 @@ export function WebhookSection() {
         {({ url, events, waiting, oldestWaitingAt, deliveries }) => (
           <>
             <Facts
+              isCard
               facts={{
                 URL: <code class="wrap">{url}</code>,
                 Events: <code class="wrap">{events.join(", ")}</code>,
@@ -77,6 +78,11 @@ const COLUMNS: readonly Column<Webhook["deliveries"][number]>[] = [
   { heading: "Event", position: "lead", cell: ({ type }) => <code>{type}</code> },
   { heading: "Entry", isNumber: true, cell: ({ id }) => id },
   { heading: "Response", position: "at-end", cell: Outcome },
-  { heading: "Duration", isNumber: true, cell: ({ durationMs }) => latency(durationMs) },
-  { heading: "Time", cell: ({ at }) => <TimeAgo at={at} /> },
+  {
+    heading: "Duration",
+    isNumber: true,
+    position: "below-end",
+    cell: ({ durationMs }) => latency(durationMs),
+  },
+  { heading: "Time", position: "last", cell: ({ at }) => <TimeAgo at={at} /> },
 ];

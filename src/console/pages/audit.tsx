@@ -62,10 +62,10 @@ export function AuditSection({ target }: { readonly target: string }) {
 
 const COLUMNS: readonly Column<AuditItem>[] = [
   { heading: "When", position: "at-end", cell: Moment },
-  { heading: "Action", position: "lead", cell: ({ action }) => <code>{action}</code> },
-  { heading: "Target", cell: Target },
-  { heading: "Changes", cell: Changes },
-  { heading: "Who", position: "wide-only", cell: Actor },
+  { heading: "Action", position: "lead", isShort: true, cell: ({ action }) => <code>{action}</code> },
+  { heading: "Target", position: "after-lead", cell: Target },
+  { heading: "Changes", position: "changes-cell", cell: Changes },
+  { heading: "Who", position: "actor-cell", cell: Actor },
 ];
 
 /** When, and where there is no room for a column of it, who. */

@@ -76,7 +76,7 @@ export function KeyDetailsPage({ id }: PageProps) {
             <div class="sections">
               <AuditSection target={`key:${data.id}`} />
               {data.state !== "revoked" && may("revokeKey") && (
-                <PageSection title="Revoke">
+                <PageSection title="Revoke" isCard>
                   <p class="muted">
                     Requests with it get 401 within one second, for good. Disable it to stop it for a while.
                   </p>

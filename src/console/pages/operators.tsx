@@ -94,7 +94,11 @@ const COLUMNS: readonly Column<OperatorView>[] = [
     position: "wide-only",
     cell: ({ tokenCreatedAt }) => <TimeAgo at={tokenCreatedAt} />,
   },
-  { heading: "Last used", cell: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} none="never used" /> },
+  {
+    heading: "Last used",
+    position: "below-end",
+    cell: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} none="never used" />,
+  },
   { heading: "Actions", position: "menu-cell", cell: OperatorMenu },
 ];
 

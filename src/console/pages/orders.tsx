@@ -20,9 +20,11 @@ const COLUMNS: readonly Column<AdminOrder>[] = [
   {
     heading: "Order",
     position: "lead",
+    isShort: true,
     cell: ({ id }) => (
       <Copyable text={String(id)}>
         <a class="row-link number" href={`/orders/${id}`}>
+          <span class="narrow-only">Order </span>
           {String(id)}
         </a>
       </Copyable>
@@ -45,7 +47,7 @@ const COLUMNS: readonly Column<AdminOrder>[] = [
       </>
     ),
   },
-  { heading: "Placed", cell: ({ createdAt }) => <TimeAgo at={createdAt} /> },
+  { heading: "Placed", position: "below-end", cell: ({ createdAt }) => <TimeAgo at={createdAt} /> },
 ];
 
 function PetOfOrder({ petId, petName }: Pick<AdminOrder, "petId" | "petName">) {
@@ -111,6 +113,7 @@ export function OrderDetailsPage({ id }: PageProps) {
           </p>
           <div class="with-aside">
             <Facts
+              isCard
               facts={{
                 Pet: <PetOfOrder {...data} />,
                 Key: <KeyOfOrder {...data} />,

@@ -34,7 +34,8 @@ const COLUMNS: readonly Column<Pet>[] = [
   {
     heading: "Status",
     position: "at-end",
-    cell: ({ status }) => (status ? <StatusBadge status={status} /> : NO_VALUE),
+    cell: ({ status }) =>
+      status ? <StatusBadge status={status} /> : <span class="no-sign">{NO_VALUE}</span>,
   },
 ];
 
@@ -92,9 +93,9 @@ export function PetDetailsPage({ id }: PageProps) {
             badge={data.status && <StatusBadge status={data.status} />}
           />
           <p class="sentence">Clients can{(data.status ?? "available") !== "available" && "not"} order it.</p>
-          <div class="with-aside">
+          <div class={may("updatePet") ? "with-aside" : "sections"}>
             <div class="sections">
-              <Facts facts={{ Identifier: <Copyable text={id} />, ...factsOf(data) }} />
+              <Facts isCard facts={{ Identifier: <Copyable text={id} />, ...factsOf(data) }} />
               <Latest
                 of={orders}
                 title="Orders"
@@ -113,7 +114,7 @@ export function PetDetailsPage({ id }: PageProps) {
             <div class="sections">
               <AuditSection target={`pet:${id}`} />
               {may("deletePet") && (
-                <PageSection title="Delete">
+                <PageSection title="Delete" isCard>
                   <p class="muted">
                     {hasOrders ? "It has orders, which name it: it cannot be deleted." : DELETION}
                   </p>

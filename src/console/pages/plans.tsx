@@ -134,6 +134,7 @@ function RulesSection({ rules }: { readonly rules: BanRulesView }) {
         <BanRulesText />
       </p>
       <Facts
+        isCard
         facts={{
           Strikes: grouped(strikes),
           "Grace period": longDuration(graceMs),

@@ -132,7 +132,7 @@ function NoRequests({ servers }: Pick<RequestPage, "servers">) {
 }
 
 const COLUMNS: readonly Column<RequestEntry>[] = [
-  { heading: "When", cell: ({ at }) => <LocalTime at={at} text={clockTime} /> },
+  { heading: "When", position: "last", cell: ({ at }) => <LocalTime at={at} text={clockTime} /> },
   {
     heading: "Request",
     position: "lead",
@@ -147,14 +147,19 @@ const COLUMNS: readonly Column<RequestEntry>[] = [
     position: "at-end",
     cell: ({ status, code, message = null }) =>
       status < 400 ? (
-        `${status}`
+        <span class="no-sign">{status}</span>
       ) : (
         <span title={message ?? ""}>
           <Badge meaning={meaningOf(status, code)} text={`${status} ${code ?? ""}`} />
         </span>
       ),
   },
-  { heading: "Duration", isNumber: true, cell: ({ durationMs }) => latency(durationMs) },
+  {
+    heading: "Duration",
+    isNumber: true,
+    position: "below-end",
+    cell: ({ durationMs }) => latency(durationMs),
+  },
   { heading: "Key", cell: KeyOfRequest },
   { heading: "Address", position: "wide-only", cell: ({ address }) => address },
   {
