@@ -253,7 +253,7 @@ export function list<T>(type: ValueType<T>): ValueType<readonly T[]> {
       const values = splitList(text).flatMap((item) => type.parse(item) ?? []);
       return values.length === splitList(text).length ? values : undefined;
     },
-    format: (values) => values.map((value) => formatValue(type, value)).join(","),
+    format: (values) => values.map((value) => formatValue(type, value)).join(", "),
     hint: (text) => splitList(text).flatMap((item) => type.hint?.(item) ?? [])[0],
   };
 }

@@ -145,7 +145,7 @@ test("audit --follow prints text without --json, and only what meets the conditi
   expect(lines).toEqual(
     [1, 2].map(
       (id) =>
-        `2026-11-15T12:00:00.000Z  key.revoked  key ${id}  command line (ann)  revokedAt: none → 2026-11-15T12:00:00.000Z`,
+        `2026-11-15T12:00:00.000Z  key.revoked  key ${id} app  command line (ann)  revokedAt: none → 2026-11-15T12:00:00.000Z`,
     ),
   );
 });

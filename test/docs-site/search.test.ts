@@ -74,7 +74,7 @@ const AMONG_FIRST: readonly (readonly [query: string, url: string])[] = [
   ["connection refused", "api#limits"],
   ["update pet", "api#not-supported"],
   ["python", "#order-it"],
-  ["ban", "errors#key_banned"],
+  ["ban", "rate-limits#bans"],
   ["ETag", "api#conditional-requests"],
   ["X-RateLimit-Remaining", "listPets#response-headers"],
   ["Location", "createPet#response-headers"],
