@@ -109,7 +109,7 @@ test("hovering moves nothing, also over a mark on a phone", async () => {
   for (let pixels = -12; pixels <= 12; pixels++) {
     await page.mouse.move(area.x + area.width * (1 - age) + pixels, area.y + 40);
     expect(await page.evaluate(places)).toEqual(before);
-    texts.push(await page.locator(".plot-head").first().innerText());
+    texts.push(...(await page.locator(".plot-values").allInnerTexts()));
   }
   expect(texts.join()).toContain("the server started");
   await page.setViewportSize({ width: 1280, height: 800 });

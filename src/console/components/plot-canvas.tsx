@@ -8,6 +8,7 @@ import {
   ceilingOf,
   drawnValues,
   greatestOf,
+  plotHint,
   isLine,
   lastWithData,
   type PlotProps,
@@ -33,7 +34,7 @@ interface CanvasProps extends PlotProps {
 }
 
 export function Canvas(props: CanvasProps) {
-  const { title, times, series, value, pointUrl, zoomUrl, marks, incomplete } = props;
+  const { title, times, series, value, pointUrl, marks, incomplete } = props;
   const area = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
   const latest = useRef(props);
@@ -86,7 +87,6 @@ export function Canvas(props: CanvasProps) {
     Enter: show,
     "+": () => zoomTo(props, index() - times.length / 6, index() + times.length / 6),
   };
-  const label = `Click or Enter: the requests of that moment${zoomUrl ? ". Drag or +: zoom" : ""}`;
   return (
     <div
       class="plot-area"
@@ -98,7 +98,7 @@ export function Canvas(props: CanvasProps) {
       aria-valuemax={Math.max(0, times.length - 1)}
       aria-valuenow={at}
       aria-valuetext={`${localTime((times[at] ?? 0) * 1_000)}: ${series.map((each) => `${each.label} ${pointText(each.values[at], value, "no data")}`).join(", ")}`}
-      aria-description={label}
+      aria-description={plotHint(props)}
       onBlur={() => plot.current?.setCursor({ left: -10, top: -10 })}
       onClick={show}
       onKeyDown={(event) => {

@@ -90,6 +90,10 @@ export function marksAt({ times, marks = NO_MARKS }: PlotProps, index: number): 
   return marks.filter(({ time }) => time > before && time <= end);
 }
 
+/** What a point and a part of the plot lead to. */
+export const plotHint = ({ zoomUrl }: PlotProps): string =>
+  `Click or Enter: its requests${zoomUrl ? ". Drag or +: zoom" : ""}`;
+
 /** The first and the last index of points in a row. */
 export interface Run {
   readonly first: number;

@@ -5,6 +5,7 @@ import { localTime, utcDay } from "../../pages/format.ts";
 import {
   gapsOf,
   greatestOf,
+  plotHint,
   isLine,
   lastWithData,
   marksAt,
@@ -149,7 +150,7 @@ function element(tag: string, className: string, ...children: readonly (Node | s
 /** The values of the point under the cursor, beside it. Other plots with the same cursor have theirs in the legend. */
 export function showValues({ over, cursor }: uPlot, props: PlotProps): void {
   over.querySelector(".plot-values")?.remove();
-  const { times, series, value, isByDay = false, zoomUrl } = props;
+  const { times, series, value, isByDay = false } = props;
   const { idx, left = 0 } = cursor;
   const isHere = over.matches(":hover, :focus-visible *");
   if (idx === null || idx === undefined || !isHere) return;
@@ -172,7 +173,7 @@ export function showValues({ over, cursor }: uPlot, props: PlotProps): void {
     element("strong", "", (isByDay ? utcDay : localTime)((times[idx] ?? 0) * 1_000)),
     ...(rows.length > 0 ? rows : [element("div", "none", isKnown ? "none" : "no data")]),
     ...marksAt(props, idx).map(({ tone, symbol, text }) => element("p", `tone-${tone}`, `${symbol} ${text}`)),
-    element("p", "muted", `Click: its requests${zoomUrl ? ". Drag: zoom" : ""}`),
+    element("p", "muted", plotHint(props)),
   );
   const isAtEnd = left > over.clientWidth / 2;
   box.style.setProperty(isAtEnd ? "right" : "left", `${(isAtEnd ? over.clientWidth - left : left) + 12}px`);

@@ -17,23 +17,20 @@ export function Plot(props: PlotProps) {
   const text = time !== undefined && (isByDay ? utcDay : localTime)(time * 1_000);
   // The bars of hours need no seconds.
   const moment = text && isBars ? text.replace(/:00$/, "") : text;
-  const counted = isBars && shown !== undefined ? marksAt(props, shown) : marks;
-  const symbols = Map.groupBy(counted, ({ label }) => label);
+  const symbols = Map.groupBy(marks, ({ label }) => label);
   return (
     <figure class="plot card">
       <div class="plot-head">
         <h2>{title}</h2>
         <span class="muted small" title={time === undefined ? undefined : utcTime(time * 1_000)}>
-          {shown !== undefined && !isBars
-            ? marksAt(props, shown).map(({ text }) => `${text} · `)
-            : Array.from(symbols, ([label, [mark, ...others]]) => (
-                <span key={label} class="mark">
-                  <span class={`tone-${mark?.tone}`} aria-hidden="true">
-                    {mark?.symbol}
-                  </span>{" "}
-                  {label} {grouped(others.length + 1)}
-                </span>
-              ))}
+          {Array.from(symbols, ([label, [mark, ...others]]) => (
+            <span key={label} class="mark">
+              <span class={`tone-${mark?.tone}`} aria-hidden="true">
+                {mark?.symbol}
+              </span>{" "}
+              {label} {grouped(others.length + 1)}{" "}
+            </span>
+          ))}
           {last === -1 && shown === undefined && emptyText}
           {!isBars && moment}
         </span>
