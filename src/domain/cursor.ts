@@ -19,12 +19,13 @@ export function encodeCursor(list: ListName, after: bigint): string {
 interface CursorPage {
   readonly items: readonly { readonly id: number | bigint }[];
   readonly hasMore: boolean;
+  readonly readTo?: bigint;
 }
 
 /** Returns the cursor of the next page, or null on the last one. */
-export function cursorAfter(list: ListName, { items, hasMore }: CursorPage): string | null {
-  const last = items.at(-1);
-  return hasMore && last ? encodeCursor(list, BigInt(last.id)) : null;
+export function cursorAfter(list: ListName, { items, hasMore, readTo }: CursorPage): string | null {
+  const last = readTo ?? items.at(-1)?.id;
+  return hasMore && last !== undefined ? encodeCursor(list, BigInt(last)) : null;
 }
 
 function decodeCursor(list: ListName, cursor: string): bigint | undefined {

@@ -74,8 +74,10 @@ export interface OrderQuery extends OrderFilters {
 
 export interface Page<T> {
   readonly items: readonly T[];
-  /** Whether another item matches the query after the last one. */
+  /** Whether another item matches the query after the last one; with `readTo`, whether one may. */
   readonly hasMore: boolean;
+  /** The last row that was read, if the page ends there although it has room: a page reads a bounded number of rows. */
+  readonly readTo?: bigint;
 }
 
 /** A write with an Idempotency-Key. Requests with the same API key, operation and Idempotency-Key are one request. */
@@ -179,6 +181,8 @@ export interface Store {
  * write that changes nothing has no audit entry. Every method throws Unavailable while the database cannot be used.
  */
 export interface InventoryStore {
+  /** Lists the pets whose names contain the text, in upper or lower case. The page reads 1,000 pets at most. */
+  searchPets(text: string, query: PetQuery): Awaitable<Page<Pet>>;
   /** Lists orders, newest first. The first page and the last cost the same. */
   listOrders(query: OrderQuery): Awaitable<Page<OperatorOrder>>;
   getOrder(id: bigint): Awaitable<OperatorOrder | undefined>;

@@ -319,7 +319,8 @@ export const ADMIN_OPERATIONS = {
       path: "/audit",
       cost: 2,
       summary: "List changes",
-      description: "Lists who changed what, newest first, or with `after` oldest first.",
+      description:
+        "Lists who changed what, newest first, or with `after` oldest first. Several filters look at 5,000 entries for a page, so a page with few entries, or none, may have a `nextCursor`.",
       query: {
         action: history.Action,
         operator: line(64, "Name of the operator"),
@@ -395,7 +396,8 @@ export const ADMIN_OPERATIONS = {
       path: "/orders",
       cost: 2,
       summary: "List the orders of all API keys",
-      description: "Lists orders, newest first.",
+      description:
+        "Lists orders, newest first. With `petId` and other filters, a page looks at 5,000 orders of the pet: one with few orders, or none, may have a `nextCursor`.",
       query: {
         ...ORDER_FILTERS,
         keyId: queryIdentifier("Only orders of this API key"),

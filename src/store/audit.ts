@@ -10,14 +10,15 @@ import type {
 import type { AuditStore, Page } from "../domain/ports.ts";
 import type { Awaitable } from "../runtime/event-loop.ts";
 import {
+  type BoundedPage,
   type Dialect,
-  readPage,
+  MAX_ROWS_READ,
+  readBoundedPage,
   requireRow,
   rowsOf,
   type SqlDatabase,
   SqlValues,
   type SqlValue,
-  type Statement,
   type Statements,
   type Steps,
 } from "./statements.ts";
@@ -37,7 +38,7 @@ interface AuditRow {
 }
 
 const SELECT = `SELECT id, at, actor, actor_name AS "actorName", operator, action, target_kind AS "targetKind",
-  target_id AS "targetId", values_before AS "valuesBefore", values_after AS "valuesAfter" FROM audit`;
+  target_id AS "targetId", values_before AS "valuesBefore", values_after AS "valuesAfter"`;
 
 const INSERT = `INSERT INTO audit
   (at, actor, actor_name, operator, action, target_kind, target_id, values_before, values_after)
@@ -111,43 +112,79 @@ function entryOf(row: AuditRow): AuditEntry {
 }
 
 /**
- * The statement for a page of entries, newest first. Each combination of filters has its own text, so that it gets its
- * own plan.
+ * Selects a page of entries, newest first, or those that follow an entry. Each combination of filters has its own text,
+ * so that it gets its own plan. Conditions that the index does not have select among the entries that it finds, up to a
+ * bound.
  */
-export function auditPage(query: AuditQuery, dialect: Dialect): Statement {
-  const { action, actor, operator, target, since, until, before, after, limit } = query;
+export function auditPage(query: AuditQuery, dialect: Dialect): BoundedPage {
+  const { since, until, before, after, limit } = query;
   const values = new SqlValues(dialect);
   const add = (value: SqlValue) => values.add(value);
-  const conditions: string[] = [];
-  if (target) conditions.push(`target_kind = ${add(target.kind)} AND target_id = ${add(target.id)}`);
-  if (action) conditions.push(`action = ${add(action)}`);
-  if (actor) conditions.push(`actor = ${add(actor)}`);
-  if (operator) conditions.push(`operator = ${add(operator)}`);
-  if (since !== undefined) conditions.push(`at >= ${add(since)}`);
-  if (until !== undefined) conditions.push(`at < ${add(until)}`);
-  if (before !== undefined) {
+  const conditionOf = {
+    target: ({ target }: AuditQuery) =>
+      target && `target_kind = ${add(target.kind)} AND target_id = ${add(target.id)}`,
+    action: ({ action }: AuditQuery) => action && `action = ${add(action)}`,
+    actor: ({ actor }: AuditQuery) => actor && `actor = ${add(actor)}`,
+    operator: ({ operator }: AuditQuery) => operator && `operator = ${add(operator)}`,
+  };
+  const index = after === undefined ? indexOf(query) : BY_ID;
+  const indexed = index.filters.flatMap((name) => conditionOf[name](query) ?? []);
+  const times = () => {
+    const bounds: string[] = [];
+    if (since !== undefined) bounds.push(`at >= ${add(since)}`);
+    if (until !== undefined) bounds.push(`at < ${add(until)}`);
+    if (before === undefined) return bounds;
     const id = add(before);
-    conditions.push(`(at, id) < ((SELECT at FROM audit WHERE id = ${id}), ${id})`);
-  }
-  if (after !== undefined) conditions.push(`id > ${add(after)}`);
-  const where = conditions.length === 0 ? "" : ` WHERE ${conditions.join(" AND ")}`;
-  const from = after === undefined ? `${SELECT}${dialect.indexedBy(indexOf(query))}` : SELECT;
+    return [...bounds, `(at, id) < ((SELECT at FROM audit WHERE id = ${id}), ${id})`];
+  };
+  indexed.push(...(after === undefined ? times() : [`id > ${add(after)}`]));
+  const given = [...values.all];
+  const others = FILTERS.filter((name) => !index.filters.includes(name)).flatMap(
+    (name) => conditionOf[name](query) ?? [],
+  );
+  if (after !== undefined) others.push(...times());
+  const where = indexed.length === 0 ? "" : ` WHERE ${indexed.join(" AND ")}`;
+  const from = after === undefined ? `audit${dialect.indexedBy(index.name)}` : "audit";
   const order = after === undefined ? "at DESC, id DESC" : "id";
-  // The statement selects one row more than the page: it shows that another page follows. SQLite plans by the value of
-  // a bare LIMIT.
-  const sql = `${from}${where} ORDER BY ${order} LIMIT +${add(limit + 1)}`;
-  return { sql, values: values.all, isVaried: true };
+  // A page selects one row more than it has: it shows that another page follows. SQLite plans by the value of a bare
+  // LIMIT.
+  const limited = () => `LIMIT +${add(limit + 1)}`;
+  if (others.length === 0) {
+    const sql = `${SELECT} FROM ${from}${where} ORDER BY ${order} ${limited()}`;
+    return { page: { sql, values: values.all, isVaried: true }, lastRead: undefined };
+  }
+  const rows = (columns: string) => `SELECT ${columns} FROM ${from}${where} ORDER BY ${order} LIMIT `;
+  const sql = `${SELECT} FROM (${rows("*")}${MAX_ROWS_READ}) AS audit
+    WHERE ${others.join(" AND ")} ORDER BY ${order} ${limited()}`;
+  return {
+    page: { sql, values: values.all, isVaried: true },
+    lastRead: { sql: `${rows("id")}1 OFFSET ${MAX_ROWS_READ - 1}`, values: given, isVaried: true },
+  };
 }
 
-/**
- * The index that a query reads. A target and an operator have few entries. Every other index contains exactly the
- * entries that the filters select.
- */
-function indexOf({ target, operator, action, actor }: AuditQuery): string {
-  if (target) return "audit_by_target";
-  if (operator) return "audit_by_operator";
-  if (action) return actor ? "audit_by_action_and_actor" : "audit_by_action";
-  return actor ? "audit_by_actor" : "audit_by_time";
+const FILTERS = ["target", "action", "actor", "operator"] as const;
+
+interface AuditIndex {
+  readonly name: string;
+  /** The filters whose columns precede the time. */
+  readonly filters: readonly (typeof FILTERS)[number][];
+}
+
+/** The indexes, of which a query reads the first that has only filters of the query. */
+const INDEXES: readonly AuditIndex[] = [
+  { name: "audit_by_target", filters: ["target"] },
+  { name: "audit_by_operator_and_action", filters: ["operator", "action"] },
+  { name: "audit_by_operator", filters: ["operator"] },
+  { name: "audit_by_action_and_actor", filters: ["action", "actor"] },
+  { name: "audit_by_action", filters: ["action"] },
+  { name: "audit_by_actor", filters: ["actor"] },
+  { name: "audit_by_time", filters: [] },
+];
+/** The order of the entries that follow another one. */
+const BY_ID: AuditIndex = { name: "", filters: [] };
+
+function indexOf(query: AuditQuery): AuditIndex {
+  return INDEXES.find(({ filters }) => filters.every((name) => query[name] !== undefined)) ?? BY_ID;
 }
 
 /** Deleting this many rows takes SQLite one to two milliseconds, in which requests wait. */
@@ -169,6 +206,6 @@ export class SqlAuditStore implements AuditStore {
 
   listAudit(query: AuditQuery): Awaitable<Page<AuditEntry>> {
     const { dialect } = this.database;
-    return this.database.read(() => readPage(auditPage(query, dialect), query.limit, entryOf));
+    return this.database.read(() => readBoundedPage(auditPage(query, dialect), query.limit, entryOf));
   }
 }

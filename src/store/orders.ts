@@ -48,11 +48,12 @@ import {
 } from "../domain/resources.ts";
 import type { Awaitable } from "../runtime/event-loop.ts";
 import { addAudit } from "./audit.ts";
-import { orderPage, orderPageOfKey, petPage } from "./pages.ts";
+import { orderPage, orderPageOfKey, petPage, petSearch } from "./pages.ts";
 import { OPERATOR_ORDER_ROWS, ORDER_ROWS, PET_ROWS } from "./rows.ts";
 import {
   type Dialect,
   readFirst,
+  readBoundedPage,
   readPage,
   rowsOf,
   rowsOfQuery,
@@ -156,7 +157,12 @@ export class SqlInventoryStore implements InventoryStore {
 
   listOrders(query: OrderQuery): Awaitable<Page<OperatorOrder>> {
     const page = orderPage(query, this.database.dialect);
-    return this.database.read(() => readPage(page, query.limit, OPERATOR_ORDER_ROWS.objectOf));
+    return this.database.read(() => readBoundedPage(page, query.limit, OPERATOR_ORDER_ROWS.objectOf));
+  }
+
+  searchPets(text: string, query: PetQuery): Awaitable<Page<Pet>> {
+    const page = petSearch(text, query, this.database.dialect);
+    return this.database.read(() => readBoundedPage(page, query.limit, PET_ROWS.objectOf));
   }
 
   getOrder(id: bigint): Awaitable<OperatorOrder | undefined> {

@@ -107,6 +107,30 @@ export function* readPage<Row, T>(
   return { items: rows.map(itemOf), hasMore };
 }
 
+/**
+ * The most rows that a page of operators reads to find those that it shows, where no index has all of its conditions.
+ * SQLite takes 5 ms for them, in which requests wait.
+ */
+export const MAX_ROWS_READ = 5_000;
+
+/** The statements of a page that reads at most so many rows. */
+export interface BoundedPage {
+  readonly page: Statement;
+  /** Selects the last row that the page may read, if there are so many. Undefined if it shows all that it reads. */
+  readonly lastRead: Statement | undefined;
+}
+
+export function* readBoundedPage<Row, T>(
+  { page, lastRead }: BoundedPage,
+  limit: number,
+  itemOf: (row: Row) => T,
+): Steps<Page<T>> {
+  const found = yield* readPage(page, limit, itemOf);
+  if (found.hasMore || lastRead === undefined) return found;
+  const [last] = yield* rowsOfQuery<{ id: bigint }>(lastRead);
+  return last === undefined ? found : { items: found.items, hasMore: true, readTo: last.id };
+}
+
 /** Converts the first row, if there is one. */
 export function* readFirst<Row, T>(
   itemOf: (row: Row) => T,

@@ -1,22 +1,65 @@
-import { PET_STATUSES, type PetFilters } from "../../src/domain/resources.ts";
+import type { AuditQuery } from "../../src/domain/audit.ts";
+import type { OrderQuery, PetQuery } from "../../src/domain/ports.ts";
+import { ORDER_STATUSES, PET_STATUSES, type PetFilters } from "../../src/domain/resources.ts";
+import { auditPage } from "../../src/store/audit.ts";
+import { orderPage, orderPageOfKey, petPage, petSearch } from "../../src/store/pages.ts";
+import type { BoundedPage, Dialect } from "../../src/store/statements.ts";
 
 /*
- * What the tests of both databases share that measure how much a page of a list reads. The data are as skewed as data
- * of a shop become: half of the pets are in one category and sold, and few of the others are not.
+ * What the tests of both databases share that measure how much a page of a list reads: data as skewed as those of a
+ * shop become, and every page with every combination of its filters, with and without matches. A page may read as many
+ * rows as a bound allows, and no more when there are four times as many.
  */
 
-export const PETS = 20_000;
+export const FEW_ROWS = 8_000;
+export const MANY_ROWS = 4 * FEW_ROWS;
+/** More rows of one pet than a page may read. */
+const SHARE_OF_ONE = 0.75;
 
-/** Inserts the pets; `numbers` is a table with the numbers `n` from 1 to PETS. */
-export const insertPets = (numbers: string) => `INSERT INTO pets (name, category_id, status)
-  SELECT 'Rex', CASE WHEN n % 2 = 1 THEN 1 ELSE n % 90 END,
-    CASE WHEN n % 2 = 1 OR n % 50 > 0 THEN 'sold' WHEN n % 100 = 0 THEN NULL ELSE 'available' END
-  FROM ${numbers}`;
+/** Fills the tables; `numbers` is a table with the numbers `n` from 1 to `rows`. */
+export function fillStatements(rows: number, numbers: string): readonly string[] {
+  const ofOne = SHARE_OF_ONE * rows;
+  return [
+    // Nearly all pets are in two categories and sold; as many as before are not when there are more.
+    `INSERT INTO pets (name, category_id, status)
+      SELECT 'Rex', CASE WHEN n % 2 = 1 THEN 1 WHEN n > ${FEW_ROWS} THEN 2 ELSE n % 90 END,
+        CASE WHEN n % 2 = 1 OR n % 50 > 0 OR n > ${FEW_ROWS} THEN 'sold'
+          WHEN n % 100 = 0 THEN NULL ELSE 'available' END
+      FROM ${numbers}`,
+    // One key has cancelled all orders of one pet but the last.
+    `INSERT INTO orders (pet_id, key_id, status, created_at)
+      SELECT CASE WHEN n <= ${ofOne} THEN 1 ELSE n END, CASE WHEN n <= ${ofOne} THEN 1 ELSE n % 50 END,
+        CASE WHEN n = ${ofOne} THEN 'placed' WHEN n <= ${ofOne} THEN 'cancelled' ELSE 'completed' END, n
+      FROM ${numbers}`,
+    // Most entries have one action, operator, actor and target.
+    `INSERT INTO audit (at, actor, operator, action, target_kind, target_id)
+      SELECT n, CASE WHEN n % 7000 = 0 THEN 'console' ELSE 'admin API' END,
+        CASE WHEN n % 3000 = 0 THEN 'ann' ELSE 'bot' END,
+        CASE WHEN n % 6000 = 0 THEN 'key.revoked' ELSE 'key.updated' END, 'key',
+        CASE WHEN n % 90 = 0 THEN n ELSE 1 END
+      FROM ${numbers}`,
+  ];
+}
 
-/** For each filter, values that half of the rows have, few and none; a filter without values does not compile. */
+/** For each filter, values that most of the rows have, few and none; a filter without values does not compile. */
 type ValuesOf<Filters> = { readonly [Name in keyof Filters]-?: readonly NonNullable<Filters[Name]>[] };
 
 const PET_VALUES: ValuesOf<PetFilters> = { categoryId: [1n, 40n, 77n, 5_000n], status: PET_STATUSES };
+const ORDER_VALUES: ValuesOf<Omit<OrderQuery, "before" | "limit">> = {
+  petId: [1n, 7_000n, 99_999n],
+  keyId: [1, 7, 999],
+  status: ORDER_STATUSES,
+};
+const AUDIT_VALUES: ValuesOf<Omit<AuditQuery, "before" | "after" | "limit" | "until">> = {
+  action: ["key.updated", "key.revoked"],
+  actor: ["admin API", "server"],
+  operator: ["bot", "ann"],
+  target: [
+    { kind: "key", id: 1n },
+    { kind: "key", id: 90n },
+  ],
+  since: [500],
+};
 
 /** Every set of the filters, with each of their values. */
 function combinations<Filters extends object>(values: ValuesOf<Filters>): readonly Partial<Filters>[] {
@@ -29,7 +72,41 @@ function combinations<Filters extends object>(values: ValuesOf<Filters>): readon
   return sets.map((set) => Object.fromEntries(set) as Partial<Filters>);
 }
 
-/** The pages of pets that are measured: with every combination of filters, from the start, the middle and the end. */
-export const PET_QUERIES = [0n, 10_000n, BigInt(PETS) - 10n].flatMap((after) =>
-  combinations(PET_VALUES).map((filters) => Object.assign(filters, { after, limit: 5 })),
+const LIMIT = 5;
+const after = [undefined, 4_000n];
+
+/** The pages of clients' lists of pets, from the start and the middle. */
+export const PET_QUERIES: readonly PetQuery[] = after.flatMap((start) =>
+  combinations(PET_VALUES).map((filters) => Object.assign(filters, { after: start, limit: LIMIT })),
 );
+const ORDER_QUERIES: readonly OrderQuery[] = [undefined, 6_000n].flatMap((before) =>
+  combinations(ORDER_VALUES).map((filters) => Object.assign(filters, { before, limit: LIMIT })),
+);
+const AUDIT_QUERIES: readonly AuditQuery[] = [{}, { after: 1_000n }].flatMap((start) =>
+  combinations(AUDIT_VALUES).map((filters) => Object.assign(filters, start, { limit: LIMIT })),
+);
+
+/** A page that is measured, with its name. */
+export interface MeasuredPage extends BoundedPage {
+  readonly name: string;
+}
+
+/** The pages of all lists of clients and operators but those of keys, which read all keys. */
+export function measuredPages(dialect: Dialect) {
+  const pages = <Query extends object>(queries: readonly Query[], of: (query: Query) => BoundedPage) =>
+    queries.map((query): MeasuredPage => {
+      const name = JSON.stringify(query, (_, value) => (typeof value === "bigint" ? String(value) : value));
+      return { name, ...of(query) };
+    });
+  const whole = (page: BoundedPage["page"]): BoundedPage => ({ page, lastRead: undefined });
+  return {
+    pets: pages(PET_QUERIES, (query) => whole(petPage(query, dialect))),
+    "pets with a name": pages(PET_QUERIES, (query) => petSearch("none", query, dialect)),
+    "pets with a frequent name": pages(PET_QUERIES, (query) => petSearch("rex", query, dialect)),
+    orders: pages(ORDER_QUERIES, (query) => orderPage(query, dialect)),
+    "orders of a key": pages(ORDER_QUERIES, ({ before: start, keyId = 1, status, limit }) =>
+      whole(orderPageOfKey(keyId, { status, after: start, limit }, dialect)),
+    ),
+    "audit entries": pages(AUDIT_QUERIES, (query) => auditPage(query, dialect)),
+  };
+}

@@ -100,6 +100,13 @@ class Model implements Ports {
   };
 
   readonly inventory: Ports["inventory"] = {
+    searchPets: (text, { limit, ids: _ids, ...query }) => {
+      const pets = this.#pets.filter(({ id }) => id > (query.after ?? 0n)).slice(0, 1_000);
+      const isMatch = ({ name }: Pet) => name.toLowerCase().includes(text.toLowerCase());
+      const { after: _after, ...filters } = query;
+      const matching = pets.filter((pet) => isMatch(pet) && hasValues(pet, filters));
+      return { items: matching.slice(0, limit), hasMore: matching.length > limit };
+    },
     listOrders: ({ before = INT64_MAX, limit, ...filters }) => {
       const matching = this.#orders.filter((order) => order.id < before && hasValues(order, filters));
       return { items: matching.toReversed().slice(0, limit), hasMore: matching.length > limit };

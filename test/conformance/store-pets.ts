@@ -75,6 +75,31 @@ export function petCases(test: TestCase): void {
     expect(items.map(({ name }) => name)).toEqual(names.filter((name) => name !== ""));
   });
 
+  test("searchPets: names with the text, in upper or lower case, among the next 1,000 pets with the filters", async (opened) => {
+    const { store, inventory } = opened;
+    const nameOf = (i: number) => (i % 400 === 0 ? `Ärger 100%_${i}` : "Rex");
+    const create = (i: number) => store.createPet({ name: nameOf(i), categoryId: BigInt(i % 2) }, AT);
+    for (let i = 1; i <= 1_500; i++) await (i % 100 === 0 ? create(i) : void create(i));
+    const search = async (text: string, query: object) => {
+      const { items, hasMore, readTo } = await inventory.searchPets(text, { limit: 5, ...query });
+      return { ids: items.map(({ id }) => Number(id)), hasMore, readTo };
+    };
+    expect(await search("äRGER 100%_", {})).toEqual({ ids: [400, 800], hasMore: true, readTo: 1_000n });
+    expect(await search("ärger", { after: 1_000n })).toEqual({
+      ids: [1_200],
+      hasMore: false,
+      readTo: undefined,
+    });
+    expect(await search("ärger", { limit: 1 })).toEqual({ ids: [400], hasMore: true, readTo: undefined });
+    expect(await search("_400", { categoryId: 0n })).toEqual({
+      ids: [400],
+      hasMore: false,
+      readTo: undefined,
+    });
+    expect(await search("_400", { categoryId: 1n })).toEqual({ ids: [], hasMore: false, readTo: undefined });
+    expect(await search("0%4", {})).toEqual({ ids: [], hasMore: true, readTo: 1_000n });
+  });
+
   test("createPet: a pet is visible as soon as its write has resolved", async ({ store }) => {
     const visible = Array.from({ length: 40 }, async () => {
       const id = await addPet(store);

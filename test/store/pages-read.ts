@@ -7,8 +7,8 @@ const PAGE_BYTES = 4_096;
 
 /**
  * Counts the pages that a statement reads, in the copy of a database that nobody else has open. Unlike its plan and its
- * time, that shows whether it reads rows that it does not return. The cache has room for a single page, so that a page
- * which is needed twice is read twice. Linux counts the bytes that this process reads from files.
+ * time, that shows whether it reads rows that it does not return. The cache has room for few pages, so that a page
+ * which is needed again later is read again. Linux counts the bytes that this process reads from files.
  */
 export class PageCounter {
   readonly #database: Database;
@@ -17,7 +17,7 @@ export class PageCounter {
     this.#database = new Database(path, { safeIntegers: true, strict: true });
     // All pages are in the file, and none in a log or in memory.
     this.#database.run("PRAGMA wal_checkpoint(TRUNCATE)");
-    this.#database.run("PRAGMA cache_size = 1");
+    this.#database.run("PRAGMA cache_size = 8");
     this.#database.run("PRAGMA mmap_size = 0");
   }
 

@@ -3,28 +3,91 @@ import { afterAll, expect, test } from "bun:test";
 import { petPage } from "../../src/store/pages.ts";
 import { SQLITE_DIALECT } from "../../src/store/sqlite/statements.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
-import { insertPets, PET_QUERIES, PETS } from "../conformance/list-cost.ts";
+import {
+  FEW_ROWS,
+  fillStatements,
+  MANY_ROWS,
+  measuredPages,
+  type MeasuredPage,
+  PET_QUERIES,
+} from "../conformance/list-cost.ts";
 import { PageCounter } from "./pages-read.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
 
 const directory = temporaryDirectory();
-const path = directory.path("store.db");
-await openSqlite(path).close();
-{
-  using database = new Database(path);
-  const numbers = `(WITH RECURSIVE all_n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM all_n WHERE n < ${PETS})
-    SELECT n FROM all_n)`;
-  database.run(insertPets(numbers));
-}
-const counter = new PageCounter(path);
+const pathOf = (rows: number) => directory.path(`${rows}.db`);
+const few = await counterOf(FEW_ROWS);
+const many = await counterOf(MANY_ROWS);
 afterAll(() => {
-  counter[Symbol.dispose]();
-  directory[Symbol.dispose]();
+  for (const each of [few, many, directory]) each[Symbol.dispose]();
 });
 
+async function counterOf(rows: number): Promise<PageCounter> {
+  const path = pathOf(rows);
+  await openSqlite(path).close();
+  using database = new Database(path);
+  database.run("PRAGMA foreign_keys = OFF");
+  database.run("PRAGMA synchronous = OFF");
+  const numbers = `(WITH RECURSIVE all_n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM all_n WHERE n < ${rows})
+    SELECT n FROM all_n)`;
+  for (const statement of fillStatements(rows, numbers)) database.run(statement);
+  database.close();
+  return new PageCounter(path);
+}
+
 test("a page of 5 pets reads fewer than 16 pages of the file, with every combination of filters", () => {
-  const reads = PET_QUERIES.map((query) => ({ query, of: counter.pagesOf(petPage(query, SQLITE_DIALECT)) }));
+  const reads = PET_QUERIES.map((query) => ({ query, of: many.pagesOf(petPage(query, SQLITE_DIALECT)) }));
   expect(reads.filter(({ of }) => of.pages >= 16)).toEqual([]);
-  // The counter counts: six pets are on as many pages of the table.
-  expect(Math.max(...reads.map(({ of }) => of.pages))).toBeGreaterThan(6);
+  // The counter counts.
+  expect(Math.max(...reads.map(({ of }) => of.pages))).toBeGreaterThan(3);
+});
+
+/** The pages of the file that the statements of a page read. */
+const readBy = (counter: PageCounter, { page, lastRead }: MeasuredPage) =>
+  counter.pagesOf(page).pages + (lastRead === undefined ? 0 : counter.pagesOf(lastRead).pages);
+
+test.each(Object.entries(measuredPages(SQLITE_DIALECT)))(
+  "with four times as many rows, no page of %s reads twice as much, whatever the filters",
+  (_, pages) => {
+    const grown = pages.flatMap((page) => {
+      const [before, after] = [readBy(few, page), readBy(many, page)];
+      // A larger index may have a level more.
+      return after > 1.5 * before + 16 ? [{ name: page.name, before, after }] : [];
+    });
+    expect(grown).toEqual([]);
+  },
+);
+
+test("a page that ends after the 5,000 rows that it may read says where the next one continues", async () => {
+  const stores = openSqlite(pathOf(MANY_ROWS));
+  const { inventory, audit } = stores;
+  // The only order of pet 1 that is placed is the newest of 24,000, and those of key 7 are none.
+  const newest = { petId: 1n, status: "placed", limit: 5 } as const;
+  expect(await inventory.listOrders(newest)).toMatchObject({
+    items: [{ id: 24_000n }],
+    hasMore: true,
+    readTo: 19_001n,
+  });
+  const positions: bigint[] = [];
+  for (let before: bigint | undefined; ;) {
+    const page = await inventory.listOrders({ petId: 1n, keyId: 7, before, limit: 5 });
+    expect(page.items).toEqual([]);
+    if (page.readTo === undefined) break;
+    positions.push((before = page.readTo));
+  }
+  expect(positions).toEqual([19_001n, 14_001n, 9_001n, 4_001n]);
+  const ofTarget = { target: { kind: "key", id: 1n }, action: "key.revoked", limit: 5 } as const;
+  expect(await audit.listAudit(ofTarget)).toMatchObject({
+    items: [{ id: 30_000n }],
+    hasMore: true,
+    readTo: 26_945n,
+  });
+  const following = { after: 100n, action: "key.revoked", limit: 5 } as const;
+  expect(await audit.listAudit(following)).toMatchObject({ items: [], hasMore: true, readTo: 5_100n });
+  expect(await audit.listAudit({ ...following, after: 5_100n })).toMatchObject({
+    items: [{ id: 6_000n }],
+    hasMore: true,
+    readTo: 10_100n,
+  });
+  await stores.close();
 });

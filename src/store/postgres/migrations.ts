@@ -421,4 +421,14 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
       );
     `,
   },
+  {
+    version: 25,
+    name: "audit trail by operator and action",
+    oldestRelease: "1.2.0",
+    statements: [
+      "DROP INDEX CONCURRENTLY IF EXISTS audit_by_operator_and_action",
+      `CREATE INDEX CONCURRENTLY audit_by_operator_and_action ON audit (operator, action, at, id)
+        WHERE operator IS NOT NULL`,
+    ],
+  },
 ];

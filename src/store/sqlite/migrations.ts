@@ -405,6 +405,13 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
       ) STRICT;
     `,
   },
+  {
+    version: 24,
+    name: "audit trail by operator and action",
+    oldestRelease: "1.2.0",
+    sql: `CREATE INDEX audit_by_operator_and_action ON audit (operator, action, at, id)
+      WHERE operator IS NOT NULL`,
+  },
 ];
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
