@@ -8,7 +8,7 @@ import { mkdirSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { BunPlugin } from "bun";
-import { loadBundle, loadClientFiles } from "../src/browser-bundle/bundle.ts";
+import { loadBundle, loadClientFiles, readClientReleases } from "../src/browser-bundle/bundle.ts";
 import type { ExecutableContents } from "../src/executable.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
@@ -20,7 +20,8 @@ export async function buildExecutable(outfile: string, commit: string): Promise<
     loadBundle("docs"),
     loadClientFiles(),
   ]);
-  const contents: ExecutableContents = { commit, bundles: { console, docs }, client };
+  const clientReleases = readClientReleases();
+  const contents: ExecutableContents = { commit, bundles: { console, docs }, client, clientReleases };
   const { success, logs } = await Bun.build({
     entrypoints: ["cli/main.ts", "archive/database-thread.ts"].map((path) => join(ROOT, "src", path)),
     root: join(ROOT, "src"),

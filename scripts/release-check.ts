@@ -3,12 +3,13 @@
  * Points that take minutes, or that only a person can judge, are printed at the end.
  */
 
-import { readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { copyFileSync, existsSync, readFileSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
 import packageJson from "../package.json" with { type: "json" };
 import { temporaryDirectory } from "../trials/harness/cleanup.ts";
 import { runCommand } from "../trials/harness/command-line.ts";
 import { runTrials } from "../trials/harness/trials.ts";
+import { clientReleaseFile } from "../src/browser-bundle/bundle.ts";
 import { currentCommit } from "./build.ts";
 import {
   makeBillOfMaterials,
@@ -97,6 +98,16 @@ const POINTS: readonly Point[] = [
       const { output } = run("tar", "-xzOf", join(directory, RELEASE_FILES.client), "package/package.json");
       const found: { version?: string } = JSON.parse(output);
       return found.version === version ? undefined : `it is of ${found.version}`;
+    },
+  },
+  {
+    title: `the client package of ${version} is kept, which later releases serve, too`,
+    check() {
+      const made = join(directory, RELEASE_FILES.client);
+      const kept = clientReleaseFile(version);
+      if (existsSync(kept)) return failureOf("cmp", made, kept);
+      copyFileSync(made, kept);
+      return `commit ${relative(ROOT, kept)}, which this command has written`;
     },
   },
   {

@@ -23,6 +23,14 @@ test("the changelog has the release with its date, and every earlier one", () =>
     expect(heading).toMatch(/^## (?:Unreleased|\d+\.\d+\.\d+ \(\d{4}-\d{2}-\d{2}\))$/);
 });
 
+test.each(["README.md", "CONTRIBUTING.md", "docs/client-library.md", "src/client/README.md"])(
+  "%s names the oldest Node of package.json, which the client package has, too",
+  (path) => {
+    const [, oldest] = /\bNode (\d+) (?:and|or) newer/.exec(read(path)) ?? [];
+    expect(`>=${oldest}`).toBe(packageJson.engines.node);
+  },
+);
+
 test("the lock file names no registry", () => {
   expect(read("package-lock.json")).not.toMatch(/"resolved": "http/);
 });

@@ -11,7 +11,7 @@ import type { ClientFiles } from "./bundle.ts";
 const ROOT = join(import.meta.dir, "../..");
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 
-const { version, license, repository } = JSON.parse(read("package.json"));
+const { version, license, repository, engines } = JSON.parse(read("package.json"));
 
 function manifest(): string {
   const fields = {
@@ -24,7 +24,7 @@ function manifest(): string {
     sideEffects: false,
     exports: { ".": { types: "./index.d.ts", default: "./index.js" }, "./package.json": "./package.json" },
     types: "./index.d.ts",
-    engines: { node: ">=20" },
+    engines: { node: engines.node },
   };
   return `${JSON.stringify(fields, null, 2)}\n`;
 }

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { EncodedContent } from "../content-encoding.ts";
 import { headerLinesOf } from "../api/responses.ts";
@@ -24,6 +25,33 @@ export async function loadBundle(name: BundleName): Promise<Bundle> {
 /** Loads the files of the package `@petstore/client`. */
 export async function loadClientFiles(): Promise<ClientFiles> {
   return EXECUTABLE?.client ?? runScript("build-client.ts");
+}
+
+const CLIENT_RELEASES = join(ROOT, "src/client/releases");
+const ARCHIVE = ".tgz";
+
+/** The package of a release, which never changes: lockfiles of applications have its hash. */
+export function clientReleaseFile(release: string): string {
+  return join(CLIENT_RELEASES, release + ARCHIVE);
+}
+
+/** Loads the packages of the releases whose files are in the repository, by release. */
+export function loadClientReleases(): Readonly<Record<string, Uint8Array<ArrayBuffer>>> {
+  const encoded = EXECUTABLE?.clientReleases ?? readClientReleases();
+  return Object.fromEntries(
+    Object.entries(encoded).map(([release, text]) => [release, Uint8Array.fromBase64(text)]),
+  );
+}
+
+/** In base64, as an executable contains them. */
+export function readClientReleases(): ExecutableContents["clientReleases"] {
+  const names = readdirSync(CLIENT_RELEASES).filter((name) => name.endsWith(ARCHIVE));
+  return Object.fromEntries(
+    names.map((name) => [
+      name.slice(0, -ARCHIVE.length),
+      readFileSync(join(CLIENT_RELEASES, name), "base64"),
+    ]),
+  );
 }
 
 /** Runs a script of this directory, and parses its output. */

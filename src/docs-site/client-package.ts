@@ -2,41 +2,55 @@ import { version } from "../../package.json" with { type: "json" };
 import { Rejection } from "../api/errors.ts";
 import { conditional, IMMUTABLE_CACHE_CONTROL } from "../content-encoding.ts";
 import { headerLinesOf } from "../api/responses.ts";
-import { loadClientFiles } from "../browser-bundle/bundle.ts";
+import { loadClientFiles, loadClientReleases } from "../browser-bundle/bundle.ts";
 import { CLIENT_PACKAGE_PATH } from "../domain/constants.ts";
 import { rejectionResponse } from "../petstore/responses.ts";
 import { type DocumentedSettings, siteUrl } from "../petstore/documented-settings.ts";
 import type { DocsPages } from "../petstore/static-routes.ts";
 import { relativeUrl } from "./links.ts";
-import { CLIENT_PATH } from "./page-data.ts";
+import { CLIENT_PATH, clientPath } from "./page-data.ts";
 
 /** The client library as a file for `npm install`. */
 export async function clientArchive(): Promise<Uint8Array<ArrayBuffer>> {
   return Bun.gzipSync(tarOf(await loadClientFiles()));
 }
 
-/** Serves it. A path with another release says where this one is. */
+/**
+ * Serves it, and those of earlier releases, so that lockfiles that name them stay valid. A path with another release
+ * says which there are.
+ */
 export async function clientPackage({ baseUrl }: DocumentedSettings): Promise<DocsPages["respond"]> {
-  const body = await clientArchive();
+  const archives = { ...loadClientReleases(), [version]: await clientArchive() };
+  const files = new Map(
+    Object.entries(archives).map(([release, body]) => [clientPath(release), fileOf(body)]),
+  );
+  const location = headerLinesOf({ Location: relativeUrl(CLIENT_PACKAGE_PATH, CLIENT_PATH) });
+  const releases = Object.keys(archives).toSorted(Bun.semver.order).join(", ");
+  const message = `This server has the client library of ${releases}: npm install ${siteUrl(baseUrl, CLIENT_PATH)}`;
+  const otherRelease = new Rejection("not_found", message);
+  // npm shows this header, and not the body.
+  const otherReleaseLines = headerLinesOf({ "npm-notice": message, "Cache-Control": "no-store" });
+
+  return (request, headerLines) => {
+    const file = files.get(request.path);
+    if (file !== undefined) {
+      const { etag, lines, body } = file;
+      return conditional(request, etag, { status: 200, headerLines: lines + headerLines, body });
+    }
+    if (request.path === CLIENT_PACKAGE_PATH)
+      return { status: 302, headerLines: location + headerLines, body: "" };
+    return rejectionResponse(otherRelease, otherReleaseLines + headerLines);
+  };
+}
+
+function fileOf(body: Uint8Array<ArrayBuffer>) {
   const etag = `"${Bun.SHA256.hash(body, "hex").slice(0, 32)}"`;
   const lines = headerLinesOf({
     "Content-Type": "application/gzip",
     ETag: etag,
     "Cache-Control": IMMUTABLE_CACHE_CONTROL,
   });
-  const location = headerLinesOf({ Location: relativeUrl(CLIENT_PACKAGE_PATH, CLIENT_PATH) });
-  const message = `This server has the client library of release ${version}: npm install ${siteUrl(baseUrl, CLIENT_PATH)}`;
-  const otherRelease = new Rejection("not_found", message);
-  // npm shows this header, and not the body.
-  const otherReleaseLines = headerLinesOf({ "npm-notice": message, "Cache-Control": "no-store" });
-
-  return (request, headerLines) => {
-    if (request.path === CLIENT_PATH)
-      return conditional(request, etag, { status: 200, headerLines: lines + headerLines, body });
-    if (request.path === CLIENT_PACKAGE_PATH)
-      return { status: 302, headerLines: location + headerLines, body: "" };
-    return rejectionResponse(otherRelease, otherReleaseLines + headerLines);
-  };
+  return { etag, lines, body };
 }
 
 const BLOCK = 512;

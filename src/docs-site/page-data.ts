@@ -22,7 +22,11 @@ export interface TryItData {
 export const ERROR_CODES_PATH = `${DOCS_PATH}/reference/errors`;
 
 /** The client library of this release, as npm installs it. The file never changes, so a lockfile can name it. */
-export const CLIENT_PATH = `/client-${version}.tgz`;
+export const CLIENT_PATH = clientPath(version);
+
+export function clientPath(release: string): string {
+  return `/client-${release}.tgz`;
+}
 
 export interface TryItOperation {
   readonly method: "GET" | "POST" | "PATCH";

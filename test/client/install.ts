@@ -18,7 +18,10 @@ export async function run(command: string[], cwd: string): Promise<string> {
 }
 
 /** The type errors of the TypeScript programs in the directory, in a strict project for browsers. */
-export async function typeErrorsIn(directory: string): Promise<string> {
+export async function typeErrorsIn(
+  directory: string,
+  { include = ["*.ts"], module = "NodeNext" } = {},
+): Promise<string> {
   const compilerOptions = {
     strict: true,
     exactOptionalPropertyTypes: true,
@@ -26,12 +29,12 @@ export async function typeErrorsIn(directory: string): Promise<string> {
     skipLibCheck: false,
     noEmit: true,
     target: "ES2022",
-    module: "NodeNext",
-    moduleResolution: "NodeNext",
+    module,
+    moduleResolution: module,
     lib: ["ES2022", "DOM"],
     types: [],
   };
-  writeFileSync(join(directory, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
+  writeFileSync(join(directory, "tsconfig.json"), JSON.stringify({ compilerOptions, include }));
   const { code, out, err } = await runProgram([process.execPath, "check", "--no-script"], { cwd: directory });
   return code === 0 ? "" : out + err;
 }

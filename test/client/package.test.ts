@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { join } from "node:path";
 import { runProgram } from "../../trials/harness/child.ts";
@@ -13,6 +13,11 @@ const ROOT = join(import.meta.dir, "../..");
 const service = await startService({ maxConnectionsPerAddress: 256 });
 // Windows are open for clients, whose clock is that of the machine.
 service.clock.advance(Date.now() - service.clock.now());
+/** In `src/client/releases`. After a release its own package is there, too. */
+const EARLIER_RELEASES = readdirSync(join(ROOT, "src/client/releases"))
+  .map((name) => name.replace(/\.tgz$/, ""))
+  .filter((release) => release !== version)
+  .toSorted(Bun.semver.order);
 const url = new URL(`/client-${version}.tgz`, service.url).href;
 /** A program's directory, with the client as npm installs it from the server. */
 const directory = temporaryDirectory("client-examples");
@@ -88,13 +93,43 @@ test.each(PROGRAMS)(
   },
 );
 
+describe("the first program after npm init -y", () => {
+  const program = `import { Petstore } from "@petstore/client";
+    const petstore = new Petstore({ key: "${service.key}", baseUrl: "${service.url}" });`;
+  const statement = "console.log((await petstore.key.get()).plan);";
+
+  async function application(): Promise<string> {
+    const directory = temporaryDirectory("client-application");
+    await run([...NPM, "init", "-y"], directory);
+    await run([...NPM, "install", url, "--cache", join(directory, "cache")], directory);
+    return directory;
+  }
+
+  test("compiles and runs as a module, whatever the type of the package", async () => {
+    const directory = await application();
+    writeFileSync(join(directory, "first.mts"), program + statement);
+    writeFileSync(join(directory, "first.mjs"), program + statement);
+    expect(await typeErrorsIn(directory, { include: ["first.mts"] })).toBe("");
+    expect(await run([process.execPath, "first.mts"], directory)).toBe("enterprise\n");
+    expect(await run(["node", "first.mjs"], directory)).toBe("enterprise\n");
+  });
+
+  test("compiles in CommonJS with module nodenext, as the guide says, and not with node16", async () => {
+    const directory = await application();
+    writeFileSync(join(directory, "first.cts"), `${program}\nvoid petstore;`);
+    expect(await typeErrorsIn(directory, { include: ["first.cts"] })).toBe("");
+    const node16 = { include: ["first.cts"], module: "Node16" };
+    expect(await typeErrorsIn(directory, node16)).toContain("TS1479");
+  });
+});
+
 describe("the package that a server serves", () => {
   const read = (file: string) => readFileSync(join(installed, file), "utf8");
 
   test("has types, a license and no dependencies", () => {
     const { license } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
     const manifest = JSON.parse(read("package.json"));
-    expect(manifest).toMatchObject({ name: "@petstore/client", version, license });
+    expect(manifest).toMatchObject({ name: "@petstore/client", version, license, engines: { node: ">=20" } });
     expect([manifest.dependencies, manifest.peerDependencies]).toEqual([undefined, undefined]);
     expect(existsSync(join(installed, manifest.exports["."].types))).toBe(true);
     expect(read("LICENSE")).toContain("MIT");
@@ -130,9 +165,10 @@ describe("the package that a server serves", () => {
     expect([status, redirect.get("Location")]).toEqual([302, `client-${version}.tgz`]);
   });
 
-  test("of another release is a 404 whose reason npm ci shows", async () => {
+  test("of a release that this server does not have is a 404 whose reason npm ci shows", async () => {
     const old = temporaryDirectory("client-lockfile");
-    const reason = `This server has the client library of release ${version}: npm install ${url}`;
+    const releases = [...EARLIER_RELEASES, version].join(", ");
+    const reason = `This server has the client library of ${releases}: npm install ${url}`;
     for (const file of ["package.json", "package-lock.json"]) {
       const text = readFileSync(join(directory, file), "utf8");
       writeFileSync(join(old, file), text.replaceAll(`client-${version}.tgz`, "client-1.0.0.tgz"));
@@ -142,6 +178,39 @@ describe("the package that a server serves", () => {
     const response = await fetch(new URL("/client-1.0.0.tgz", url));
     expect(await response.json()).toEqual({ code: "not_found", message: reason, status: 404 });
     expect(response.headers.get("Cache-Control")).toBe("no-store");
+  });
+
+  test("is there for every earlier release since 1.1.0", () => {
+    const changelog = readFileSync(join(ROOT, "CHANGELOG.md"), "utf8");
+    const released = Array.from(changelog.matchAll(/^## (\d+\.\d+\.\d+) /gm), ([, release = ""]) => release);
+    const since = released.filter(
+      (release) => release !== version && Bun.semver.order(release, "1.1.0") >= 0,
+    );
+    expect(EARLIER_RELEASES).toEqual(since.toSorted(Bun.semver.order));
+  });
+
+  test.each(EARLIER_RELEASES)("of %s installs with a lockfile from before the upgrade", async (release) => {
+    const kept = readFileSync(join(ROOT, `src/client/releases/${release}.tgz`));
+    const response = await fetch(new URL(`/client-${release}.tgz`, url));
+    expect(response.headers.get("Cache-Control")).toBe("public, max-age=31536000, immutable");
+    expect(Buffer.from(await response.bytes())).toEqual(kept);
+
+    const application = temporaryDirectory("client-upgrade");
+    const resolved = new URL(`/client-${release}.tgz`, url).href;
+    const integrity = `sha512-${Bun.SHA512.hash(kept, "base64")}`;
+    const dependencies = { "@petstore/client": resolved };
+    const packages = {
+      "": { dependencies },
+      "node_modules/@petstore/client": { version: release, resolved, integrity },
+    };
+    writeFileSync(join(application, "package.json"), JSON.stringify({ dependencies }));
+    writeFileSync(
+      join(application, "package-lock.json"),
+      JSON.stringify({ lockfileVersion: 3, requires: true, packages }),
+    );
+    await run([...NPM, "ci", "--cache", join(application, "cache")], application);
+    const manifest = readFileSync(join(application, "node_modules/@petstore/client/package.json"), "utf8");
+    expect(JSON.parse(manifest)).toMatchObject({ name: "@petstore/client", version: release });
   });
 
   test("names itself in User-Agent", async () => {

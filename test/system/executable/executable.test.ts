@@ -84,6 +84,7 @@ describe("a server of the executable on SQLite", () => {
     expect((await fetch(`${origin}/openapi.yaml`)).status).toBe(200);
     const files = await new Bun.Archive(await (await fetch(`${origin}/client.tgz`)).bytes()).files();
     expect([...files.keys()]).toContain("package/index.d.ts");
+    expect((await fetch(`${origin}/client-1.1.0.tgz`)).status).toBe(200);
   });
 
   test("serves every file that the documentation and the console load", async () => {
