@@ -24,6 +24,7 @@ import { RetentionClock } from "./clock.ts";
 import { postgresOf } from "./postgres-options.ts";
 import type { SharedRateLimiter } from "./rate-limit/valkey/shared-rate-limiter.ts";
 import type { ValkeyRateLimiterOptions } from "./rate-limit/valkey/valkey-rate-limiter.ts";
+import type { PostgresStores } from "./store/postgres/store.ts";
 import type { RescueOptions } from "./store/sqlite/open-files.ts";
 
 export interface Adapters extends MonitoredStores {
@@ -55,21 +56,28 @@ interface MonitoredStores extends Stores {
   readonly queueLength?: () => number;
   /** Returns the free space on the disk of SQLite. */
   readonly freeBytes?: () => number;
+  /** Opens what counts requests of keys in PostgreSQL. */
+  readonly openKeyCounter?: PostgresStores["openKeyCounter"];
   close(): Promise<void>;
 }
 
-/** Imports adapters when they are used, so that a start on SQLite does not load the code of PostgreSQL. */
-export async function openAdapters(config: Config, clock: Clock, log: Log): Promise<Adapters> {
+/**
+ * Imports adapters when they are used, so that a start on SQLite does not load the code of PostgreSQL. `testClock`
+ * replaces the clock of PostgreSQL for the rate limits.
+ */
+export async function openAdapters(
+  config: Config,
+  clock: Clock,
+  log: Log,
+  testClock?: Clock,
+): Promise<Adapters> {
   // Adapters close in reverse order, also after one of them could not close.
   const opened = new AsyncDisposableStack();
   try {
     const usesSqlite = config.databaseUrl === undefined;
-    const lock =
-      usesSqlite || config.limitsUrls === undefined ? await lockDirectory(config.directory, log) : undefined;
-    if (lock) opened.defer(lock.release);
-    if (usesSqlite && !lock) {
-      throw new Error(`another server is already running on ${config.directory.name}`);
-    }
+    // Without Valkey the latest primary is stored in the directory alone.
+    if (usesSqlite || config.limitsUrls === undefined) prepareServerDirectory(config.directory, log);
+    if (usesSqlite) opened.defer((await lockDirectory(config.directory)).release);
     const onDoubt = () => log.event("clock.doubted");
     const retention = new RetentionClock(clock, onDoubt, () => log.event("clock.trusted"));
     const { now: retentionNow } = retention;
@@ -94,19 +102,17 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     opened.defer(() => servers.close());
     const policy = { current: await stores.policies.readPolicy() };
     const ban = () => policy.current.ban;
-    const limiterMonitor = new AdapterMonitor(config.limitsUrls ? "Valkey" : "memory");
-    const { rateLimiter, restoredBans } = config.limitsUrls
-      ? await valkeyRateLimiter(config, {
-          clock,
-          log,
-          monitor: limiterMonitor,
-          ban,
-          onBan,
-          onEarlierBan: bans.recordIfMissing,
-          serverCount: () => servers.count,
-          urls,
-        })
-      : await memoryRateLimiter(config, { hasQuotaStore: lock !== undefined, clock, log, ban, onBan });
+    const { limiterMonitor, rateLimiter, restoredBans } = await openRateLimiter(config, {
+      clock,
+      log,
+      ban,
+      onBan,
+      onEarlierBan: bans.recordIfMissing,
+      serverCount: () => servers.count,
+      urls,
+      stores,
+      testClock,
+    });
     opened.defer(() => rateLimiter.close());
     for (const id of restoredBans) await applyMissedUnban(id, { rateLimiter, keys: stores.keys, clock });
     const close = () => opened.disposeAsync();
@@ -216,48 +222,79 @@ function prepareDirectory(directory: DataDirectory, log: Log | undefined): void 
   if (files.length > 0) log?.event("data-directory.made-private", { files });
 }
 
-/** A directory has one server. Two would each apply the limits in full and miss the other's writes. */
-async function lockDirectory(directory: DataDirectory, log: Log) {
+function prepareServerDirectory(directory: DataDirectory, log: Log): void {
   prepareDirectory(directory, log);
   const mode = directory.modeIfOpenToOthers();
   if (mode !== undefined) log.event("data-directory.open-to-others", { directory: directory.path, mode });
-  return directory.lock();
 }
 
-interface RateLimiterOptions {
+/** A directory has one server. Two would each apply the limits in full and miss the other's writes. */
+async function lockDirectory(directory: DataDirectory) {
+  const lock = await directory.lock();
+  if (!lock) throw new Error(`another server is already running on ${directory.name}`);
+  return lock;
+}
+
+interface RateLimiterOptions extends Pick<ValkeyOptions, "onEarlierBan" | "serverCount" | "urls"> {
   readonly clock: Clock;
+  readonly testClock: Clock | undefined;
   readonly log: Log;
   readonly ban: () => BanRules;
   readonly onBan: OnBan;
 }
 
-interface OpenedRateLimiter extends Pick<Adapters, "rateLimiter"> {
+interface OpenedRateLimiter extends Pick<Adapters, "rateLimiter" | "limiterMonitor"> {
   /** Keys with a ban of the last server in this directory. */
   readonly restoredBans: readonly number[];
 }
 
+function openRateLimiter(
+  config: Config,
+  { stores, ...options }: RateLimiterOptions & { readonly stores: MonitoredStores },
+): Promise<OpenedRateLimiter> {
+  if (config.limitsUrls) return valkeyRateLimiter(config, options);
+  const { openKeyCounter, database } = stores;
+  return openKeyCounter
+    ? postgresRateLimiter(openKeyCounter, database, options)
+    : memoryRateLimiter(config, options);
+}
+
 async function memoryRateLimiter(
   config: Config,
-  { hasQuotaStore, clock, log, ban, onBan }: RateLimiterOptions & { readonly hasQuotaStore: boolean },
+  { clock, log, ban, onBan }: RateLimiterOptions,
 ): Promise<OpenedRateLimiter> {
-  if (config.databaseUrl !== undefined) log.event("rate-limits.not-shared");
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
-  const options = { clock, ban, onBan };
-  if (!hasQuotaStore) {
-    log.event("usage.in-memory", { directory: config.directory.path });
-    return { rateLimiter: createMemoryRateLimiter(options), restoredBans: [] };
-  }
   const { openQuotaStore } = await import("./store/sqlite/quota-store.ts");
   const { quotaStore: file } = config.directory.files;
   const onQuotaStoreError = (error: unknown) => log.event("usage.save-failed", { error });
   const onRescue = () => log.event("usage.rewritten", { file });
   const rateLimiter = createMemoryRateLimiter({
-    ...options,
+    clock,
+    ban,
+    onBan,
     quotaStore: openQuotaStore(file, { onRescue, onFailure: onQuotaStoreError }),
     onQuotaStoreError,
     onQuotaStoreRecovery: () => log.event("usage.saved-again"),
   });
-  return { rateLimiter, restoredBans: rateLimiter.restoredBans };
+  const limiterMonitor = new AdapterMonitor("memory");
+  return { rateLimiter, limiterMonitor, restoredBans: rateLimiter.restoredBans };
+}
+
+async function postgresRateLimiter(
+  openKeyCounter: PostgresStores["openKeyCounter"],
+  database: AdapterMonitor,
+  { clock, testClock, ban, onBan }: RateLimiterOptions,
+): Promise<OpenedRateLimiter> {
+  const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
+  const { PostgresRateLimiter } = await import("./rate-limit/postgres/postgres-rate-limiter.ts");
+  const limiterMonitor = new AdapterMonitor("PostgreSQL", database);
+  const onResponse = (ms: number) => limiterMonitor.responded(ms);
+  const rateLimiter = new PostgresRateLimiter({
+    clock,
+    counter: openKeyCounter({ clock, testClock, ban, onBan, onResponse }),
+    local: createMemoryRateLimiter({ clock, ban }),
+  });
+  return { rateLimiter, limiterMonitor, restoredBans: [] };
 }
 
 /** Applies an unban that the last server missed before it stopped. A ban that began after the unban stays. */
@@ -270,25 +307,22 @@ async function applyMissedUnban(
   await rateLimiter.unban({ kind: "key", id }, Math.max(0, clock.now() - unbannedAt));
 }
 
-async function valkeyRateLimiter(
-  config: Config,
-  options: RateLimiterOptions &
-    Pick<ValkeyOptions, "onEarlierBan" | "serverCount" | "urls"> & { readonly monitor: AdapterMonitor },
-): Promise<OpenedRateLimiter> {
-  const { log, monitor, ...rest } = options;
+async function valkeyRateLimiter(config: Config, options: RateLimiterOptions): Promise<OpenedRateLimiter> {
+  const { log, testClock: _, ...rest } = options;
+  const limiterMonitor = new AdapterMonitor("Valkey");
   const { limitsTimeoutMs: timeoutMs } = config;
   const rateLimiter = await openValkey(config, {
     ...rest,
     timeoutMs,
-    onResponse: (ms) => monitor.responded(ms),
+    onResponse: (ms) => limiterMonitor.responded(ms),
     onStateChange(state, reason) {
-      monitor.isAvailable = state === "available";
+      limiterMonitor.isAvailable = state === "available";
       const cause = messageOf(reason);
       if (state === "available") log.event("valkey.available");
       else log.event(MISCONFIGURED.test(cause) ? "valkey.rejects-commands" : "valkey.unavailable", { cause });
     },
   });
-  return { rateLimiter, restoredBans: [] };
+  return { rateLimiter, limiterMonitor, restoredBans: [] };
 }
 
 /** Errors that only an operator can fix. */

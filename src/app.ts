@@ -7,7 +7,7 @@ import { Addresses } from "./auth/client-address.ts";
 import { followKeyChanges, type KeyChangeFollower } from "./auth/key-changes.ts";
 import { CacheStatistics } from "./runtime/bounded-cache.ts";
 import { createClock } from "./clock.ts";
-import { type Config, hasAllQuotas, listenUrl, originOf } from "./config/config.ts";
+import { type Config, listenUrl, originOf } from "./config/config.ts";
 import { sharedSettings } from "./config/shown-settings.ts";
 import { createDocsSite } from "./docs-site/docs-site.ts";
 import { EXPIRES_SOON_MS } from "./domain/api-keys.ts";
@@ -64,6 +64,7 @@ export interface App extends Pick<
 }
 
 interface AppOptions {
+  /** Replaces the clocks of the machine and of PostgreSQL. */
   readonly clock?: Clock;
   readonly log?: Log;
   readonly requestTimeoutMs?: number;
@@ -79,7 +80,7 @@ interface AppOptions {
 export async function startApp(config: Config, options: AppOptions = {}): Promise<App> {
   const log = options.log ?? createLog();
   const clock = options.clock ?? createClock({ onStep: (byMs) => log.event("clock.changed", { byMs }) });
-  const adapters = await openAdapters(config, clock, log);
+  const adapters = await openAdapters(config, clock, log, options.clock);
   try {
     return await serveOn(adapters, config, { ...options, clock, log });
   } catch (error) {
@@ -411,7 +412,6 @@ function aboutServer(options: StartedServices): ServerServices {
   return {
     ...adapters,
     environment: config.environment,
-    hasAllQuotas: hasAllQuotas(config),
     metrics,
     requestLog: observers.requestLog,
     webhook,

@@ -1,4 +1,4 @@
-/* Copies an environment between SQLite and PostgreSQL, and the quotas of its keys between SQLite and Valkey. */
+/* Copies an environment between SQLite and PostgreSQL, with the quotas of its keys, which can be in Valkey. */
 
 import { existsSync } from "node:fs";
 import { type StorageConfig, valkeyOf } from "../config/config.ts";
@@ -14,6 +14,7 @@ import { openQuotaStore } from "../store/sqlite/quota-store.ts";
 import {
   API_KEYS,
   type Counters,
+  type KeyQuotas,
   type NewTables,
   type Table,
   type TableReader,
@@ -59,7 +60,7 @@ interface EnvironmentCopyOptions {
 
 /**
  * Copies an environment. The caller holds the lock of the data directory. Throws UsageError before anything is copied.
- * `keysWithQuotas` is the number of keys whose quotas were copied; undefined without Valkey.
+ * `keysWithQuotas` is the number of keys whose quotas were copied; undefined if nothing was.
  */
 export async function copyEnvironment(
   options: EnvironmentCopyOptions,
@@ -77,10 +78,12 @@ export async function copyEnvironment(
   const schema = await from.schema();
   if (schema.version > schema.supportedVersion) return { outcome: "newer tables", schema };
   let keysWithQuotas: number | undefined;
-  const beforePublish = async (source: TableReader) => {
-    if (valkey === undefined) return;
-    const copyQuotas = isToPostgres ? copyQuotasToValkey : copyQuotasFromValkey;
-    keysWithQuotas = await copyQuotas(quotaStore, valkey, source);
+  const beforePublish = async (source: TableReader, target: NewTables) => {
+    const quotas = isToPostgres ? storedQuotas(quotaStore) : await sharedQuotas(source, valkey);
+    keysWithQuotas = quotas.length;
+    if (!isToPostgres) replaceStoredQuotas(quotaStore, quotas);
+    else if (valkey) keysWithQuotas = await writeQuotas(valkey, quotas.map(withSubject));
+    else await target.putQuotas?.(quotas);
   };
   return { ...(await copyTables({ from, to, entry, onProgress, beforePublish })), keysWithQuotas };
 }
@@ -89,7 +92,7 @@ interface CopyOptions {
   readonly from: TableStore;
   readonly to: TableStore;
   /** Called when the copy is verified and not yet visible to others. */
-  readonly beforePublish: (source: TableReader) => Promise<void>;
+  readonly beforePublish: (source: TableReader, target: NewTables) => Promise<void>;
   readonly entry: NewAuditEntry;
   readonly onProgress?: OnProgress;
 }
@@ -126,7 +129,7 @@ export async function copyTables({
   await target.complete(contents.counters);
   const different = await differencesIn(target);
   if (different.length > 0) throw new Error(`the copy differs from its source in ${different.join(", ")}`);
-  await beforePublish(source);
+  await beforePublish(source, target);
   if (source.hasChanged?.()) throw new Error("another command has written to the source meanwhile");
   await target.publish(entry);
   return { contents, outcome: "copied" };
@@ -160,33 +163,37 @@ async function countInserted(target: NewTables): Promise<Map<Table, number>> {
 
 type Valkey = ReturnType<typeof valkeyOf>;
 
-/** Copies the quotas of keys to Valkey. Returns the number of keys. */
-async function copyQuotasToValkey(quotaStore: string, valkey: Valkey): Promise<number> {
-  if (!existsSync(quotaStore)) return 0;
+const withSubject = ([id, quota]: KeyQuotas[number]) => [{ kind: "key", id } as const, quota] as const;
+
+/** Reads the quotas of keys that a server on SQLite has stored. */
+function storedQuotas(quotaStore: string): KeyQuotas {
+  if (!existsSync(quotaStore)) return [];
   const store = openQuotaStore(quotaStore);
-  // Addresses are counted in each server process, even with Valkey.
-  const quotas = [...store.load()].filter(([subject]) => subject.kind === "key");
+  // Each server counts addresses in its own process.
+  const quotas = [...store.load()].flatMap(([{ kind, id }, quota]) =>
+    kind === "key" ? [[id, quota] as const] : [],
+  );
   store.close();
-  return writeQuotas(valkey, quotas);
+  return quotas;
 }
 
-/** Copies the quotas of all keys of the source. Returns the number of keys that have one. */
-async function copyQuotasFromValkey(
-  quotaStore: string,
-  valkey: Valkey,
-  source: TableReader,
-): Promise<number> {
+/** Reads the quotas of all keys of the source. */
+async function sharedQuotas(source: TableReader, valkey: Valkey | undefined): Promise<KeyQuotas> {
+  if (valkey === undefined) return (await source.quotas?.()) ?? [];
   const ids: number[] = [];
   for await (const rows of source.rows(API_KEYS)) ids.push(...rows.map(([id]) => Number(id)));
   const entries = await readQuotas(valkey, ids);
+  return entries.map(([{ id }, quota]) => [Number(id), quota] as const);
+}
+
+function replaceStoredQuotas(quotaStore: string, quotas: KeyQuotas): void {
   const copy = `${quotaStore}.copy`;
   removeDatabase(copy);
   const store = openQuotaStore(copy);
-  store.save(entries);
+  store.save(quotas.map(withSubject));
   store.close();
   moveAway(quotaStore);
   publishDatabase(copy, quotaStore);
-  return entries.length;
 }
 
 /** Moves a file of quotas away. That of an interrupted copy looks the same as that of a server. */

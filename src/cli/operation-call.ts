@@ -6,7 +6,7 @@ import { printable } from "../text/formatting.ts";
 import { parseIdentifier } from "../api/json.ts";
 import type { InputProblem } from "../api/schema.ts";
 import { serverOrigin } from "../config/address-types.ts";
-import { describeEnvironment, hasAllQuotas, type StorageConfig, storageOf } from "../config/config.ts";
+import { describeEnvironment, type StorageConfig, storageOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
 import { ADMIN_TOKEN_OPTIONS, DATABASE_OPTIONS, JSON_OPTION } from "../config/options.ts";
 import type { Options, ValuesOf } from "../config/parse-options.ts";
@@ -177,7 +177,7 @@ async function withLocal(
   const { openEmptyStores, openStores } = await import("../adapters.ts");
   const { dataHandlers } = await import("../operator/handlers/data-handlers.ts");
   const stores = await (hasData ? openStores(storage) : openEmptyStores());
-  const quotas = await openQuotas(storage, stores.keys, context);
+  const quotas = await openQuotas(storage, stores, context);
   try {
     const settings = await stores.settings.readSettings();
     const policy = { current: await stores.policies.readPolicy() };
@@ -191,7 +191,6 @@ async function withLocal(
       clock,
       policy,
       limiterMonitor: monitorOf(quotas, warn),
-      hasAllQuotas: hasAllQuotas(storage),
       // Running servers see the change within a second.
       applyKeyChanges: async () => {},
       applyOperatorChanges: () => {},

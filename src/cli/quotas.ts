@@ -2,8 +2,9 @@ import { existsSync } from "node:fs";
 import { Unavailable } from "../api/errors.ts";
 import { describeStorage, type StorageConfig } from "../config/config.ts";
 import { SETTINGS } from "../config/options.ts";
+import type { KeyCounter, KeyCounterOptions } from "../domain/key-counter.ts";
 import type { Clock, KeyStore, RateLimiter } from "../domain/ports.ts";
-import { canUnban, COMMAND_BAN_RULES, isBanned, type Quota, unban } from "../domain/rate-limit.ts";
+import { canUnban, COMMAND_BAN_RULES, isBanned, type Quota, shift, unban } from "../domain/rate-limit.ts";
 import { errorMessage } from "./arguments.ts";
 import { type Context, Failure } from "./command.ts";
 
@@ -13,15 +14,36 @@ interface Quotas extends Pick<RateLimiter, "quota" | "bannedKeys" | "unban" | "c
   readonly problem: string | undefined;
 }
 
-/** Opens the quotas in Valkey, or those that the server of this data directory stores. */
-export function openQuotas(
+interface QuotaSources {
+  readonly keys: Pick<KeyStore, "getKey">;
+  readonly openKeyCounter?: (options: KeyCounterOptions) => KeyCounter;
+}
+
+/** Opens the quotas in Valkey or PostgreSQL, or those that the server of this data directory stores. */
+export async function openQuotas(
   storage: StorageConfig,
-  keys: Pick<KeyStore, "getKey">,
+  { keys, openKeyCounter }: QuotaSources,
   context: Pick<Context, "clock" | "warn">,
 ): Promise<Quotas> {
-  return storage.limitsUrls
-    ? openSharedQuotas(storage, context)
-    : openStoredQuotas(storage.directory.files.quotaStore, keys, context.clock);
+  const { clock } = context;
+  if (storage.limitsUrls) return openSharedQuotas(storage, context);
+  return openKeyCounter
+    ? countedQuotas(openKeyCounter({ clock, ban: () => COMMAND_BAN_RULES }), clock)
+    : openStoredQuotas(storage.directory.files.quotaStore, keys, clock);
+}
+
+function countedQuotas(counter: KeyCounter, clock: Clock): Quotas {
+  return {
+    problem: undefined,
+    async quota({ id }) {
+      const quota = await counter.quota(Number(id));
+      if (quota) shift(quota, clock.stepMs);
+      return quota;
+    },
+    bannedKeys: () => undefined,
+    unban: ({ id }, agoMs) => counter.unban(Number(id), agoMs),
+    close: () => counter.close(),
+  };
 }
 
 /** A running server writes its quotas every second, so they are at most a second old. */

@@ -45,11 +45,6 @@ export interface StorageConfig {
   readonly acceptsPrimary?: boolean | undefined;
 }
 
-/** Whether servers count together, or there is one. Servers on PostgreSQL without Valkey count separately. */
-export function hasAllQuotas({ databaseUrl, limitsUrls }: StorageConfig): boolean {
-  return databaseUrl === undefined || limitsUrls !== undefined;
-}
-
 /** Returns the variables of the process. Only this function reads them. */
 export function processVariables(): Variables {
   return process.env;
@@ -221,11 +216,12 @@ export function valkeyOf(storage: StorageConfig, urls: StorageUrls = storageUrls
 /** Describes the storage for people, without user names and passwords. */
 export function describeStorage(storage: StorageConfig): { data: string; rateLimits: string } {
   const { directory, databaseUrl, limitsUrls } = storage;
+  const postgres = databaseUrl === undefined ? undefined : `PostgreSQL at ${withoutCredentials(databaseUrl)}`;
   return {
-    data: databaseUrl === undefined ? directory.path : `PostgreSQL at ${withoutCredentials(databaseUrl)}`,
+    data: postgres ?? directory.path,
     rateLimits:
       limitsUrls === undefined
-        ? "in the server process"
+        ? (postgres ?? "in the server process")
         : `Valkey at ${limitsUrls.map(withoutCredentials).join(", ")}`,
   };
 }

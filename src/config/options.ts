@@ -176,10 +176,10 @@ export const STORAGE_OPTIONS = {
   }),
   "limits-url": {
     type: valkeyUrls,
-    defaultText: "in the server process",
+    defaultText: "in the database",
     repeatable: true,
     fileOption: "limits-url-file",
-    help: "Valkey or Redis for rate limits that servers share; can be repeated for the nodes of a cluster",
+    help: "Valkey or Redis that counts for the rate limits; can be repeated for the nodes of a cluster",
   },
   "limits-ca": {
     ...settingsFile("Certificates (PEM) of the authorities to trust for rediss:// URLs", {

@@ -141,13 +141,6 @@ export const LOG_EVENTS = {
   ),
   "valkey.available": info("Valkey is available again; rate limits are shared"),
   "valkey.plain-text": warn(PLAIN_TEXT_WARNINGS.valkey.join("; ")),
-  "rate-limits.not-shared": warn(
-    "each server applies the rate limits on its own; set --limits-url to share them",
-  ),
-  "usage.in-memory": warn(
-    "another server saves its quotas in this directory; this server keeps quotas in memory only",
-    ["directory"],
-  ),
   "usage.save-failed": error("used quotas cannot be saved; trying again", ["error"]),
   "usage.rewritten": warn("the limits database was deleted or replaced, and was written anew", ["file"]),
   "usage.saved-again": info("used quotas can be saved again"),

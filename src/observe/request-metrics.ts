@@ -101,12 +101,24 @@ type AdapterName = "SQLite" | "PostgreSQL" | "memory" | "Valkey";
  * The figures for operators about the adapter that stores the data, or about the one that counts for the rate limits.
  */
 export class AdapterMonitor {
-  isAvailable = true;
+  #isAvailable = true;
   /** The duration of the last request that it responded to; undefined before the first. */
   latencyMs: number | undefined;
   readonly durations = new Histogram(DURATION_BOUNDS);
 
-  constructor(readonly name: AdapterName) {}
+  /** An adapter that uses a database is available when that is. */
+  constructor(
+    readonly name: AdapterName,
+    private readonly database?: AdapterMonitor,
+  ) {}
+
+  get isAvailable(): boolean {
+    return this.#isAvailable && this.database?.isAvailable !== false;
+  }
+
+  set isAvailable(isAvailable: boolean) {
+    this.#isAvailable = isAvailable;
+  }
 
   responded(ms: number): void {
     this.latencyMs = ms;

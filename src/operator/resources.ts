@@ -46,7 +46,7 @@ export const Server = object("The server that responds, and what it depends on",
     pid: integer({ min: 1, max: 2 ** 31, description: "Process ID" }),
   }),
   database: object({ kind: oneOf(["SQLite", "PostgreSQL"]), state, latencyMs }),
-  rateLimiter: object({ kind: oneOf(["memory", "Valkey"]), state, latencyMs }),
+  rateLimiter: object({ kind: oneOf(["memory", "PostgreSQL", "Valkey"]), state, latencyMs }),
   draining: boolean("Whether the server is about to stop"),
 });
 export type Server = Infer<typeof Server>;

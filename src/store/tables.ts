@@ -4,6 +4,7 @@
  */
 
 import type { NewAuditEntry } from "../domain/audit.ts";
+import type { Quota } from "../domain/rate-limit.ts";
 import { LAST_BACKUP_SETTING, PRIMARY_SETTING } from "../domain/servers.ts";
 import type { SchemaState } from "./migrations.ts";
 import { KEY_ROWS, OPERATOR_ORDER_ROWS, PET_ROWS } from "./rows.ts";
@@ -242,6 +243,9 @@ export function fieldsOf<Column extends string>(
 export type Counters = Readonly<Record<string, bigint>>;
 export const KEY_REVISION = "key_revision";
 
+/** Quotas by the key. */
+export type KeyQuotas = readonly (readonly [number, Quota])[];
+
 /** A database as it is at one moment. */
 export interface TableReader extends AsyncDisposable {
   /** Counts the rows of a table. */
@@ -249,6 +253,8 @@ export interface TableReader extends AsyncDisposable {
   /** Reads the rows in batches. Several tables can be read at the same time, each of them once. */
   rows(table: Table): AsyncIterable<readonly Row[]>;
   counters(): Promise<Counters>;
+  /** Reads the quotas of keys, if the database has them. */
+  quotas?(): Promise<KeyQuotas>;
   /** Whether anybody has written since the reader was opened, if the database can tell. It must be the last call. */
   hasChanged?(): boolean;
 }
@@ -327,6 +333,8 @@ export function* lockIds({ dialect }: Pick<SharedTables, "dialect">, { name }: T
 export interface NewTables extends AsyncDisposable {
   /** Adds all of these rows or none. They have all columns. */
   insert(table: Table, rows: readonly NewRow[]): Promise<void>;
+  /** Adds the quotas of keys, or replaces them, if the database has them. */
+  putQuotas?(quotas: KeyQuotas): Promise<void>;
   /** Sets the counters after all rows are inserted. */
   complete(counters: Counters): Promise<void>;
   /** Reads the rows that were inserted. */

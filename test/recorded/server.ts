@@ -45,7 +45,7 @@ export class Server {
   static async start({ keys = {}, prepare, config: given, ...options }: ServerOptions): Promise<Server> {
     const config = { ...configIn(temporaryDirectory("recorded")), publicUrl: `${ORIGIN}/v1`, ...given };
     const clock = new TestClock();
-    const adapters = await openAdapters(config, clock, silentLog);
+    const adapters = await openAdapters(config, clock, silentLog, clock);
     const server = new Server(adapters, clock);
     // The ban rules apply while the data is prepared.
     const { plans, ban } = config;

@@ -105,7 +105,7 @@ function Health({ servers }: Pick<ContentProps, "servers">) {
       <Badge meaning={meaning} text={isLost ? "No response" : draining ? "About to stop" : serving} />{" "}
       {!isLost && (
         <span class="muted small">
-          <AdapterState {...database} />, <AdapterState {...rateLimiter} />
+          <AdapterState {...database} />, <AdapterState {...rateLimiter} kind={limiterName(rateLimiter)} />
         </span>
       )}
     </p>
@@ -120,9 +120,20 @@ function serversText(servers: Fleet["items"]): string {
   return `${countOf(up, "server")} up, ${unknown} not heard of${lost > 0 ? `, ${lost} lost` : ""}`;
 }
 
-function AdapterState({ kind, state }: Server["database"] | Server["rateLimiter"]) {
+/** The database is shown already. */
+function limiterName({ kind }: Server["rateLimiter"]): string {
+  return kind === "Valkey" ? kind : "limits";
+}
+
+function AdapterState({
+  kind,
+  state,
+}: {
+  readonly kind: string;
+  readonly state: Server["database"]["state"];
+}) {
   if (state === "unavailable") return <Badge meaning="error" text={`${kind} unavailable`} />;
-  return <>{kind === "memory" ? "limits" : kind} ok</>;
+  return <>{kind} ok</>;
 }
 
 const EXPIRES_SOON_DAYS = EXPIRES_SOON_MS / DAY_MS;

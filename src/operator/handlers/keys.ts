@@ -149,13 +149,12 @@ class KeyOperations {
   }
 
   async unban(id: Identifier, by: Attribution) {
-    const { rateLimiter, limiterMonitor, hasAllQuotas } = this.#services;
+    const { rateLimiter, limiterMonitor } = this.#services;
     const key = await this.#findActive(id, by.at, "unbanned");
     if (key instanceof Rejection) return key;
     const quota = await rateLimiter.quota({ kind: "key", id: key.id });
     // Without a ban nothing changes, and the audit trail gets no entry.
-    if (hasAllQuotas && limiterMonitor.isAvailable && !(quota && canUnban(quota)))
-      return this.#views.view(key);
+    if (limiterMonitor.isAvailable && !(quota && canUnban(quota))) return this.#views.view(key);
     const unbanned = await this.#services.keys.updateKey(key.id, { unbannedAt: by.at }, by);
     await rateLimiter.unban({ kind: "key", id: key.id }, 0);
     return this.#views.view(unbanned);

@@ -38,7 +38,7 @@ export function serverHandlers(services: Services) {
         instance: { address, pid: process.pid },
         database: { kind: database.name === "SQLite" ? "SQLite" : "PostgreSQL", ...stateOf(database) },
         rateLimiter: {
-          kind: limiterMonitor.name === "Valkey" ? "Valkey" : "memory",
+          kind: limiterMonitor.name === "SQLite" ? "memory" : limiterMonitor.name,
           ...stateOf(limiterMonitor),
         },
         draining: services.isDraining(),

@@ -55,8 +55,6 @@ export interface OperatorServices extends Stores {
   readonly rateLimiter: Pick<RateLimiter, "quota" | "bannedKeys" | "unban">;
   /** Whether the quotas can be read from the rate limiter now. */
   readonly limiterMonitor: { readonly isAvailable: boolean };
-  /** Whether these quotas are complete. */
-  readonly hasAllQuotas: boolean;
   readonly servers: ServerRegister;
   readonly clock: Clock;
   readonly policy: PolicyInEffect;

@@ -431,4 +431,19 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
         WHERE operator IS NOT NULL`,
     ],
   },
+  {
+    version: 26,
+    name: "rate limits of keys",
+    oldestRelease: "1.1.0",
+    // Half of each page is free, so that an update changes no index.
+    sql: `
+      CREATE TABLE quotas (
+        key_id bigint PRIMARY KEY,
+        -- As toStored makes them, by the clock of the database.
+        numbers bigint[] NOT NULL,
+        expires_at bigint NOT NULL
+      ) WITH (fillfactor = 50);
+      CREATE INDEX quotas_by_expiry ON quotas (expires_at, key_id);
+    `,
+  },
 ];

@@ -1,4 +1,4 @@
-import type { SQL } from "bun";
+import type { ReservedSQL, SQL } from "bun";
 import { messageOf, OutcomeUnknown, Overloaded, Unavailable } from "../../api/errors.ts";
 import type { StateChange } from "../../domain/ports.ts";
 import {
@@ -45,15 +45,15 @@ const MAX_COMPARISON_MS = 400;
 const MAX_COMPARISON_AGE_MS = 1_500;
 
 /** The number of connections of each pool. */
-const SIZES = { reads: 2, creates: 1, orders: 2, writes: 1, lookups: 1 } as const;
+const SIZES = { reads: 2, creates: 1, orders: 2, writes: 1, lookups: 1, limits: 1 } as const;
 
 /** The number of connections that an instance opens. */
 export const CONNECTIONS_PER_INSTANCE = Object.values(SIZES).reduce<number>((sum, size) => sum + size, 0);
 
 /**
- * The pools of connections: one each for reads, for creating pets, for orders, for all other writes, and for lookups of
- * keys. Reads do not wait behind a write that waits for a lock. Nothing waits behind orders or behind unknown keys.
- * While commits fail because a disk stalls or a replica is missing, reads continue.
+ * The pools of connections: one each for reads, for creating pets, for orders, for all other writes, for lookups of
+ * keys, and for rate limits. Reads do not wait behind a write that waits for a lock. Nothing waits behind orders or
+ * behind unknown keys. While commits fail because a disk stalls or a replica is missing, reads continue.
  */
 export class Pools {
   /** Queries are pipelined, so a few connections are fastest. */
@@ -66,6 +66,8 @@ export class Pools {
   readonly writes: ConnectionPool;
   /** Anybody can cause lookups of keys, so an instance runs few of them at a time. */
   readonly lookups: ConnectionPool;
+  /** Every request needs a decision about its key, so a commit of these does not wait for the disk. */
+  readonly limits: ConnectionPool;
   readonly timeoutMs: number;
   readonly maxQueued: number;
   readonly #all: readonly ConnectionPool[];
@@ -88,7 +90,7 @@ export class Pools {
     this.timeoutMs = timeoutMs;
     this.maxQueued = maxQueued;
     const common = { ...timeoutsWithin(timeoutMs), schema: options.schema };
-    const pool = (own: Pick<ConnectOptions, "maxConnections"> & Partial<Timeouts>) =>
+    const pool = (own: Pick<ConnectOptions, "maxConnections" | "waitsForDisk"> & Partial<Timeouts>) =>
       new ConnectionPool({
         connect: () => connect(primary.url, { ...common, ...own }),
         probe: () => this.#followPrimary(primary, { ...common, maxConnections: 1 }),
@@ -110,11 +112,14 @@ export class Pools {
       });
     this.reads = pool({ maxConnections: SIZES.reads });
     // All creates wait for one lock, that of the next identifier, which can take long when many instances create pets.
-    this.creates = pool({ maxConnections: SIZES.creates, lockMs: Math.ceil(timeoutMs * 0.375) });
+    const longLockMs = Math.ceil(timeoutMs * 0.375);
+    this.creates = pool({ maxConnections: SIZES.creates, lockMs: longLockMs });
     this.orders = pool({ maxConnections: SIZES.orders });
     this.writes = pool({ maxConnections: SIZES.writes });
     this.lookups = pool({ maxConnections: SIZES.lookups });
-    this.#all = [this.reads, this.creates, this.orders, this.writes, this.lookups];
+    // A server that is paused holds its locks until its idle transaction is ended.
+    this.limits = pool({ maxConnections: SIZES.limits, lockMs: longLockMs, waitsForDisk: false });
+    this.#all = [this.reads, this.creates, this.orders, this.writes, this.lookups, this.limits];
     this.#comparing = repeat(COMPARE_EVERY_MS, async () => {
       if (this.#poolsDown === 0) await this.#compare();
       return COMPARE_EVERY_MS;
@@ -250,16 +255,35 @@ export class ConnectionPool {
 
   /** Runs a transaction. Half of the timeout is for getting a connection, and half for the transaction. */
   transaction<T>(work: (sql: SQL) => Promise<T>): Promise<T> {
+    // `begin` returns what `work` returns; its type allows for arrays of queries too.
+    return this.#onConnection((sql, run: (tx: SQL) => Promise<T>) => sql.begin(run) as Promise<T>, work);
+  }
+
+  /** Runs work that begins and ends a transaction itself, with the timeouts of a transaction. */
+  onConnection<T>(work: (sql: ReservedSQL) => Promise<T>): Promise<T> {
+    return this.#onConnection(async (sql, run: (reserved: ReservedSQL) => Promise<T>) => {
+      const reserved = await sql.reserve();
+      try {
+        return await run(reserved);
+      } finally {
+        reserved.release();
+      }
+    }, work);
+  }
+
+  #onConnection<T, Connection>(
+    connect: (sql: SQL, run: (connection: Connection) => Promise<T>) => Promise<T>,
+    work: (connection: Connection) => Promise<T>,
+  ): Promise<T> {
     return this.#run(async (sql) => {
       const halfMs = this.options.timeoutMs / 2;
       const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
       let isLate = false;
-      // `begin` returns what `work` returns; its type allows for arrays of queries too.
-      const done = sql.begin((tx) => {
+      const done = connect(sql, (connection) => {
         if (isLate) throw new DeadlineExceeded("the transaction began after its timeout");
         begin();
-        return work(tx);
-      }) as Promise<T>;
+        return work(connection);
+      });
       try {
         await withTimeout(halfMs, Promise.race([begun, done]));
       } catch (error) {

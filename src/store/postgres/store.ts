@@ -1,6 +1,7 @@
 import type { SQL } from "bun";
 import { messageOf, Rejection } from "../../api/errors.ts";
 import type { Credential } from "../../domain/api-keys.ts";
+import type { KeyCounter, KeyCounterOptions } from "../../domain/key-counter.ts";
 import type {
   IdempotencyRejection,
   IdempotentRequest,
@@ -26,6 +27,7 @@ import { SqlUsageHistoryStore } from "../usage-history.ts";
 import { SqlWebhookStore } from "../webhooks.ts";
 import { addressOf, connect, withExplanation, nextIdLock } from "./connection.ts";
 import { IdempotencyRecords } from "./idempotency.ts";
+import { PostgresKeyCounter } from "./key-counter.ts";
 import { migrate, OPEN_TIMEOUT_MS } from "./migrate.ts";
 import { PET_JSON, PostgresPetJson } from "./pet-json.ts";
 import { Pools, type PoolsOptions } from "./pool.ts";
@@ -45,6 +47,8 @@ export interface PostgresStores extends Stores {
   readonly commitQueueLength: () => number;
   /** The number of queries that run or wait for a connection. */
   readonly queueLength: () => number;
+  /** The counter is closed before the stores. */
+  readonly openKeyCounter: (options: KeyCounterOptions) => KeyCounter;
   close(): Promise<void>;
 }
 
@@ -126,6 +130,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     petJson,
     commitQueueLength: () => store.commitQueueLength,
     queueLength: () => pools.queueLength,
+    openKeyCounter: (settings) => new PostgresKeyCounter(pools, settings),
     async close() {
       await petJson.close();
       await store.close();

@@ -7,6 +7,7 @@ import {
   type Counters,
   CREATE_COPY_SOURCE,
   insertRows,
+  type KeyQuotas,
   KEY_REVISION,
   type NewRow,
   type NewTables,
@@ -28,6 +29,7 @@ import {
   takeLock,
   toUnavailable,
 } from "./connection.ts";
+import { putQuotas, readAllQuotas } from "./key-counter.ts";
 import { readSchema } from "./migrate.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";
 import { POSTGRES_DIALECT, runAll } from "./statements.ts";
@@ -148,6 +150,10 @@ class PostgresTableReader implements TableReader {
     return Object.fromEntries(rows.map(({ name, value }) => [name, BigInt(value)]));
   }
 
+  quotas(): Promise<KeyQuotas> {
+    return readAllQuotas(this.sql);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.sql.close({ timeout: 0 });
   }
@@ -219,6 +225,7 @@ async function createTables(
         },
       );
     },
+    putQuotas: (quotas) => putQuotas(sql, quotas),
     async complete(counters) {
       for (const table of TABLES_WITH_IDS) {
         const lastId = counters[table] ?? 0n;

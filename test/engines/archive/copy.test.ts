@@ -47,64 +47,70 @@ const placeOf = (url: string) => `PostgreSQL at ${new URL(url).host}${new URL(ur
 const postgresAt = (url: string) => postgresTables({ url, schema: "production" });
 
 describe("petstore copy", () => {
-  test("to PostgreSQL and back: the same rows, identifiers, counts and bans, and one audit entry for each copy", async () => {
-    const [url, limits] = [await postgresUrl(), await valkeyUrl()];
-    await using sql = new SQL(url, { max: 1 });
-    // As an administrator does who grants the server no more than it needs.
-    await sql`CREATE SCHEMA production`;
-    // Valkey counts by the machine's clock, and so do the commands that show its counts.
-    const listKeys = (cli: InProcessCli, ...flags: string[]) => {
-      cli.clock.now = () => Date.now();
-      return cli.json("keys", "list", ...flags);
-    };
-    const before = await listKeys(filled);
-    const to = await copyWithLimits(filled, "--to", url, "--limits-url", limits);
-    expect(to).toMatchObject({ code: 0, err: "" });
-    expect(to.out).toMatch(/^pets +2,099  [\da-f]{16}$/m);
-    expect(to.out).toEndWith("Copied the usage of 2 keys for the rate limits.\n");
-    expect(await contentsIn(postgresAt(url), original.counters)).toEqual(original);
-    const usage = ["usage", "--since", "2026-10-01"];
-    const usageBefore = await filled.json(...usage);
-    expect(usageBefore).toMatchObject([{ admitted: 9, limited: 2 }, { admitted: 9 }]);
-    expect(await filled.json(...usage, "--database-url", url)).toEqual(usageBefore);
-    const inPostgres = new InProcessCli();
-    inPostgres.clock.time = filled.clock.time;
-    const inValkey = await listKeys(inPostgres, "--database-url", url, "--limits-url", limits);
-    expect(withTimes(inValkey, (ms) => ms)).toEqual(withTimes(before, (ms) => expect.closeTo(ms, -4)));
+  test.each([
+    ["counts in PostgreSQL", async () => []],
+    ["counts in Valkey", async () => ["--limits-url", await valkeyUrl()]],
+  ])(
+    "to PostgreSQL and back, %s: the same rows, identifiers, counts and bans, and one audit entry for each copy",
+    async (_, openLimits) => {
+      const [url, limits] = [await postgresUrl(), await openLimits()];
+      await using sql = new SQL(url, { max: 1 });
+      // As an administrator does who grants the server no more than it needs.
+      await sql`CREATE SCHEMA production`;
+      // Valkey and PostgreSQL count by the machine's clock, and so do the commands that show its counts.
+      const listKeys = (cli: InProcessCli, ...flags: string[]) => {
+        cli.clock.now = cli.clock.steadyNow = () => Date.now();
+        return cli.json("keys", "list", ...flags);
+      };
+      const before = await listKeys(filled);
+      const to = await copyWithLimits(filled, "--to", url, ...limits);
+      expect(to).toMatchObject({ code: 0, err: "" });
+      expect(to.out).toMatch(/^pets +2,099  [\da-f]{16}$/m);
+      expect(to.out).toEndWith("Copied the usage of 2 keys for the rate limits.\n");
+      expect(await contentsIn(postgresAt(url), original.counters)).toEqual(original);
+      const usage = ["usage", "--since", "2026-10-01"];
+      const usageBefore = await filled.json(...usage);
+      expect(usageBefore).toMatchObject([{ admitted: 9, limited: 2 }, { admitted: 9 }]);
+      expect(await filled.json(...usage, "--database-url", url)).toEqual(usageBefore);
+      const inPostgres = new InProcessCli();
+      inPostgres.clock.time = filled.clock.time;
+      const shared = await listKeys(inPostgres, "--database-url", url, ...limits);
+      expect(withTimes(shared, (ms) => ms)).toEqual(withTimes(before, (ms) => expect.closeTo(ms, -4)));
 
-    const again = await copyWithLimits(filled, "--to", url, "--limits-url", limits);
-    expect(again).toMatchObject({ code: 0, out: expect.stringContaining("there is nothing to copy") });
+      const again = await copyWithLimits(filled, "--to", url, ...limits);
+      expect(again).toMatchObject({ code: 0, out: expect.stringContaining("there is nothing to copy") });
 
-    const back = new InProcessCli();
-    back.clock.time = filled.clock.time;
-    mkdirSync(back.dataDir, { recursive: true });
-    const quotas = openQuotaStore(join(back.dataDir, "production-limits.db"));
-    quotas.save([[{ kind: "key", id: 4_711 }, newQuota()]]);
-    quotas.close();
-    for (let i = 0; i < 2; i++)
-      expect(await copyWithLimits(back, "--from", url, "--limits-url", limits)).toMatchObject({ code: 0 });
-    const inPostgresNow = await contentsIn(postgresAt(url));
-    expect(await contentsIn(sqliteIn(back.dataDir), inPostgresNow.counters)).toEqual(inPostgresNow);
-    expect(await listKeys(back)).toEqual(before);
-    expect(await back.json(...usage)).toEqual(usageBefore);
-    expect(existsSync(join(back.dataDir, "production.db.copy"))).toBeFalse();
-    const kept = readdirSync(back.dataDir).find((name) => /^production-limits\.db\.before-.*Z$/.test(name));
-    const keptQuotas = openQuotaStore(join(back.dataDir, kept ?? ""));
-    expect([...keptQuotas.load()].map(([subject]) => subject.id)).toEqual([4_711]);
-    keptQuotas.close();
+      const back = new InProcessCli();
+      back.clock.time = filled.clock.time;
+      mkdirSync(back.dataDir, { recursive: true });
+      const quotas = openQuotaStore(join(back.dataDir, "production-limits.db"));
+      quotas.save([[{ kind: "key", id: 4_711 }, newQuota()]]);
+      quotas.close();
+      for (let i = 0; i < 2; i++)
+        expect(await copyWithLimits(back, "--from", url, ...limits)).toMatchObject({ code: 0 });
+      const inPostgresNow = await contentsIn(postgresAt(url));
+      expect(await contentsIn(sqliteIn(back.dataDir), inPostgresNow.counters)).toEqual(inPostgresNow);
+      expect(await listKeys(back)).toEqual(before);
+      expect(await back.json(...usage)).toEqual(usageBefore);
+      expect(existsSync(join(back.dataDir, "production.db.copy"))).toBeFalse();
+      const kept = readdirSync(back.dataDir).find((name) => /^production-limits\.db\.before-.*Z$/.test(name));
+      const keptQuotas = openQuotaStore(join(back.dataDir, kept ?? ""));
+      expect([...keptQuotas.load()].map(([subject]) => subject.id)).toEqual([4_711]);
+      keptQuotas.close();
 
-    // One entry for each copy, none for a repetition.
-    const place = placeOf(url);
-    const copies = async (cli: InProcessCli, ...flags: string[]) =>
-      (await cli.json<{ after: unknown }[]>("audit", "--action", "data.copied", ...flags)).map(
-        ({ after }) => after,
-      );
-    const first = { from: `SQLite in ${filled.dataDir}`, to: place };
-    expect(await copies(filled)).toEqual([]);
-    expect(await copies(filled, "--database-url", url)).toEqual([first]);
-    const second = { from: place, to: `SQLite in ${back.dataDir}` };
-    expect(new Set(await copies(back))).toEqual(new Set([first, second]));
-  });
+      // One entry for each copy, none for a repetition.
+      const place = placeOf(url);
+      const copies = async (cli: InProcessCli, ...flags: string[]) =>
+        (await cli.json<{ after: unknown }[]>("audit", "--action", "data.copied", ...flags)).map(
+          ({ after }) => after,
+        );
+      const first = { from: `SQLite in ${filled.dataDir}`, to: place };
+      expect(await copies(filled)).toEqual([]);
+      expect(await copies(filled, "--database-url", url)).toEqual([first]);
+      const second = { from: place, to: `SQLite in ${back.dataDir}` };
+      expect(new Set(await copies(back))).toEqual(new Set([first, second]));
+    },
+  );
 
   test("a server serves the copy; while it does, and after it has written, nothing is copied", async () => {
     const url = await postgresUrl();

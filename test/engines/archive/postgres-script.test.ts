@@ -79,11 +79,11 @@ describe("deploy/postgres/backup", () => {
       await using sql = new SQL(url, { max: 1 });
       const read = (table: string) => sql.unsafe(`SELECT * FROM production.${table}`).values();
       return await Promise.all(
-        ["servers", "server_questions", "operator_sessions", "sign_in_codes"].map(read),
+        ["servers", "server_questions", "operator_sessions", "sign_in_codes", "quotas"].map(read),
       );
     };
-    expect((await secrets(database)).map((rows) => rows.length)).toEqual([1, 1, 1, 1]);
-    expect(await secrets(restored)).toEqual([[], [], [], []]);
+    expect((await secrets(database)).map((rows) => rows.length)).toEqual([1, 1, 1, 1, 2]);
+    expect(await secrets(restored)).toEqual([[], [], [], [], []]);
     const server = await new InProcessCli().serve(["--database-url", restored]);
     expect((await fetch(`${new URL(server.adminUrl).origin}/readyz`)).status).toBe(200);
     const [made, sessions] = await secrets(restored);

@@ -11,6 +11,7 @@ const NOT_COPIED = new Set([
   "operator_sessions", // operators sign in again
   "sign_in_codes",
   "server_secret", // not used any more; servers of release 1.2.0 sign with it
+  "quotas", // SQLite has them in a file of their own
   "servers", // they are those of this database
   "server_questions",
   "pet_revision", // counts what servers of the same file have to notice

@@ -205,13 +205,21 @@ test("a ban that four servers run into has one audit entry and one event, by the
   expect(events).toHaveLength(1);
 });
 
-test("PostgreSQL without Valkey: servers share the data and log at the start that each applies rate limits alone", async () => {
+test("PostgreSQL without Valkey: servers share the limits, also when one is killed and started again", async () => {
   const storage = ["--database-url", databaseUrl, "--data", temporaryDirectory("servers")];
   const two = await Fleet.start({ size: 2, storage });
+  for (const log of two.logs) expect(warnings(log)).toEqual([]);
+  const isAllowed = ({ status }: { status: number }) => status === 200;
+  const all = await newKey();
+  expect((await sendBurst(two.ports, all.key, 200)).filter(isAllowed)).toHaveLength(60);
+
   const { key } = await newKey();
-  for (const log of two.logs) expect(warnings(log)).toContain("rate-limits.not-shared");
-  const statuses = await Promise.all(two.urls.map((url) => rateLimitStatus(url, key)));
-  expect(statuses.map(({ remaining }) => remaining)).toEqual([59, 59]);
+  const [first = 0, second = 0] = two.ports;
+  expect((await sendBurst([second], key, 20)).filter(isAllowed)).toHaveLength(20);
+  const [during] = await Promise.all([sendBurst([first], key, 20), two.stopServer(1, "SIGKILL")]);
+  await two.startServer(1);
+  const after = await sendBurst(two.ports, key, 100);
+  expect([during, after].map((responses) => responses.filter(isAllowed).length)).toEqual([20, 20]);
   await two.stop();
 });
 

@@ -1,0 +1,273 @@
+import type { ReservedSQL, SQL } from "bun";
+import { messageOf, OutcomeUnknown, Unavailable } from "../../api/errors.ts";
+import type { Counted, KeyCounter, KeyCounterOptions, LimitedRequest } from "../../domain/key-counter.ts";
+import {
+  decide,
+  expire,
+  expiresAt,
+  fromStored,
+  isBanned,
+  isExpired,
+  newQuota,
+  type Quota,
+  shift,
+  toStored,
+  unban,
+} from "../../domain/rate-limit.ts";
+import { BatchQueue } from "../batch-queue.ts";
+import type { KeyQuotas } from "../tables.ts";
+import type { ConnectionPool, Pools } from "./pool.ts";
+
+/** The locks of a batch are held for a round trip, in which other servers wait for them. */
+const MAX_BATCH = 256;
+const MAX_QUEUED = 10_000;
+/** Another server may delete a row between the statement that adds it and the one that locks it. */
+const MAX_ATTEMPTS = 5;
+const BATCHES_PER_PURGE = 1_000;
+const MAX_PURGED = 1_000;
+
+/**
+ * Counts the requests of keys for all servers. A batch locks the rows of its keys, decides with the rules of
+ * domain/rate-limit.ts, and stores the quotas, in one transaction: so the limits are exact. PostgreSQL's clock, read
+ * after the locks are taken, is that of all servers.
+ *
+ * A batch takes two round trips: BEGIN is sent with the statement that locks, and COMMIT with the one that stores. The
+ * commit does not wait for the disk, except after a ban or an unban: a crash or a failover loses the last counts, of
+ * less than a second.
+ *
+ * Times are those of this server's steady clock; in the database, those of PostgreSQL's.
+ */
+export class PostgresKeyCounter implements KeyCounter {
+  readonly #options: KeyCounterOptions;
+  readonly #pools: Pick<Pools, "limits" | "reads">;
+  readonly #batches: BatchQueue<LimitedRequest, Counted>;
+  readonly #reads: BatchQueue<number, Quota | undefined>;
+  #batchesUntilPurge = BATCHES_PER_PURGE;
+
+  constructor(pools: Pick<Pools, "limits" | "reads" | "timeoutMs">, options: KeyCounterOptions) {
+    this.#options = options;
+    this.#pools = pools;
+    this.#batches = new BatchQueue({
+      run: (requests) => this.#decideAll(requests),
+      maxBatch: MAX_BATCH,
+      maxQueued: MAX_QUEUED,
+      maxQueueMs: pools.timeoutMs,
+      onBatch: (_, ms) => options.onResponse?.(ms),
+    });
+    this.#reads = new BatchQueue({
+      run: (ids) => this.#readAll(ids),
+      maxBatch: MAX_BATCH,
+      maxQueued: MAX_QUEUED,
+    });
+  }
+
+  get queueLength(): number {
+    return this.#batches.queueLength;
+  }
+
+  decide(request: LimitedRequest): Promise<Counted> {
+    return this.#batches.submit(request);
+  }
+
+  quota(keyId: number): Promise<Quota | undefined> {
+    return this.#reads.submit(keyId);
+  }
+
+  async #readAll(ids: readonly number[]): Promise<readonly (Quota | undefined)[]> {
+    const read = await this.#pools.reads.query((sql) => select(sql, READ, ids));
+    const { quotas, now } = this.#onOurClock(read);
+    for (const quota of quotas.values()) expire(quota, now, this.#options.ban());
+    return ids.map((id) => {
+      const quota = quotas.get(id);
+      return quota && !isExpired(quota, now) ? quota : undefined;
+    });
+  }
+
+  async unban(keyId: number, agoMs: number): Promise<void> {
+    await this.#transaction([keyId], ({ quotas, now }) => {
+      for (const quota of quotas.values()) {
+        expire(quota, now, this.#options.ban());
+        unban(quota, now - agoMs);
+      }
+      return { result: undefined, isDurable: true };
+    });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#batches.close(), this.#reads.close()]);
+  }
+
+  async #decideAll(requests: readonly LimitedRequest[]): Promise<readonly Counted[]> {
+    const rules = this.#options.ban();
+    const ids = [...new Set(requests.map(({ keyId }) => keyId))].toSorted((one, other) => one - other);
+    const banned = new Map<number, Quota>();
+    const counted = await this.#transaction(ids, ({ quotas, now }) => {
+      const result = requests.map(({ keyId, limits }) => {
+        const quota = quotas.get(keyId) ?? newQuota();
+        expire(quota, now, rules);
+        const wasBanned = isBanned(quota, now);
+        const decision = decide(quota, limits, now, rules);
+        if (decision.outcome === "banned" && !wasBanned) banned.set(keyId, quota);
+        return { decision, quota };
+      });
+      return { result, isDurable: banned.size > 0 };
+    });
+    for (const [keyId, { bannedAt, bannedUntil }] of banned)
+      this.#options.onBan?.(keyId, { bannedAt, bannedUntil });
+    this.#purge();
+    return counted;
+  }
+
+  /** Locks the rows of the keys, lets `work` change their quotas, and stores them. */
+  async #transaction<T>(
+    ids: readonly number[],
+    work: (locked: Quotas) => { readonly result: T; readonly isDurable: boolean },
+  ): Promise<T> {
+    try {
+      return await this.#pools.limits.onConnection(async (sql) => {
+        try {
+          const locked = this.#onOurClock(await lock(sql, ids));
+          const { result, isDurable } = work(locked);
+          await store(sql, locked, isDurable);
+          return result;
+        } catch (error) {
+          // The connection may be lost, and the transaction with it.
+          await sql`ROLLBACK`.catch(() => {});
+          throw error;
+        }
+      });
+    } catch (error) {
+      // The request is rejected, so nothing but its count is unknown.
+      throw error instanceof OutcomeUnknown ? new Unavailable(messageOf(error), { cause: error }) : error;
+    }
+  }
+
+  /** Moves times to this server's steady clock. */
+  #onOurClock({ quotas, now: postgresNow }: Selected): Quotas {
+    const { clock, testClock } = this.#options;
+    const now = clock.steadyNow();
+    const aheadMs = now - (testClock?.steadyNow() ?? postgresNow);
+    for (const quota of quotas.values()) shift(quota, aheadMs);
+    return { quotas, now, aheadMs };
+  }
+
+  /** Deletes expired quotas from time to time, in the background. */
+  #purge(): void {
+    if (--this.#batchesUntilPurge > 0) return;
+    this.#batchesUntilPurge = BATCHES_PER_PURGE;
+    // The error is ignored: the decisions themselves report an outage, and the next purge comes soon.
+    deleteExpired(this.#pools.reads).catch(() => {});
+  }
+}
+
+interface Selected {
+  readonly quotas: ReadonlyMap<number, Quota>;
+  readonly now: number;
+}
+
+interface Quotas extends Selected {
+  /** The time of the steady clock minus that of PostgreSQL's. */
+  readonly aheadMs: number;
+}
+
+const NOW = "floor(extract(epoch FROM clock_timestamp()) * 1000)::int8";
+const GIVEN_IDS = "string_to_array($1, ',')::int8[]";
+/** One row, whose time follows the locks of all others. */
+const SUMMARY = `coalesce(string_agg(key_id || ',' || array_to_string(numbers, ','), ';'), '') AS quotas, ${NOW} AS now`;
+const READ = `SELECT ${SUMMARY} FROM quotas WHERE key_id = ANY (${GIVEN_IDS})`;
+const LOCK = `WITH locked AS MATERIALIZED (
+    SELECT key_id, numbers FROM quotas WHERE key_id = ANY (${GIVEN_IDS}) ORDER BY key_id FOR UPDATE
+  ) SELECT ${SUMMARY} FROM locked`;
+const ADD = `INSERT INTO quotas (key_id, numbers, expires_at)
+  SELECT unnest(${GIVEN_IDS}), $2::int8[], ${NOW} ORDER BY 1 ON CONFLICT DO NOTHING`;
+const UPDATE = `UPDATE quotas SET numbers = given.numbers::int8[], expires_at = given.expires_at
+  FROM (
+    SELECT unnest(${GIVEN_IDS}) AS key_id, unnest(string_to_array($2, ';')) AS numbers,
+      unnest(string_to_array($3, ',')::int8[]) AS expires_at
+  ) AS given WHERE quotas.key_id = given.key_id`;
+
+async function select(sql: SQL, statement: string, ids?: readonly number[]): Promise<Selected> {
+  const values = ids === undefined ? [] : [ids.join(",")];
+  const [row] = await sql.unsafe<{ quotas: string; now: bigint }[]>(statement, values);
+  const rows = row === undefined || row.quotas === "" ? [] : row.quotas.split(";");
+  const quotas = new Map<number, Quota>();
+  for (const each of rows) {
+    const [id = 0, ...numbers] = each.split(",").map(Number);
+    quotas.set(id, fromStored(numbers));
+  }
+  return { quotas, now: Number(row?.now ?? 0) };
+}
+
+/**
+ * Sends a query now; by itself it waits until somebody awaits it. Queries that are sent together take one round trip.
+ * `unsafe` without parameters is not sent before those before it have ended.
+ */
+function send<T>(query: SQL.Query<T>): SQL.Query<T> {
+  return query.execute();
+}
+
+/**
+ * Begins a transaction with locks of all rows, in the order of the keys. Rows that are missing are added by a statement
+ * of its own, which holds no lock while it waits for that of another server.
+ */
+async function lock(sql: ReservedSQL, ids: readonly number[]): Promise<Selected> {
+  let [, locked] = await Promise.all([send(sql`BEGIN`), select(sql, LOCK, ids)]);
+  for (let attempt = 1; locked.quotas.size < ids.length; attempt++) {
+    if (attempt === MAX_ATTEMPTS)
+      throw new Unavailable("PostgreSQL: rows of quotas are deleted again and again");
+    const missing = ids.filter((id) => !locked.quotas.has(id));
+    const none = `{${toStored(newQuota()).join(",")}}`;
+    const [, , , again] = await Promise.all([
+      send(sql`COMMIT`),
+      send(sql.unsafe(ADD, [missing.join(","), none])),
+      send(sql`BEGIN`),
+      select(sql, LOCK, ids),
+    ]);
+    locked = again;
+  }
+  return locked;
+}
+
+async function store(sql: ReservedSQL, { quotas, aheadMs }: Quotas, isDurable: boolean): Promise<void> {
+  for (const quota of quotas.values()) shift(quota, -aheadMs);
+  const columns = columnsOf([...quotas]);
+  for (const quota of quotas.values()) shift(quota, aheadMs);
+  await Promise.all([
+    isDurable && send(sql`SET LOCAL synchronous_commit = on`),
+    send(sql.unsafe(UPDATE, columns)),
+    send(sql`COMMIT`),
+  ]);
+}
+
+const READ_ALL = `SELECT ${SUMMARY} FROM quotas`;
+const ROWS_PER_INSERT = 1_000;
+const PUT = `INSERT INTO quotas (key_id, numbers, expires_at)
+  SELECT unnest(${GIVEN_IDS}), unnest(string_to_array($2, ';'))::int8[], unnest(string_to_array($3, ',')::int8[])
+  ON CONFLICT (key_id) DO UPDATE SET numbers = excluded.numbers, expires_at = excluded.expires_at`;
+
+/** Reads the quotas of all keys. */
+export async function readAllQuotas(sql: SQL): Promise<KeyQuotas> {
+  return [...(await select(sql, READ_ALL)).quotas];
+}
+
+export async function putQuotas(sql: SQL, quotas: KeyQuotas): Promise<void> {
+  for (let from = 0; from < quotas.length; from += ROWS_PER_INSERT)
+    await sql.unsafe(PUT, columnsOf(quotas.slice(from, from + ROWS_PER_INSERT)));
+}
+
+/** The parameters of a statement: the identifiers, the numbers and the expiries. */
+function columnsOf(quotas: KeyQuotas): string[] {
+  const numbers = quotas.map(([, quota]) => `{${toStored(quota).join(",")}}`);
+  return [
+    quotas.map(([id]) => id).join(","),
+    numbers.join(";"),
+    quotas.map(([, quota]) => expiresAt(quota)).join(","),
+  ];
+}
+
+const DELETE_EXPIRED = `DELETE FROM quotas WHERE key_id IN (
+  SELECT key_id FROM quotas WHERE expires_at < ${NOW} ORDER BY expires_at LIMIT ${MAX_PURGED} FOR UPDATE SKIP LOCKED)`;
+
+async function deleteExpired(pool: ConnectionPool): Promise<void> {
+  await pool.query(async (sql) => sql.unsafe(DELETE_EXPIRED));
+}

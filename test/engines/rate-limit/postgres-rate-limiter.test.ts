@@ -1,0 +1,166 @@
+import { afterAll, expect, test } from "bun:test";
+import { createClock } from "../../../src/clock.ts";
+import { type BanRules, DEFAULT_BAN, type Limits } from "../../../src/domain/rate-limit.ts";
+import { createMemoryRateLimiter } from "../../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { PostgresRateLimiter } from "../../../src/rate-limit/postgres/postgres-rate-limiter.ts";
+import { PostgresKeyCounter } from "../../../src/store/postgres/key-counter.ts";
+import { Pools } from "../../../src/store/postgres/pool.ts";
+import { Primary } from "../../../src/store/postgres/primary.ts";
+import { rateLimiterConformance, STARTS_AT } from "../../conformance/rate-limiter.ts";
+import { FREE } from "../../conformance/rate-limiter-fixture.ts";
+import { restartable } from "../../rate-limit/open-memory.ts";
+import { key } from "../../subjects.ts";
+import { TestClock } from "../../test-clock.ts";
+import { createMigrated, databaseAt } from "../store/postgres-database.ts";
+import { startPostgres } from "../../../trials/harness/postgres.ts";
+import { Unavailable } from "../../../src/api/errors.ts";
+
+const database = await createMigrated();
+const { sql, url } = database;
+afterAll(() => database[Symbol.asyncDispose]());
+
+/** On a busy machine a query takes longer than the default. */
+const PATIENT = { timeoutMs: 60_000 };
+
+interface Settings {
+  readonly clock?: TestClock;
+  readonly ban?: BanRules;
+  readonly onBan?: (keyId: number) => void;
+  readonly timeoutMs?: number;
+}
+
+/** A server's rate limiter with connections of its own. */
+async function openServer({ clock: testClock, ban = DEFAULT_BAN, onBan, ...options }: Settings = {}) {
+  const pools = new Pools(await Primary.of(url), { ...PATIENT, ...options });
+  const clock = testClock ?? createClock();
+  const counter = new PostgresKeyCounter(pools, {
+    clock,
+    ban: () => ban,
+    onBan,
+    testClock,
+  });
+  const limiter = new PostgresRateLimiter({
+    clock,
+    counter,
+    local: createMemoryRateLimiter({ clock, ban: () => ban }),
+  });
+  const close = limiter.close.bind(limiter);
+  limiter.close = async () => {
+    await close();
+    await pools.close();
+  };
+  return limiter;
+}
+
+rateLimiterConformance("on PostgreSQL", async ({ ban, startsAt, onBan }) => {
+  await sql`TRUNCATE quotas`;
+  const clock = new TestClock(startsAt);
+  return restartable(clock, () => openServer({ clock, ban, ...(onBan && { onBan: onBan as never }) }));
+});
+
+async function openServers(count: number) {
+  await sql`TRUNCATE quotas`;
+  const servers = await Promise.all(Array.from({ length: count }, () => openServer()));
+  return {
+    servers,
+    [Symbol.asyncDispose]: async () => void (await Promise.all(servers.map((each) => each.close()))),
+  };
+}
+
+test("three servers allow exactly the limit, in 50 bursts on keys that nobody has used", async () => {
+  await using opened = await openServers(3);
+  for (let burst = 1; burst <= 50; burst++) {
+    const ids = [3 * burst + 2, 3 * burst, 3 * burst + 1];
+    const decisions = opened.servers.flatMap((server, i) =>
+      Array.from({ length: 90 }, async (_, j) => server.decide(key(ids[(i + j) % 3] ?? 0), FREE)),
+    );
+    const outcomes = (await Promise.all(decisions)).map(({ outcome }) => outcome);
+    expect(outcomes.filter((outcome) => outcome === "allowed")).toHaveLength(3 * 30 * 2);
+  }
+});
+
+test("each response has its own count", async () => {
+  await using opened = await openServers(1);
+  const [server] = opened.servers;
+  const limits: Limits = { perMinute: 100, perDay: 100_000 };
+  const decisions = await Promise.all(Array.from({ length: 60 }, async () => server?.decide(key(7), limits)));
+  expect(decisions.map((each) => each?.remaining)).toEqual(Array.from({ length: 60 }, (_, i) => 99 - i));
+});
+
+test("X-RateLimit-Reset is on the clock of the server, however wrong PostgreSQL's is", async () => {
+  await sql`TRUNCATE quotas`;
+  const clock = new TestClock(STARTS_AT);
+  const pools = new Pools(await Primary.of(url), PATIENT);
+  const counter = new PostgresKeyCounter(pools, { clock, ban: () => DEFAULT_BAN });
+  const { decision, quota } = await counter.decide({ keyId: 1, limits: FREE });
+  expect(decision.resetAt).toBe(Math.ceil((STARTS_AT + 60_000) / 1000));
+  expect(quota.minute.openedAt).toBe(STARTS_AT);
+  expect(await counter.quota(1)).toMatchObject({ minute: { used: 1 } });
+  await counter.close();
+  await pools.close();
+});
+
+test("requests for a key that another server has locked wait, and are decided together", async () => {
+  await using opened = await openServers(1);
+  const [server] = opened.servers;
+  await server?.decide(key(1), FREE);
+  const { promise: locked, resolve: onLocked } = Promise.withResolvers<void>();
+  const paused = Promise.withResolvers<void>();
+  const other = sql.begin(async (tx) => {
+    await tx`SELECT FROM quotas WHERE key_id = 1 FOR UPDATE`;
+    onLocked();
+    await paused.promise;
+  });
+  await locked;
+  const waiting = Array.from({ length: 300 }, async (_, i) => server?.decide(key(1 + (i % 2)), FREE));
+  expect(server?.queueLength).toBeGreaterThan(0);
+  paused.resolve();
+  await other;
+  const outcomes = (await Promise.all(waiting)).map((each) => each?.outcome);
+  expect(outcomes.filter((outcome) => outcome === "allowed")).toHaveLength(59 + 60);
+});
+
+test("with 10,000 requests in the queue the next one is rejected, and those before it are decided", async () => {
+  await using opened = await openServers(1);
+  const [server] = opened.servers;
+  const decisions = Array.from({ length: 10_000 }, async (_, id) => server?.decide(key(id % 1_000), FREE));
+  await expect(Promise.resolve(server?.decide(key(1), FREE))).rejects.toThrow("the queue is full (10000)");
+  expect((await Promise.all(decisions)).every((each) => each?.outcome === "allowed")).toBe(true);
+});
+
+test("rows of quotas that have expired are deleted, also while decisions need them", async () => {
+  await sql`TRUNCATE quotas`;
+  await sql`INSERT INTO quotas SELECT n, '{0,0,-1,0,0,0,-1,0,-1,-1}', 0 FROM generate_series(1, 2500) AS n`;
+  const clock = new TestClock(STARTS_AT);
+  const server = await openServer({ clock });
+  for (let batch = 0; batch < 1_001; batch++) await server.decide(key(1), FREE);
+  const count = async () => Number((await sql`SELECT count(*) AS count FROM quotas`)[0].count);
+  while ((await count()) > 1_500) await Bun.sleep(10);
+  expect(await server.quota(key(1))).toMatchObject({ day: { used: 60 } });
+  await server.close();
+});
+
+test("after a crash of PostgreSQL, bans that were answered stay, and at most a second of counting is lost", async () => {
+  const server = await startPostgres();
+  const limits: Limits = { perMinute: 1, perDay: 1_000 };
+  try {
+    const crashed = databaseAt(server.url);
+    const { openKeyCounter } = await crashed.open();
+    const ban = () => ({ ...DEFAULT_BAN, strikes: 1, graceMs: 0 });
+    const open = (at: typeof openKeyCounter) => at({ clock: createClock(), ban });
+    const counter = open(openKeyCounter);
+    for (let i = 0; i < 30; i++) await counter.decide({ keyId: 1, limits: FREE });
+    await Bun.sleep(1_000);
+    let outcome = "";
+    while (outcome !== "banned") ({ outcome } = (await counter.decide({ keyId: 2, limits })).decision);
+    await server.kill();
+    await expect(counter.decide({ keyId: 1, limits: FREE })).rejects.toBeInstanceOf(Unavailable);
+    await server.restart();
+    const again = open((await crashed.open()).openKeyCounter);
+    expect((await again.decide({ keyId: 2, limits })).decision).toMatchObject({ outcome: "banned" });
+    expect((await again.decide({ keyId: 1, limits: FREE })).decision).toMatchObject({ remaining: 29 });
+    await crashed[Symbol.asyncDispose]();
+  } finally {
+    await server.stop();
+  }
+}, 60_000);
