@@ -12,7 +12,7 @@ import {
   BODY_REQUIRED,
   bodyTooLarge,
   INVALID_ENCODING,
-  INVALID_JSON,
+  invalidJson,
   malformedIdentifier,
   Overloaded,
   Rejection,
@@ -20,7 +20,7 @@ import {
   unsupportedEncoding,
   UNSUPPORTED_MEDIA_TYPE,
 } from "./errors.ts";
-import { parseFields } from "./json-fields.ts";
+import { NotJson, parseFields } from "./json-fields.ts";
 import { type Identifier, parseIdentifier } from "./json.ts";
 import { Invalid, type ObjectSchema, type InputProblem, type Schema } from "./schema.ts";
 
@@ -271,7 +271,8 @@ function parseBody(request: Request, bytes: Uint8Array, schema: ObjectSchema<unk
   const text = decode(bytes);
   if (text === undefined) return INVALID_ENCODING;
   const value = parseFields(text, schema);
-  return value === undefined ? INVALID_JSON : value;
+  if (value instanceof NotJson) return invalidJson(value);
+  return value instanceof Invalid ? new Rejection("invalid_body", value.problems) : value;
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

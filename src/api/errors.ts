@@ -70,10 +70,10 @@ export function pathText(path: InputProblem["path"]): string {
 }
 
 /** The rejections that every API has. They are marked as pure, so that the console's script leaves them out. */
-export const INVALID_JSON = /* @__PURE__ */ new Rejection(
-  "invalid_json",
-  "The request body is not valid JSON.",
-);
+export function invalidJson({ line, column }: { line: number; column: number }): Rejection<"invalid_json"> {
+  const where = `line ${line}, column ${column}`;
+  return new Rejection("invalid_json", `The request body is not valid JSON: the error is at ${where}.`);
+}
 export const INVALID_ENCODING = /* @__PURE__ */ new Rejection(
   "invalid_json",
   "The request body must be UTF-8 without a byte order mark.",

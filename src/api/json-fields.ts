@@ -1,5 +1,5 @@
 import { parseNumber } from "./json.ts";
-import type { Schema } from "./schema.ts";
+import { Invalid, type InputProblem, type Schema } from "./schema.ts";
 
 /** Stands for an object or array where the schema has none. No schema accepts it. */
 export const NESTED = Symbol("an object or array");
@@ -11,10 +11,23 @@ export interface FieldShapes {
   readonly optional?: Readonly<Record<string, Schema<unknown>>>;
 }
 
+/** Where a text stops being JSON: lines and the characters of a line count from 1. */
+export class NotJson {
+  readonly line: number;
+  readonly column: number;
+
+  constructor(text: string, at: number) {
+    const lines = text.slice(0, at).split(/\r\n|\r|\n/);
+    this.line = lines.length;
+    this.column = Array.from(lines.at(-1) ?? "").length + 1;
+  }
+}
+
 /** An object or array that is returned: the innermost one that is not closed yet is the last of the `wanted` ones. */
-type Wanted =
+type Wanted = { readonly path: readonly string[] } & (
   | { readonly fields: Record<string, unknown>; readonly shapes: FieldShapes }
-  | { readonly items: unknown[]; readonly item: Schema<unknown> };
+  | { readonly items: unknown[]; readonly item: Schema<unknown> }
+);
 
 /**
  * Matches an object or array within another value, and a number that a double may not represent: 16 or more digits,
@@ -26,8 +39,9 @@ const SHORT = 1_024;
 
 /**
  * Parses an object with the fields of the given names; other fields may be missing, also those of objects in it.
- * Returns null or a scalar for another JSON value, and undefined for text that is not JSON. Accepts exactly what
- * `JSON.parse` accepts.
+ * Returns null or a scalar for another JSON value, and NotJson exactly where `JSON.parse` throws. A field that it
+ * returns is invalid if it is there twice: `JSON.parse` takes the last one, and a program in front of the server may
+ * have checked the first.
  *
  * `JSON.parse` builds the values of unknown fields, too, and the runtime reserves an array of 1,000 for an object such
  * as `{"999":0}`: nested in a body of 16 KiB they take 11 ms and 14 MiB, in one of 64 KiB 100 ms and 60 MiB.
@@ -36,19 +50,38 @@ const SHORT = 1_024;
 export function parseFields(text: string, shapes: FieldShapes): unknown {
   if (text.length > SHORT || NEEDS_SCAN.test(text)) return scanFields(text, shapes);
   try {
-    return JSON.parse(text);
+    const value: unknown = JSON.parse(text);
+    return mayRepeatName(text, value) ? scanFields(text, shapes) : value;
   } catch {
-    return undefined;
+    return scanFields(text, shapes);
   }
 }
 
-function scanFields(text: string, shapes: FieldShapes): Record<string, unknown> | null | undefined {
+/**
+ * Whether an object without objects in it may have a name twice: then its text has more colons than it has names. This
+ * takes 0.07 µs for a new pet.
+ */
+function mayRepeatName(text: string, value: unknown): boolean {
+  let names = Object.keys(Object(value)).length;
+  let at = -1;
+  do at = text.indexOf(":", at + 1);
+  while (at !== -1 && names-- > 0);
+  return at !== -1;
+}
+
+const GIVEN_TWICE = "must be given only once";
+
+function scanFields(text: string, shapes: FieldShapes): Record<string, unknown> | null | Invalid | NotJson {
   const fields: Record<string, unknown> = {};
   /** The opening character of each object and array that is not closed yet. */
   const open: number[] = [];
   /** Those of them that are returned, from the outermost on. */
   const wanted: Wanted[] = [];
+  /** By the names of the field and of those around it, so that there are no more than the schema has fields. */
+  const repeated = new Map<string, InputProblem>();
   let name = "";
+  /** Where the text stops being JSON, as soon as that is known. */
+  let failedAt = 0;
   let at = skipSpace(text, 0);
   const isObject = text.charCodeAt(at) === BRACE;
 
@@ -56,7 +89,18 @@ function scanFields(text: string, shapes: FieldShapes): Record<string, unknown> 
     const end = matchEnd(NAME, text, at);
     const colon = skipSpace(text, end);
     if (open.length === wanted.length && end !== INVALID) name = nameOf(text.slice(at, end));
+    failedAt = end === INVALID ? at : colon;
     at = text.charCodeAt(colon) === COLON ? skipSpace(text, colon + 1) : INVALID;
+  }
+
+  function put(parent: Wanted, value: unknown): void {
+    if ("items" in parent) return void parent.items.push(value);
+    const { fields, path } = parent;
+    if (Object.hasOwn(fields, name)) {
+      const repeatedPath = [...path, name];
+      repeated.set(repeatedPath.join("."), { path: repeatedPath, message: GIVEN_TWICE });
+    }
+    fields[name] = value;
   }
 
   /** The object or array to which the value at this position belongs, if the value is returned. */
@@ -68,11 +112,10 @@ function scanFields(text: string, shapes: FieldShapes): Record<string, unknown> 
   }
 
   function begin(first: number): void {
-    if (open.length === 0 && isObject) wanted.push({ fields, shapes });
+    if (open.length === 0 && isObject) wanted.push({ fields, shapes, path: [] });
     const parent = open.length > 0 ? target() : undefined;
-    const value = parent && wantedOf(first, shapeIn(parent, name));
-    if (parent)
-      put(parent, name, value === undefined ? NESTED : "items" in value ? value.items : value.fields);
+    const value = parent && wantedOf(first, shapeIn(parent, name), pathIn(parent, name));
+    if (parent) put(parent, value === undefined ? NESTED : "items" in value ? value.items : value.fields);
     if (value) wanted.push(value);
     open.push(first);
   }
@@ -88,9 +131,9 @@ function scanFields(text: string, shapes: FieldShapes): Record<string, unknown> 
       }
     } else {
       const end = matchEnd(SCALAR, text, at);
-      if (end === INVALID) return undefined;
+      if (end === INVALID) return new NotJson(text, at === INVALID ? failedAt : at);
       const parent = target();
-      if (parent) put(parent, name, parseScalar(text.slice(at, end)));
+      if (parent) put(parent, parseScalar(text.slice(at, end)));
       at = skipSpace(text, end);
     }
     while (open.length > 0 && text.charCodeAt(at) === innermost(open) + TO_CLOSING) {
@@ -99,17 +142,17 @@ function scanFields(text: string, shapes: FieldShapes): Record<string, unknown> 
       at = skipSpace(text, at + 1);
     }
     if (open.length === 0) break;
-    if (text.charCodeAt(at) !== COMMA) return undefined;
+    if (text.charCodeAt(at) !== COMMA) return new NotJson(text, at);
     at = skipSpace(text, at + 1);
     if (innermost(open) === BRACE) readName();
   }
-  if (at !== text.length) return undefined;
+  if (at !== text.length) return new NotJson(text, at);
+  if (repeated.size > 0) return new Invalid([...repeated.values()]);
   return isObject ? fields : null;
 }
 
-function put(parent: Wanted, name: string, value: unknown): void {
-  if ("items" in parent) parent.items.push(value);
-  else parent.fields[name] = value;
+function pathIn(parent: Wanted, name: string): readonly string[] {
+  return "items" in parent ? parent.path : [...parent.path, name];
 }
 
 function shapeIn(parent: Wanted, name: string): Schema<unknown> | undefined {
@@ -119,10 +162,14 @@ function shapeIn(parent: Wanted, name: string): Schema<unknown> | undefined {
 }
 
 /** An empty object or array, as the schema and the opening character say; undefined if they differ. */
-function wantedOf(first: number, schema: Schema<unknown> | undefined): Wanted | undefined {
-  if (schema?.kind === "nullable") return wantedOf(first, schema.inner);
-  if (schema?.kind === "object" && first === BRACE) return { fields: {}, shapes: schema };
-  if (schema?.kind === "array" && first === BRACKET) return { items: [], item: schema.item };
+function wantedOf(
+  first: number,
+  schema: Schema<unknown> | undefined,
+  path: readonly string[],
+): Wanted | undefined {
+  if (schema?.kind === "nullable") return wantedOf(first, schema.inner, path);
+  if (schema?.kind === "object" && first === BRACE) return { fields: {}, shapes: schema, path };
+  if (schema?.kind === "array" && first === BRACKET) return { items: [], item: schema.item, path };
   return undefined;
 }
 

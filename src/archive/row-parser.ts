@@ -1,5 +1,5 @@
 import { parseIdentifier } from "../api/json.ts";
-import { parseFields } from "../api/json-fields.ts";
+import { NotJson, parseFields } from "../api/json-fields.ts";
 import { Invalid } from "../api/schema.ts";
 import { withoutId } from "../domain/fields.ts";
 import type { ImportedRow, RowType } from "./import-kinds.ts";
@@ -24,7 +24,8 @@ export function jsonRowParser<T extends ImportedRow>(type: RowType<T>): RowParse
   return {
     parse({ text }) {
       const fields = parseFields(text, { names });
-      if (fields === undefined) return new Invalid("is not valid JSON");
+      if (fields instanceof NotJson) return new Invalid("is not valid JSON");
+      if (fields instanceof Invalid) return fields;
       if (typeof fields === "object" && fields !== null)
         for (const name of optional)
           if (Reflect.get(fields, name) === null) Reflect.deleteProperty(fields, name);

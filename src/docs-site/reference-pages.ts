@@ -14,6 +14,7 @@ import {
   operationErrors,
   OPERATIONS,
   type PetstoreOperation,
+  isConditionalGet,
 } from "../petstore/operations.ts";
 import { exampleContext, examplesOf } from "./examples.ts";
 import {
@@ -86,7 +87,7 @@ function responseTable(operation: PetstoreOperation, path: string): string {
   const errors = codes.toSorted((a, b) => ERRORS[a].status - ERRORS[b].status);
   const rows = [
     [String(success.status), "", success.description],
-    ...(success.headers.includes("ETag") ? [["304", "", NOT_MODIFIED]] : []),
+    ...(isConditionalGet(operation) ? [["304", "", NOT_MODIFIED]] : []),
     ...errors.map((code) => [String(ERRORS[code].status), `\`${code}\``, ERRORS[code].meaning]),
   ];
   return htmlOf(markdownTable(["Status", "Code", "Meaning"], rows), path);

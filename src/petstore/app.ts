@@ -381,7 +381,9 @@ function succeeded(result: AnySuccess, call: PetstoreCall): Response {
   const { endpoint, decision, request } = call;
   const { method, success } = endpoint.operation;
   if (method !== "GET") {
-    return jsonResponse(success.status, resultLines(result, call) + apiLines(decision), body);
+    // It is the ETag that GET has of the resource in the body.
+    const etag = success.headers.includes("ETag") ? headerLine("ETag", etagOf(body)) : "";
+    return jsonResponse(success.status, resultLines(result, call) + etag + apiLines(decision), body);
   }
   const representation = representationOf(result, call);
   if (dependsOn) endpoint.cache?.add(request.query, representation, dependsOn);

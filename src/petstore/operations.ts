@@ -140,7 +140,7 @@ export const OPERATIONS = {
       status: 201,
       description: "The new order",
       body: Order,
-      headers: ["Location", "Idempotent-Replayed"],
+      headers: ["ETag", "Location", "Idempotent-Replayed"],
     },
     errors: [...IDEMPOTENCY_ERRORS, "pet_not_found", "pet_not_available"],
   },
@@ -164,7 +164,7 @@ export const OPERATIONS = {
     identifier: ORDER_ID,
     body: OrderUpdate,
     acceptsIfMatch: true,
-    success: { status: 200, description: "The updated order", body: Order, headers: [] },
+    success: { status: 200, description: "The updated order", body: Order, headers: ["ETag"] },
     errors: ["order_closed", "precondition_failed"],
   },
   getKey: {
@@ -190,11 +190,16 @@ export function operationErrors(operation: PetstoreOperation): ErrorCode[] {
   return operation.method === "GET" ? codes : ["read_only_key", ...codes];
 }
 
+/** Whether `If-None-Match` gets 304. The `ETag` of another method's response is for `If-Match`. */
+export function isConditionalGet({ method, success }: PetstoreOperation): boolean {
+  return method === "GET" && success.headers.includes("ETag");
+}
+
 /** The statuses of each operation's responses. */
 export const RESPONSE_STATUSES: ReadonlyMap<OperationId, readonly number[]> = new Map(
   PETSTORE_API.rows.map(([id, operation]: readonly [OperationId, PetstoreOperation]) => {
     const { success } = operation;
-    const notModified = success.headers.includes("ETag") ? [304] : [];
+    const notModified = isConditionalGet(operation) ? [304] : [];
     return [
       id,
       [

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { worstBodies } from "../../trials/attacks/worst-bodies.ts";
 import { parseJson } from "../../src/api/json.ts";
-import { NESTED, parseFields } from "../../src/api/json-fields.ts";
+import { NESTED, NotJson, parseFields } from "../../src/api/json-fields.ts";
 import { NewPet } from "../../src/domain/resources.ts";
 import { array, int64, integer, Invalid, nullable, object, text as textOf } from "../../src/api/schema.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
@@ -22,7 +22,7 @@ function isJson(text: string): boolean {
   }
 }
 
-const accepts = (text: string) => parseFields(text, { names: NAMES }) !== undefined;
+const accepts = (text: string) => !(parseFields(text, { names: NAMES }) instanceof NotJson);
 
 const space = fc.string({ unit: fc.constantFrom(" ", "\t", "\n", "\r"), maxLength: 3 });
 /** What JSON is made of, and what resembles it. */
@@ -129,7 +129,7 @@ describe("parseFields", () => {
   /** The value with nested objects and arrays as `parseFields` returns them. */
   const flat = (value: unknown) => (typeof value === "object" && value !== null ? NESTED : value);
 
-  test("returns the values that JSON.parse returns, the last one of a name", () => {
+  test("returns the values that JSON.parse returns, and rejects a name that is there twice", () => {
     const scalar = fc.oneof(
       string,
       fc.integer().map(String),
@@ -143,9 +143,19 @@ describe("parseFields", () => {
         const text = `${SCANNED.first}${pairs.map((pair) => `${pair.join(":")},`).join("")}"x":0${SCANNED.last}`;
         const expected = JSON.parse(text) as Record<string, unknown>;
         const known = NAMES.filter((field) => Object.hasOwn(expected, field));
-        expect(parseFields(text, { names: NAMES })).toEqual(
-          Object.fromEntries(known.map((field) => [field, flat(expected[field])])),
+        const given = pairs.map(([literal]) => JSON.parse(literal.replace("\\name", "other")) as string);
+        const repeated = new Set(
+          given.filter((each, i) => NAMES.includes(each) && given.indexOf(each) !== i),
         );
+        const result = parseFields(text, { names: NAMES });
+        if (repeated.size === 0)
+          expect(result).toEqual(Object.fromEntries(known.map((field) => [field, flat(expected[field])])));
+        else
+          expect(result).toEqual(
+            new Invalid(
+              [...repeated].map((field) => ({ path: [field], message: "must be given only once" })),
+            ),
+          );
       }),
       { numRuns: 1_000 },
     );
@@ -170,6 +180,62 @@ describe("parseFields", () => {
   });
 });
 
+describe("a name that is there twice", () => {
+  const repeats = (text: string) => {
+    const result = parseFields(text, { names: NAMES });
+    return result instanceof Invalid ? result.problems.map(({ path }) => path.join(".")) : [];
+  };
+
+  test.each<[text: string, repeated: string[]]>([
+    ['{"name":"Rex","categoryId":7,"name":"Max"}', ["name"]],
+    ['{"name":"Rex","n\\u0061me":"Max"}', ["name"]],
+    ['{"name":1,"name":2,"status":"sold","status":"sold","name":3}', ["name", "status"]],
+    ['{"name":"a:b","name":"c"}', ["name"]],
+    // It says nothing about a field, so nobody acts upon it.
+    ['{"name":"Rex","x":1,"x":2}', []],
+    ['{"name":"Rex","a":{"name":"Max"},"b":[{"name":"Max","name":"Max"}]}', []],
+    ['{"name":"::: \\"name\\": :::","categoryId":7}', []],
+    ['{"name":"name","status":"name"}', []],
+  ])("%s", (text, repeated) => {
+    expect(repeats(text)).toEqual(repeated);
+    expect(repeats(`${text.slice(0, -1)},"nested":[{}]}`)).toEqual(repeated);
+  });
+
+  test("is found in objects of the schema, and named with them", () => {
+    const Limits = object("", { perMinute: int64() }, {});
+    const shapes = object("", { limits: nullable(Limits) }, { all: array(Limits) });
+    const text =
+      '{"limits":{"perMinute":1,"perMinute":1},"all":[{"perMinute":1},{"perMinute":1,"perMinute":2}]}';
+    expect(parseFields(text, shapes)).toEqual(
+      new Invalid(
+        ["limits", "all"].map((name) => ({ path: [name, "perMinute"], message: "must be given only once" })),
+      ),
+    );
+  });
+});
+
+describe("what is not JSON has the line and the column of the first error:", () => {
+  test.each<[text: string, line: number, column: number]>([
+    ["", 1, 1],
+    ['{"name":', 1, 9],
+    ['{"name":"Rex"', 1, 14],
+    ['{"name":"Rex",}', 1, 15],
+    ["{'name':'Rex'}", 1, 2],
+    ['{"name" "Rex"}', 1, 9],
+    ['{\n  "name": "Rex",\n  "categoryId": 07\n}', 3, 18],
+    ['{\r\n  "name": "Rex"\r\n  "categoryId": 7\r\n}', 3, 3],
+    ['{"name":"🐕🐕","categoryId":NaN}', 1, 27],
+    ['{"name":"R\tex"}', 1, 9],
+    ['{"a":[{"b":1},]}', 1, 15],
+    ['{"name":"Rex"} x', 1, 16],
+    ["[1,2", 1, 5],
+  ])("%j", (text, line, column) => {
+    expect(parseFields(text, { names: NAMES })).toMatchObject({ line, column });
+    const padded = `${" ".repeat(2_000)}\n${text}`;
+    expect(parseFields(padded, { names: NAMES })).toMatchObject({ line: line + 1, column });
+  });
+});
+
 describe("a body of 16 KiB takes at most 2 ms:", () => {
   for (const [description, body] of worstBodies(16_384)) {
     test(description, () => {
@@ -191,10 +257,11 @@ describe("objects and arrays in a body", () => {
         fc.constantFrom("1", "2.0", "9007199254740993", '"a"', "null", "{}", "[]"),
         fc.array(tie("value"), { maxLength: 3 }).map((values) => `[${values.join(" , ")}]`),
         fc
-          .array(
+          .uniqueArray(
             fc.tuple(fc.constantFrom("limits", "perMinute", "perDay", "labels", "all", "x"), tie("value")),
             {
               maxLength: 4,
+              selector: ([name]) => name,
             },
           )
           .map((fields) => `{${fields.map(([name, value]) => `"${name}" :${value}`).join(",")}}`),

@@ -2,7 +2,7 @@ import type { ErrorCode } from "../../src/petstore/errors.ts";
 
 /** The exact message of every error code, for the inputs of the examples in the OpenAPI document. */
 export const MESSAGES: Readonly<Record<ErrorCode, string>> = {
-  invalid_json: "The request body is not valid JSON.",
+  invalid_json: "The request body is not valid JSON: the error is at line 1, column 16.",
   invalid_body: "categoryId must be an integer from -2^63 to 2^63 - 1.",
   invalid_parameter: "limit must be an integer from 1 to 100.",
   missing_api_key: "Missing API key. Send it in the Authorization header: Bearer <key>.",

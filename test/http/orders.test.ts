@@ -12,6 +12,7 @@ function orderClient(key: string) {
   const onOrder = (id: number | string, request: Partial<ApiRequest> = {}) =>
     send({ path: `/store/orders/${id}`, ...request });
   return {
+    send,
     place,
     /** A request to the path of an order: GET unless it says otherwise. */
     onOrder,
@@ -48,6 +49,35 @@ test("getOrder 200: the Location of a new order leads to it, and its ETag gets 3
   expect((await owner.onOrder(id, conditional)).status).toBe(304);
   await owner.update(id, "completed");
   expect((await owner.onOrder(id, conditional)).json).toMatchObject({ id, status: "completed" });
+});
+
+test("placeOrder and updateOrder: the ETag is the one of getOrder, so If-Match needs no GET", async () => {
+  const placed = await owner.place({ petId: await service.newPet() });
+  const id = idOf(placed);
+  const current = async () => (await owner.onOrder(id)).headers.get("etag");
+  const first = placed.headers.get("etag") ?? "none";
+  expect(await current()).toBe(first);
+  const completed = await owner.onOrder(id, patch({ status: "completed" }, { "If-Match": first }));
+  expect([completed.status, completed.headers.get("etag")]).toEqual([200, await current()]);
+  expect(await current()).not.toBe(first);
+});
+
+test("placeOrder: a replay has the ETag of the first response, also after the order has changed", async () => {
+  const petId = await service.newPet();
+  const request = { body: { petId }, headers: { "Idempotency-Key": crypto.randomUUID() } };
+  const place = () => owner.send({ method: "POST", path: "/store/orders", ...request });
+  const first = await place();
+  const placed = await place();
+  await owner.update(idOf(first), "completed");
+  const late = await place();
+  for (const replay of [placed, late])
+    expect([replay.text, replay.headers.get("etag"), replay.headers.get("idempotent-replayed")]).toEqual([
+      first.text,
+      first.headers.get("etag"),
+      "true",
+    ]);
+  const headers = { "If-Match": late.headers.get("etag") ?? "" };
+  expect((await owner.onOrder(idOf(first), patch({ status: "cancelled" }, headers))).status).toBe(412);
 });
 
 test("updateOrder 200: the status that the order already has changes nothing", async () => {

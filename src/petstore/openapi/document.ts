@@ -27,6 +27,7 @@ import {
   PetList,
   PETSTORE_API,
   type PetstoreOperation,
+  isConditionalGet,
 } from "../operations.ts";
 import { errorExample, EXAMPLES, FILTERED } from "./examples.ts";
 import {
@@ -74,7 +75,7 @@ export function openApiDocument(settings: DocumentedSettings): JsonSchema {
       return {
         ...EXAMPLES[id],
         headers: ownHeaders,
-        responses: hasEtag(operation) ? { "304": notModified } : {},
+        responses: isConditionalGet(operation) ? { "304": notModified } : {},
       };
     },
     errorsOf: (operation) => [...operationErrors(operation), ...COMMON_ERRORS],
@@ -260,14 +261,10 @@ export function parametersOf(operation: PetstoreOperation): Parameter[] {
         example: FILTERED[tag]?.[name],
       });
     }),
-    ...(hasEtag(operation) ? [PARAMETERS["If-None-Match"]] : []),
+    ...(isConditionalGet(operation) ? [PARAMETERS["If-None-Match"]] : []),
     ...(acceptsIfMatch ? [PARAMETERS["If-Match"]] : []),
     ...(acceptsIdempotencyKey ? [PARAMETERS["Idempotency-Key"]] : []),
   ];
-}
-
-function hasEtag({ success }: PetstoreOperation): boolean {
-  return success.headers.includes("ETag");
 }
 
 /** The description of a 304 response. */

@@ -24,7 +24,7 @@ import {
 } from "../../domain/resources.ts";
 import {
   INTERNAL_ERROR,
-  INVALID_JSON,
+  invalidJson,
   methodNotAllowed,
   Rejection,
   serviceUnavailable,
@@ -131,7 +131,7 @@ export const ALLOWED_EXAMPLE = PETSTORE_API.find(`${PETSTORE_API.basePath}/pets`
 
 /** The rejections, built by the functions that the server calls. */
 const REJECTIONS: { readonly [C in Exclude<ErrorCode, "key_banned">]: Rejection<C> } = {
-  invalid_json: INVALID_JSON,
+  invalid_json: invalidJson({ line: 1, column: 16 }),
   invalid_body: rejectionOf(readBody({ name: "Rex", categoryId: "7" }, NewPet)),
   invalid_parameter: rejectionOf(readQuery("limit=0", OPERATIONS.listPets.query)),
   missing_api_key: UNAUTHENTICATED.missing_api_key,

@@ -76,7 +76,7 @@ export function componentHeaders({ baseUrl, plans }: DocumentedSettings) {
       INVALID_KEY_CHALLENGE,
     ),
     ETag: header(
-      "Identifies this version of the response. Send it in `If-None-Match` to get 304 while it is unchanged.",
+      "Identifies this version of the response, or of the order that it has. Send it in `If-None-Match` to get 304 while it is unchanged, or in `If-Match` to update an order only if it is unchanged.",
       { type: "string", pattern: '^(W/)?"[^"]*"$' },
       ETAG_EXAMPLE,
     ),
