@@ -10,6 +10,7 @@ import { deprecationHeaders, NEW_PET_PATH, OPERATIONS } from "../petstore/operat
 import { exampleContext, inContext } from "./examples.ts";
 import { tryItData } from "./fields.ts";
 import type { DocsSettings } from "./layout.ts";
+import type { DocumentedSettings } from "../petstore/documented-settings.ts";
 import { guidePath } from "./links.ts";
 import { markdownTable } from "./markdown.ts";
 import { type DocsPage, PageContent } from "./page-content.ts";
@@ -19,7 +20,7 @@ import { GUIDE_SOURCES, type GuideName } from "./sources.ts";
 /** A page of docs/ with the blocks of the server. */
 export function guidePage(name: GuideName, settingBlocks: Blocks, settings: DocsSettings): DocsPage {
   const path = guidePath(name);
-  const markdown = replaceBlocks(inContext(GUIDE_SOURCES[name], exampleContext(settings)), settingBlocks);
+  const markdown = guideMarkdown(name, settingBlocks, settings);
   const content = new PageContent(path);
   if (name !== "quickstart") {
     content.markdown(markdown);
@@ -32,6 +33,11 @@ export function guidePage(name: GuideName, settingBlocks: Blocks, settings: Docs
   addTryIt(content, "createPet", settings);
   content.markdown(markdown.slice(firstSection));
   return content.finish({ tryIt: tryItData("createPet", settings) });
+}
+
+/** The Markdown of a guide with the addresses, keys and blocks of the server. */
+export function guideMarkdown(name: GuideName, settingBlocks: Blocks, settings: DocumentedSettings): string {
+  return replaceBlocks(inContext(GUIDE_SOURCES[name], exampleContext(settings)), settingBlocks);
 }
 
 /** Markdown by the name of the block. */

@@ -4,10 +4,10 @@ import { ICON, MARK_PATH } from "../pages/mark.ts";
 import { API_VERSION, POSTMAN_PATH } from "../domain/constants.ts";
 import { docsUrl, type DocumentedSettings } from "../petstore/documented-settings.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
-import { guidePath, operationPath, PRODUCT, relativeUrl, SCHEMAS_PATH } from "./links.ts";
+import { guidePath, markdownPath, operationPath, PRODUCT, relativeUrl, SCHEMAS_PATH } from "./links.ts";
 import type { DocsPage, Section } from "./page-content.ts";
 import { ERROR_CODES_PATH } from "./page-data.ts";
-import { FEED_PATH, type GuideName } from "./sources.ts";
+import { FEED_PATH, GUIDE_SOURCES, type GuideName } from "./sources.ts";
 
 export interface DocsSettings extends DocumentedSettings {
   /** 0 means any number. */
@@ -105,9 +105,14 @@ export interface LayoutOptions {
 export function layoutOf(options: LayoutOptions): (page: DocsPage) => string {
   const { settings, guides, scriptPath, stylePath, searchIndexPath } = options;
   const navigation = navigationOf(guides);
+  const names = Object.keys(GUIDE_SOURCES) as GuideName[];
+  const markdownPaths = new Map(names.map((name) => [guidePath(name), markdownPath(name)]));
   return (page) => {
     const { path, title, description, html, tryIt } = page;
     const to = (target: string) => relativeUrl(path, target);
+    const alternate = markdownPaths.has(path)
+      ? `<link rel="alternate" type="text/markdown" href="${to(markdownPaths.get(path) ?? "")}">\n`
+      : "";
     // `<` is escaped, so that no text of the data can end the element.
     const data = JSON.stringify(tryIt)?.replace(/</g, String.raw`\u003c`);
     return `<!doctype html>
@@ -118,7 +123,7 @@ export function layoutOf(options: LayoutOptions): (page: DocsPage) => string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="description" content="${Bun.escapeHTML(description)}">
 <link rel="icon" href="${ICON}">
-${path === guidePath("changelog") ? `<link rel="alternate" type="application/atom+xml" title="Changelog" href="${to(FEED_PATH)}">\n` : ""}<link rel="stylesheet" href="${to(stylePath)}">
+${path === guidePath("changelog") ? `<link rel="alternate" type="application/atom+xml" title="Changelog" href="${to(FEED_PATH)}">\n` : ""}${alternate}<link rel="stylesheet" href="${to(stylePath)}">
 <script>${THEME_SCRIPT}</script>
 <script type="module" src="${to(scriptPath)}"></script>
 </head>

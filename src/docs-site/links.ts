@@ -49,6 +49,20 @@ function linkTarget(href: string, path: string): string | undefined {
   return isGuide(name) ? relativeUrl(path, guidePath(name) + fragment) : undefined;
 }
 
+/** The path of a guide as Markdown. */
+export function markdownPath(name: GuideName): string {
+  return `${DOCS_PATH}/${name}.md`;
+}
+
+/** Markdown whose links to other files lead to those that are served. A link to any other file becomes text. */
+export function withGuideLinks(markdown: string): string {
+  return markdown.replace(/\[([^\]]*)\]\(([^)\s]+)\)/g, (link, text: string, href: string) => {
+    const [, name = "", fragment = ""] = FILE.exec(href) ?? [];
+    if (/^(?:#|https?:|\/)/.test(href)) return link;
+    return isGuide(name) ? `[${text}](${name}.md${fragment})` : text;
+  });
+}
+
 /** What code spans name, with the page about it. */
 const SUBJECTS: ReadonlyMap<string, string> = new Map([
   ...Object.keys({ ...ERRORS, ...PROTOCOL_ERRORS }).map(

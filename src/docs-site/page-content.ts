@@ -146,6 +146,15 @@ export class PageContent {
   }
 }
 
+/** Markdown for readers of Markdown: without marks, and with the text of figures in their place. */
+export function withoutMarks(markdown: string): string {
+  return markdown
+    .replace(MARK, "")
+    .replace(/^!\[(.*)\]\(.*\.svg\)$/gm, "$1.")
+    .replace(/^(```\S*) example=\w+$/gm, "$1")
+    .replace(/\n{3,}/g, "\n\n");
+}
+
 /** The examples of code blocks that say so. */
 export function examplesIn(markdown: string): Example[] {
   return Array.from(markdown.matchAll(EXAMPLE), ({ groups = {} }) => {

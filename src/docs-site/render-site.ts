@@ -11,6 +11,7 @@ import { changelogFeed } from "./feed.ts";
 import { guidePage, settingBlocks } from "./guide-pages.ts";
 import { type DocsSettings, type LayoutOptions, layoutOf, PAGE_HEADER_LINES } from "./layout.ts";
 import { ASSETS_PATH, operationPath, PRODUCT, REFERENCE_PATH, relativeUrl } from "./links.ts";
+import { markdownFiles } from "./markdown-files.ts";
 import { type DocsPage, PageContent } from "./page-content.ts";
 import { ERROR_CODES_PATH, type SearchEntry } from "./page-data.ts";
 import { errorCodesPage, operationPage, schemasPage } from "./reference-pages.ts";
@@ -21,6 +22,8 @@ interface RenderedSite {
   readonly pages: ReadonlyMap<string, string>;
   readonly searchEntries: readonly SearchEntry[];
   readonly searchIndex: Asset;
+  /** Markdown by path. */
+  readonly markdown: ReadonlyMap<string, string>;
   /** The changelog as Atom. */
   readonly feed: string;
   /** The page for a path that does not exist. Its links are relative to that path. */
@@ -46,6 +49,7 @@ export async function renderSite(options: SiteOptions): Promise<RenderedSite> {
   const pages = [landingPage(settings), ...guides, ...reference];
   return {
     pages: new Map(pages.map((page) => [page.path, render(page)])),
+    markdown: markdownFiles(guides, blocks, settings),
     searchEntries,
     searchIndex,
     feed: changelogFeed(settings),
@@ -110,13 +114,15 @@ export async function sitePages(settings: DocsSettings): Promise<DocsPages["resp
   const bundle = await loadBundle("docs");
   const script = assetOf(`${ASSETS_PATH}docs-`, "js", bundle.script);
   const style = assetOf(`${ASSETS_PATH}docs-`, "css", bundle.style);
-  const { pages, notFound, searchIndex, feed } = await renderSite({
+  const { pages, markdown, notFound, searchIndex, feed } = await renderSite({
     settings,
     scriptPath: script.path,
     stylePath: style.path,
   });
   const contents = new Map([script, style, searchIndex].map(({ path, content }) => [path, content]));
   contents.set(FEED_PATH, new EncodedContent({ text: feed, headerLines: FEED_HEADER_LINES }));
+  for (const [path, text] of markdown)
+    contents.set(path, new EncodedContent({ text, headerLines: MARKDOWN_HEADER_LINES }));
   for (const [path, text] of pages) {
     const vary = path === "/" && { vary: "Accept" };
     contents.set(path, new EncodedContent({ text, headerLines: PAGE_HEADER_LINES, ...vary }));
@@ -140,6 +146,9 @@ export async function sitePages(settings: DocsSettings): Promise<DocsPages["resp
 }
 
 const FEED_HEADER_LINES = headerLinesOf({ "Content-Type": "application/atom+xml; charset=utf-8" });
+
+/** As text, which browsers show. */
+const MARKDOWN_HEADER_LINES = headerLinesOf({ "Content-Type": "text/plain; charset=utf-8" });
 
 /** The page for a path that does not exist grows with it: its links lead up from there. */
 const MAX_PATH_LENGTH = 200;

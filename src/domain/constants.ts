@@ -34,6 +34,8 @@ export const BASE_PATH = "/v1";
 export const DOCS_PATH = "/docs";
 /** The API as a collection for Postman, named as Postman names its files. */
 export const POSTMAN_PATH = "/postman_collection.json";
+/** The list of the documentation for programs (llmstxt.org). */
+export const LLMS_PATH = "/llms.txt";
 /** The client library of any release. It redirects to the file of this one. */
 export const CLIENT_PACKAGE_PATH = "/client.tgz";
 /** The path of the client library, with or without a release: `/client-1.2.0.tgz`. */

@@ -1,4 +1,10 @@
-import { CLIENT_PACKAGE_PATHS, DOCS_PATH, HEALTH_PATH, POSTMAN_PATH } from "../domain/constants.ts";
+import {
+  CLIENT_PACKAGE_PATHS,
+  DOCS_PATH,
+  HEALTH_PATH,
+  LLMS_PATH,
+  POSTMAN_PATH,
+} from "../domain/constants.ts";
 import { docsUrl, type DocumentedSettings, siteUrl } from "./documented-settings.ts";
 import { methodNotAllowed, serviceUnavailable } from "../api/errors.ts";
 import { formatTime, shortDuration } from "../text/formatting.ts";
@@ -37,6 +43,7 @@ export function staticRoutes(options: StaticRouteOptions) {
   const routes = new Map<string, StaticRoute>([
     ["/", route(rootResponse(docsSettings, docsPages))],
     [DOCS_PATH, docs],
+    [LLMS_PATH, docs],
     ["/openapi.json", document(async () => (await openApi()).openApiJson(docsSettings), "application/json")],
     // The media type is defined in RFC 9512.
     ["/openapi.yaml", document(async () => (await openApi()).openApiYaml(docsSettings), "application/yaml")],

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
+import { textOf } from "../../src/docs-site/markdown.ts";
+import { anchorOf } from "../../src/docs-site/page-content.ts";
+import { GUIDE_SOURCES } from "../../src/docs-site/sources.ts";
 import { type Service, startService } from "../service.ts";
 
 let service: Service;
@@ -36,6 +39,45 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test("every guide is Markdown at its path with .md, with the same code and links that lead somewhere", async () => {
+  const list = await (await get("/llms.txt")).text();
+  expect(list).toStartWith("# Petstore API\n\n> ");
+  const links = (text: string) => Array.from(text.matchAll(/\]\(([^)]+)\)/g), ([, href = ""]) => href);
+  const files = links(list).filter((href) => href.endsWith(".md"));
+  expect(files.length).toBe(Object.keys(GUIDE_SOURCES).length);
+  const found = new Map<string, string>();
+  for (const file of files) {
+    const response = await get(new URL(file).pathname);
+    expect([response.status, response.headers.get("content-type")]).toEqual([
+      200,
+      "text/plain; charset=utf-8",
+    ]);
+    const text = await response.text();
+    found.set(file, text);
+    expect(text).toMatch(/^# \w/);
+    expect(text).not.toContain("<!--");
+    expect(text).not.toContain("example=");
+
+    const page = new URL(file).pathname.replace(/(?:\/quickstart)?\.md$/, "");
+    const html = await (await get(page, { ...HTML, "Accept-Encoding": "identity" })).text();
+    const [, alternate = ""] = /type="text\/markdown" href="([^"]+)"/.exec(html) ?? [];
+    expect(new URL(alternate, new URL(page, file)).href).toBe(file);
+    for (const [, code = ""] of text.matchAll(/^```\w+\n(.*?)\s*^```$/gms))
+      expect(textOf(html)).toContain(textOf(Bun.escapeHTML(code)));
+  }
+  for (const [file, text] of found)
+    for (const href of links(text.replace(/^```.*?^```$/gms, ""))) {
+      const url = new URL(href, file);
+      if (url.host !== new URL(file).host) continue;
+      const [target = ""] = url.href.split("#");
+      expect([200, 302]).toContain((await get(url.pathname)).status);
+      const headings = Array.from((found.get(target) ?? "").matchAll(/^#+ (.*)$/gm), ([, title = ""]) =>
+        anchorOf(title),
+      );
+      if (url.hash !== "" && found.has(target)) expect(headings).toContain(url.hash.slice(1));
+    }
+});
 
 test("scripts, style sheets and the search index are kept forever; their names change with their content", async () => {
   const html = await (await get("/docs", { "Accept-Encoding": "identity" })).text();
