@@ -56,7 +56,11 @@ test("a write that is repeated is acknowledged as durably as at first: the commi
   const cli = new InProcessCli();
   const keys = (...argv: string[]) => cli.run(["keys", ...argv, "--database-url", primary.url]);
   await keys("create", "--name", "app", "--plan", "free");
-  const revoke = async () => (await keys("revoke", "1")).out;
+  const revoke = async () => {
+    const { code, out, err } = await keys("revoke", "1");
+    if (code !== 0) throw new Unavailable(err);
+    return out;
+  };
 
   await standby.stop();
   await Promise.all(writes(stores).map(isNotReplicated));
