@@ -4,8 +4,10 @@ import changelog from "../../CHANGELOG.md" with { type: "text" };
 import api from "../../docs/api.md" with { type: "text" };
 import authentication from "../../docs/authentication.md" with { type: "text" };
 import clientLibrary from "../../docs/client-library.md" with { type: "text" };
+import compatibility from "../../docs/compatibility.md" with { type: "text" };
 import deprecation from "../../docs/deprecation.md" with { type: "text" };
 import generatedClients from "../../docs/generated-clients.md" with { type: "text" };
+import goingToProduction from "../../docs/going-to-production.md" with { type: "text" };
 import errors from "../../docs/errors.md" with { type: "text" };
 import idempotency from "../../docs/idempotency.md" with { type: "text" };
 import integers from "../../docs/integers.md" with { type: "text" };
@@ -28,6 +30,8 @@ export const GUIDE_SOURCES = {
   idempotency,
   errors,
   integers,
+  "going-to-production": goingToProduction,
+  compatibility,
   deprecation,
   "client-library": clientLibrary,
   "generated-clients": generatedClients,

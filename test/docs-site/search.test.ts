@@ -33,14 +33,15 @@ const FIRST: Readonly<Record<string, readonly string[]>> = {
       ",",
     ),
   authentication: ["login", "oauth", "bearer token", "authentification"],
-  "authentication#get-a-key": ["how do I get a key", "rotate key", "lost key", "mobile app"],
+  "authentication#get-an-api-key": ["how do I get a key", "rotate key", "lost key", "mobile app"],
   pagination: ["pagination", "pagintaion", "next page", "page size", "cursor expired", "offset"],
   "pagination#pets-by-their-identifiers": ["fetch several pets", "bulk"],
   "rate-limits#plans": ["plans", "pricing", "tiers"],
   "rate-limits#rate-limit-headers": ["X-RateLimit-Reset", "X-RateLimit-Remaining"],
   "rate-limits#handling-429": ["429", "too many requests", "exponential backoff", "jitter"],
   "rate-limits#bans": ["bans", "unban", "blocked"],
-  idempotency: ["idempotency key", "idempotencey", "duplicates", "Idempotent-Replayed"],
+  idempotency: ["idempotency key", "idempotencey", "duplicates"],
+  "idempotency#retrying-a-post": ["Idempotent-Replayed"],
   errors: ["exceptions"],
   "errors#error-codes": ["401"],
   "errors#request-ids": ["request id"],
@@ -48,7 +49,9 @@ const FIRST: Readonly<Record<string, readonly string[]>> = {
   integers: ["integers", "precison"],
   "client-library#integers-are-bigints": ["bigint"],
   "integers#where-digits-are-lost": ["JSON.parse", "jq"],
-  deprecation: ["sunset", "versioning", "breaking change"],
+  deprecation: ["sunset"],
+  compatibility: ["versioning"],
+  "compatibility#what-may-change-without-notice": ["breaking change"],
   "client-library": ["npm install", "sdk"],
   "client-library#methods": ["AbortController"],
   "client-library#retries-and-deadlines": ["deadline"],
@@ -84,6 +87,34 @@ const AMONG_FIRST: readonly (readonly [query: string, url: string])[] = [
   ["browser", "client-library#browsers"],
   ["403", "errors#error-codes"],
 ];
+
+/** What somebody new to the API asks in plain words, and the page that answers it. It is the first result. */
+const QUESTIONS: Readonly<Record<string, string>> = {
+  "get an api key": "authentication",
+  "default status": "api",
+  timeout: "errors",
+  "breaking changes": "compatibility",
+  "filter by category": "api",
+  events: "api",
+  clock: "going-to-production",
+  "go live checklist": "going-to-production",
+  "what can change without notice": "compatibility",
+  "environment variable": "going-to-production",
+  "get all pets": "pagination",
+  "how many requests per minute": "rate-limits",
+  "my key is blocked": "rate-limits",
+  "retry a post": "idempotency",
+  "new error codes": "compatibility",
+  "server upgrade": "going-to-production",
+  "several workers": "rate-limits",
+  "large numbers": "integers",
+  commonjs: "client-library",
+  "two people change the same order": "api",
+};
+
+test.each(Object.entries(QUESTIONS))("%s is answered by %s", (question, page) => {
+  expect(found(question)[0]?.split("#")[0]).toBe(page);
+});
 
 const firstCases = Object.entries(FIRST).flatMap(([url, queries]) =>
   queries.map((query) => [query, url] as const),

@@ -15,7 +15,7 @@ const siteWith = (settings: DocsSettings) =>
     stylePath: "/docs/assets/docs-0.css",
   });
 
-const { pages, notFound, searchEntries, feed } = await siteWith(DEFAULT_SETTINGS);
+const { pages, markdown, notFound, searchEntries, feed } = await siteWith(DEFAULT_SETTINGS);
 const pageAt = (path: string) => pages.get(path) ?? "";
 const idsOf = (html: string) => [...html.matchAll(/ id="([^"]+)"/g)].map(([, id = ""]) => id);
 const hrefsOf = (html: string) => [...html.matchAll(/ href="([^"]*)"/g)].map(([, href = ""]) => href);
@@ -28,7 +28,7 @@ describe.each([...pages])("%s", (path, html) => {
     const broken = hrefsOf(html).filter((href) => {
       if (/^(?:https?:|data:)/.test(href)) return false;
       const { pathname, hash } = new URL(href, `http://petstore.test${path}`);
-      if (FILES.test(pathname)) return false;
+      if (FILES.test(pathname) || markdown.has(pathname)) return false;
       const target = pages.get(pathname);
       return target === undefined || (hash !== "" && !idsOf(target).includes(hash.slice(1)));
     });
