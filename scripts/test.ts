@@ -16,7 +16,7 @@ const SHELLS = [P.BASH, P.ZSH, P.FISH];
 const BALANCERS = [P.NGINX, P.HAPROXY];
 const CHECKERS = [P.PROMTOOL, P.SYSTEMD_ANALYZE, P.BUILDAH];
 const GROUPS: Readonly<Record<string, readonly P.Program[]>> = {
-  engines: [...DATABASES, P.PG_BASEBACKUP, P.PG_DUMP, P.PG_RESTORE, P.OPENSSL, P.FLOCK, P.BASH],
+  engines: [...DATABASES, P.PG_BASEBACKUP, P.OPENSSL, P.BASH],
   browser: [P.CHROMIUM],
   system: [
     ...DATABASES,

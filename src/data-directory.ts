@@ -54,7 +54,6 @@ export class DataDirectory {
   prepare(): readonly string[] {
     rejectUnwritable(existingParent(this.path));
     this.create();
-    this.rejectInterruptedRestore();
     const { lock, adminToken, url } = this.files;
     return [...this.databaseFiles, lock, adminToken, url].filter(makePrivate);
   }
@@ -85,12 +84,6 @@ export class DataDirectory {
     const { acquireLock } = await import("./store/sqlite/process-lock.ts");
     const { lock, store, quotaStore } = this.files;
     return acquireLock(lock, [store, quotaStore]);
-  }
-
-  /** Keeps a server from creating an empty database in the place of the one that is being restored. */
-  rejectInterruptedRestore(): void {
-    if (!existsSync(this.files.restore)) return;
-    throw new Error(`a restore to ${this.name} was interrupted; run the same petstore restore command again`);
   }
 
   /** Returns the problem of a SQLite database that has disappeared, and what to do about it. */
@@ -170,8 +163,8 @@ function filesOf(path: string) {
     /** The latest timeline of PostgreSQL that a process with this directory has seen. */
     timeline: `${path}-timeline`,
     timelineLock: `${path}-timeline.lock`,
-    /** A directory that exists while a restore replaces the databases. */
-    restore: `${path}-restore`,
+    /** The copy of a backup until it takes the place of the database. */
+    restoredCopy: `${path}.db.restored`,
   } as const;
 }
 

@@ -2,7 +2,14 @@
 
 import type { StorageConfig } from "../config/config.ts";
 import { postgresOf } from "../postgres-options.ts";
-import { type Counters, type Table, type TableReader, TABLES, type TableStore } from "../store/tables.ts";
+import {
+  type Counters,
+  type Row,
+  type Table,
+  type TableReader,
+  TABLES,
+  type TableStore,
+} from "../store/tables.ts";
 
 /** Opens the database with the pets, orders and keys. Servers may be running on it. */
 export async function tableStoreOf(storage: StorageConfig): Promise<TableStore> {
@@ -21,10 +28,11 @@ export async function tableStoreOf(storage: StorageConfig): Promise<TableStore> 
 export interface WorkProgress {
   /** The current step, such as `copying`. */
   readonly step?: string;
-  /** The rows or bytes of this step that are done; undefined if they cannot be counted. */
-  readonly done?: number;
+  /** The rows of this step that are done, or its bytes; undefined if they cannot be counted. */
+  readonly done?: number | undefined;
+  readonly unit?: "bytes";
   /** The share of this step that is done, from 0 to 1; undefined if the end is unknown. */
-  readonly share?: number;
+  readonly share?: number | undefined;
 }
 
 export type OnProgress = (progress: WorkProgress) => void;
@@ -41,16 +49,20 @@ export interface Contents {
   readonly counters: Counters;
 }
 
-/** Counts the rows of each table. */
-export async function countRows(reader: TableReader): Promise<Map<Table, number>> {
-  const counts = new Map<Table, number>();
-  for (const table of TABLES) counts.set(table, await reader.count(table));
-  return counts;
+/** Counts the rows of all tables. */
+export async function rowsIn(reader: TableReader): Promise<number> {
+  let rows = 0;
+  for (const table of TABLES) rows += await reader.count(table);
+  return rows;
 }
 
 interface ContentsOptions {
+  /** The tables that are read; all by default. */
+  readonly tables?: readonly Table[];
   /** Called with the number of rows so far. */
   readonly onRows?: (rows: number) => void;
+  /** Called with all rows, in the order of the tables. */
+  readonly onBatch?: (table: Table, rows: readonly Row[]) => Promise<void>;
   /**
    * The counters of the source of a copy. With them, the entry that the copy added to the audit trail when it was
    * complete is left out.
@@ -63,25 +75,26 @@ const AUDIT = "audit";
 /** Reads every row, and counts and hashes them. */
 export async function contentsOf(
   reader: TableReader,
-  { onRows, sourceCounters }: ContentsOptions = {},
+  { tables = TABLES, onRows, onBatch, sourceCounters }: ContentsOptions = {},
 ): Promise<Contents> {
-  const tables: Record<string, TableSum> = {};
+  const sums: Record<string, TableSum> = {};
   const counters = { ...(await reader.counters()) };
   const lastAudit = sourceCounters?.[AUDIT];
   if (lastAudit !== undefined && counters[AUDIT] === lastAudit + 1n) counters[AUDIT] = lastAudit;
   let read = 0;
-  for (const table of TABLES) {
+  for (const table of tables) {
     let count = 0;
     let sum = 0n;
     const isCut = table.name === AUDIT && lastAudit !== undefined;
     for await (const rows of reader.rows(isCut ? { ...table, where: `id <= ${lastAudit}` } : table)) {
       for (const row of rows) sum = BigInt.asUintN(64, sum + Bun.hash.xxHash64(JSON.stringify(row)));
       count += rows.length;
+      await onBatch?.(table, rows);
       onRows?.((read += rows.length));
     }
-    tables[table.name] = { rows: count, checksum: sum.toString(16).padStart(16, "0") };
+    sums[table.name] = { rows: count, checksum: sum.toString(16).padStart(16, "0") };
   }
-  return { tables, counters };
+  return { tables: sums, counters };
 }
 
 /** The names of the tables and counters that differ. */
@@ -91,11 +104,4 @@ export function differencesBetween(a: Contents, b: Contents): string[] {
     ...Object.keys(a.tables).filter((name) => !Bun.deepEquals(a.tables[name], b.tables[name])),
     ...counters.map((name) => `the counter of ${name}`),
   ];
-}
-
-/** Identifies the contents, so that an interrupted copy continues only with the same contents. */
-export function fingerprintOf(contents: Contents): string {
-  // The version changes with the order of the rows in a table, and with what is stored besides them.
-  const versioned = { version: 3, ...contents };
-  return JSON.stringify(versioned, (_, value) => (typeof value === "bigint" ? String(value) : value));
 }

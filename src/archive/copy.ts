@@ -16,18 +16,10 @@ import {
   type Counters,
   type KeyQuotas,
   type NewTables,
-  type Table,
   type TableReader,
   type TableStore,
 } from "../store/tables.ts";
-import {
-  type Contents,
-  contentsOf,
-  countRows,
-  differencesBetween,
-  fingerprintOf,
-  type OnProgress,
-} from "./contents.ts";
+import { type Contents, contentsOf, differencesBetween, type OnProgress, rowsIn } from "./contents.ts";
 
 export type Direction = "to PostgreSQL" | "from PostgreSQL";
 
@@ -82,83 +74,82 @@ export async function copyEnvironment(
     const quotas = isToPostgres ? storedQuotas(quotaStore) : await sharedQuotas(source, valkey);
     keysWithQuotas = quotas.length;
     if (!isToPostgres) replaceStoredQuotas(quotaStore, quotas);
-    else if (valkey) keysWithQuotas = await writeQuotas(valkey, quotas.map(withSubject));
-    else await target.putQuotas?.(quotas);
+    else if (valkey) {
+      rejectOtherQuotas(await sharedQuotas(source, valkey), quotas);
+      keysWithQuotas = await writeQuotas(valkey, quotas.map(withSubject));
+    } else await target.putQuotas?.(quotas);
   };
   return { ...(await copyTables({ from, to, entry, onProgress, beforePublish })), keysWithQuotas };
 }
 
-interface CopyOptions {
+interface CopyOptions extends Omit<FillOptions, "source" | "replaced"> {
   readonly from: TableStore;
+}
+
+/** Copies all tables into a new database. If it is interrupted at any time, the same call begins again. */
+export async function copyTables({ from, ...options }: CopyOptions): Promise<TableCopy> {
+  const { to } = options;
+  await using source = await from.read();
+  if (!(await to.exists()))
+    return { contents: await fillNewTables({ ...options, source }), outcome: "copied" };
+  const onRows = progressIn(await rowsIn(source), options.onProgress);
+  const contents = await contentsOf(source, { onRows: onRows("reading") });
+  const different = await differencesFrom(contents, to, onRows, contents.counters);
+  return { contents, outcome: different.length === 0 ? "same" : "other" };
+}
+
+interface FillOptions {
+  readonly source: TableReader;
   readonly to: TableStore;
+  /** The entry for the audit trail of the new database. */
+  readonly entry?: NewAuditEntry;
+  /** The name that the present database gets; undefined if there is none. */
+  readonly replaced?: string | undefined;
   /** Called when the copy is verified and not yet visible to others. */
-  readonly beforePublish: (source: TableReader, target: NewTables) => Promise<void>;
-  readonly entry: NewAuditEntry;
+  readonly beforePublish?: (source: TableReader, target: NewTables) => Promise<void>;
   readonly onProgress?: OnProgress;
 }
 
 /**
  * Copies all tables into a new database, compares the number and the checksum of the rows of both, and publishes the
- * new one with an audit entry in one step. If it is interrupted at any time, the same call finishes it.
+ * new one in one step.
  */
-export async function copyTables({
-  from,
+export async function fillNewTables({
+  source,
   to,
-  beforePublish,
   entry,
+  replaced,
+  beforePublish = async () => {},
   onProgress = () => {},
-}: CopyOptions): Promise<TableCopy> {
-  await using source = await from.read();
-  const isPresent = await to.exists();
-  const rows = (await countRows(source)).values().reduce((sum, count) => sum + count, 0);
-  // Each step reads all rows.
-  const onRows = (step: string) => (done: number) =>
-    onProgress({ step, done, share: done / Math.max(1, rows) });
-  const contents = await contentsOf(source, { onRows: onRows("reading") });
-  const differencesIn = async (copy: TableStore | NewTables, sourceCounters?: Counters) => {
-    await using reader = await copy.read();
-    const copied = await contentsOf(reader, { onRows: onRows("comparing"), sourceCounters });
-    return differencesBetween(contents, copied);
-  };
-  if (isPresent) {
-    const different = await differencesIn(to, contents.counters);
-    return { contents, outcome: different.length === 0 ? "same" : "other" };
-  }
-  await using target = await to.create(fingerprintOf(contents));
-  await insertRows(source, target, onRows("copying"));
+}: FillOptions): Promise<Contents> {
+  const onRows = progressIn(await rowsIn(source), onProgress);
+  await using target = await to.create();
+  const contents = await contentsOf(source, { onRows: onRows("copying"), onBatch: target.insert });
   await target.complete(contents.counters);
-  const different = await differencesIn(target);
+  const different = await differencesFrom(contents, target, onRows);
   if (different.length > 0) throw new Error(`the copy differs from its source in ${different.join(", ")}`);
   await beforePublish(source, target);
-  if (source.hasChanged?.()) throw new Error("another command has written to the source meanwhile");
-  await target.publish(entry);
-  return { contents, outcome: "copied" };
+  await source.confirm();
+  await target.publish({ entry, replaced });
+  return contents;
 }
 
-/**
- * Inserts the rows that are missing. The source has the same rows in the same order as when an earlier call inserted
- * the first ones.
- */
-async function insertRows(
-  source: TableReader,
-  target: NewTables,
-  onRows: (rows: number) => void,
-): Promise<void> {
-  let read = 0;
-  for (const [table, inserted] of await countInserted(target)) {
-    let skipped = inserted;
-    for await (const rows of source.rows(table)) {
-      const missing = rows.slice(skipped);
-      skipped -= rows.length - missing.length;
-      if (missing.length > 0) await target.insert(table, missing);
-      onRows((read += rows.length));
-    }
-  }
+type OnRows = ReturnType<typeof progressIn>;
+
+/** Each step reads all rows. */
+function progressIn(rows: number, onProgress: OnProgress = () => {}) {
+  return (step: string) => (done: number) => onProgress({ step, done, share: done / Math.max(1, rows) });
 }
 
-async function countInserted(target: NewTables): Promise<Map<Table, number>> {
-  await using reader = await target.read();
-  return await countRows(reader);
+async function differencesFrom(
+  contents: Contents,
+  copy: Pick<TableStore, "read">,
+  onRows: OnRows,
+  sourceCounters?: Counters,
+): Promise<string[]> {
+  await using reader = await copy.read();
+  const copied = await contentsOf(reader, { onRows: onRows("comparing"), sourceCounters });
+  return differencesBetween(contents, copied);
 }
 
 type Valkey = ReturnType<typeof valkeyOf>;
@@ -184,6 +175,19 @@ async function sharedQuotas(source: TableReader, valkey: Valkey | undefined): Pr
   for await (const rows of source.rows(API_KEYS)) ids.push(...rows.map(([id]) => Number(id)));
   const entries = await readQuotas(valkey, ids);
   return entries.map(([{ id }, quota]) => [Number(id), quota] as const);
+}
+
+/**
+ * Throws if Valkey counts for servers with another database, which would lose their counts. Those that an interrupted
+ * copy has left are the same.
+ */
+function rejectOtherQuotas(found: KeyQuotas, quotas: KeyQuotas): void {
+  const used = new Map(quotas.map(([id, { day }]) => [id, day.used]));
+  const other = found.find(([id, { day }]) => day.used !== (used.get(id) ?? 0));
+  if (other === undefined) return;
+  throw new Error(
+    `Valkey has other counts of key ${other[0]}, so servers with another database use it; name another one, or leave --limits-url out`,
+  );
 }
 
 function replaceStoredQuotas(quotaStore: string, quotas: KeyQuotas): void {

@@ -278,13 +278,9 @@ function validated(operationId: CommandOperationId, input: AnyCallInput): AnyInp
   return { id, query, body, bytes: undefined };
 }
 
-/**
- * Throws while a restore is replacing the database, and if this user may not see it: without that, the answer would be
- * that there are no keys.
- */
+/** Throws if this user may not see the database: without that, the answer would be that there are no keys. */
 export function databaseExists({ databaseUrl, directory }: StorageConfig): boolean {
   if (databaseUrl !== undefined) return true;
-  directory.rejectInterruptedRestore();
   return statSync(directory.files.store, { throwIfNoEntry: false }) !== undefined;
 }
 

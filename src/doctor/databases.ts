@@ -132,6 +132,10 @@ const quotas = check("rate limit usage");
 const RESTORE =
   "stop the server, keep the file for an analysis, and restore a backup with petstore restore --replace";
 
+const FOREIGN = "which no release of Petstore has made";
+const WHOSE =
+  "find out who has made it and what it does, and remove it with sqlite3: no backup with it can be restored";
+
 /** The findings of a check, and the facts that the check of the clock needs. */
 export interface StoreFindings {
   readonly findings: readonly Finding[];
@@ -155,6 +159,12 @@ export function checkSqlite(directory: DataDirectory): StoreFindings {
     if (facts === undefined)
       return { findings: [library, database.ok(`${store} does not exist yet; the server creates it`)] };
     const { newestTime } = facts;
+    const [foreign] = facts.foreign;
+    if (foreign !== undefined)
+      return {
+        findings: [library, database.error(`${store} has ${foreign}, ${FOREIGN}`, WHOSE)],
+        newestTime,
+      };
     const [problem] = facts.problems;
     if (problem !== undefined)
       return { findings: [library, database.error(`${store} is damaged: ${problem}`, RESTORE)], newestTime };
@@ -185,7 +195,9 @@ export function checkQuotaStore({ directory, limitsUrls }: StorageConfig): Findi
   if (limitsUrls !== undefined || !existsSync(quotaStore)) return [];
   const remedy = `stop the server and move ${quotaStore} away: counts start anew`;
   try {
-    const { problems, steps } = inspectDatabase(quotaStore);
+    const { problems, foreign, steps } = inspectDatabase(quotaStore);
+    if (foreign[0] !== undefined)
+      return [quotas.error(`${quotaStore} has ${foreign[0]}, ${FOREIGN}`, remedy)];
     const [problem] = problems;
     if (problem !== undefined) return [quotas.error(`${quotaStore} is damaged: ${problem}`, remedy)];
     const { rejection } = schemaState(steps, QUOTA_MIGRATIONS);

@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { constants, existsSync, readdirSync, statSync } from "node:fs";
+import { constants, readdirSync, statSync } from "node:fs";
 import { createServer, isIP } from "node:net";
 import { dirname, join, resolve } from "node:path";
 import { type Config, originOf, plainTextConnections } from "../config/config.ts";
@@ -134,9 +134,6 @@ function checkDataDirectory(directory: DataDirectory): Finding[] {
             `give them to the user of the server: chown --reference=${path} ${foreign.join(" ")}`,
           ),
         ]),
-    ...(existsSync(directory.files.restore)
-      ? [data.error("a restore was interrupted", "run the same petstore restore command again")]
-      : []),
     freeSpace(directory),
   ];
 }

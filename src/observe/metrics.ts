@@ -245,7 +245,7 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   ),
 
   petstore_last_backup_timestamp_seconds: gauge(
-    "When `petstore backup` or `deploy/postgres/backup` made the last backup, as Unix time.",
+    "When `petstore backup` made the last backup, as Unix time.",
     ({ lastBackup: { at } }) => at && at / 1_000,
   ),
   petstore_tls_certificate_expiry_timestamp_seconds: gauge(

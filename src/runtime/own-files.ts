@@ -13,6 +13,7 @@ import {
   fchownSync,
   fstatSync,
   fsyncSync,
+  linkSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -174,11 +175,6 @@ export function makeDirectory(path: string): void {
   mkdirSync(path, { recursive: true, mode: PRIVATE_DIRECTORY });
 }
 
-/** Creates a directory whose name is free. */
-export function makeNewDirectory(path: string): void {
-  mkdirSync(path, { mode: PRIVATE_DIRECTORY });
-}
-
 /** Creates a directory of which nobody knows the name. */
 export function makeTemporaryDirectory(prefix: string): string {
   return mkdtempSync(join(tmpdir(), prefix));
@@ -211,8 +207,14 @@ export function renameDurably(from: string, to: string): void {
   if (dirname(from) !== dirname(to)) syncDirectory(dirname(from));
 }
 
+/** Gives a file another name in addition, durably. */
+export function link(path: string, name: string): void {
+  linkSync(path, name);
+  syncDirectory(dirname(name));
+}
+
 /** Waits until the names in a directory, which may be a link to one, are on the disk. */
-export function syncDirectory(path: string): void {
+function syncDirectory(path: string): void {
   syncToDisk(realpathSync(path));
 }
 

@@ -162,9 +162,6 @@ export const TABLES: readonly Table[] = [
   table("webhook", ["sole"], { sole: "integer", source: "text", position: "integer" }),
 ];
 
-/** Creates the table that names the source of a copy until it is published, in SQL of both databases. */
-export const CREATE_COPY_SOURCE = "CREATE TABLE IF NOT EXISTS copy_source (source TEXT NOT NULL)";
-
 function withIds<Column extends string>(
   name: string,
   columns: Readonly<Record<Column, ColumnType>>,
@@ -255,8 +252,8 @@ export interface TableReader extends AsyncDisposable {
   counters(): Promise<Counters>;
   /** Reads the quotas of keys, if the database has them. */
   quotas?(): Promise<KeyQuotas>;
-  /** Whether anybody has written since the reader was opened, if the database can tell. It must be the last call. */
-  hasChanged?(): boolean;
+  /** Throws if what was read is not the latest state any more, as far as the database can tell. It is the last call. */
+  confirm(): Promise<void>;
 }
 
 interface RowQuery<Column> {
@@ -339,10 +336,15 @@ export interface NewTables extends AsyncDisposable {
   complete(counters: Counters): Promise<void>;
   /** Reads the rows that were inserted. */
   read(): Promise<TableReader>;
-  /**
-   * Makes this the database of the environment, with an audit entry, in one step. Nothing can be written afterwards.
-   */
-  publish(entry: NewAuditEntry): Promise<void>;
+  /** Makes this the database of the environment in one step. Nothing can be written afterwards. */
+  publish(publication: Publication): Promise<void>;
+}
+
+export interface Publication {
+  /** The entry for the audit trail. */
+  readonly entry?: NewAuditEntry | undefined;
+  /** The name that the present database gets; undefined if there is none. */
+  readonly replaced?: string | undefined;
 }
 
 /** The database of one environment, which may not exist yet. */
@@ -354,8 +356,10 @@ export interface TableStore {
   read(): Promise<TableReader>;
   /** Opens the database for shared writes, after creating or migrating it. */
   share(): Promise<SharedTables>;
-  /** Continues an interrupted copy of the same source. A copy of another source is discarded, and a new one begins. */
-  create(source: string): Promise<NewTables>;
+  /** Creates a new database. What an interrupted call has left is discarded. */
+  create(): Promise<NewTables>;
+  /** Records the time of a backup for the metrics. It waits for no standby. */
+  recordBackup(at: number): Promise<void>;
 }
 
 /** Sorts the fields of JSON objects, because PostgreSQL stores them in an order of its own. */

@@ -1,7 +1,8 @@
 import { Database } from "bun:sqlite";
 import { beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { version } from "../../package.json";
 import { createPet } from "../../trials/harness/api-client.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
@@ -24,34 +25,25 @@ const allNames = () => readdirSync(backups).toSorted();
 const names = () => allNames().filter((name) => !name.startsWith("."));
 
 describe("petstore backup", () => {
-  test("copies both databases with a description and checksums, for their owner only", async () => {
+  test("is one database that says what it is, and its checksum next to it, for their owner only", async () => {
     await fill();
     const { code, out } = await backUp();
-    const path = join(backups, "production-2026-11-15T120000.000Z");
+    const path = join(backups, "production-2026-11-15T12-00-00Z.db");
     expect(code).toBe(0);
     expect(out).toStartWith(`Backed up 49 pets, 1 order and 2 keys to ${path} (0.`);
     expect(out).toEndWith(" MB) and verified the copy.\n");
-    expect(readdirSync(path).toSorted()).toEqual([
-      "SHA256SUMS",
-      "backup.json",
-      "production-limits.db",
-      "production.db",
+    expect(names()).toEqual([basename(path), `${basename(path)}.sha256`]);
+    for (const name of allNames()) expect(statSync(join(backups, name)).mode & 0o077).toBe(0);
+    const { rows, problems } = inspectDatabase(path);
+    expect(rows).toMatchObject({ pets: 49, orders: 1, api_keys: 2, key_secrets: 3, attempts: 51 });
+    expect([problems, names()]).toEqual([[], [basename(path), `${basename(path)}.sha256`]]);
+    using database = new Database(path, { readonly: true });
+    expect(database.query("SELECT * FROM backup").all()).toEqual([
+      { environment: "production", created_at: "2026-11-15T12:00:00.000Z", version },
     ]);
-    for (const name of ["", ...readdirSync(path)]) expect(statSync(join(path, name)).mode & 0o077).toBe(0);
-    expect(JSON.parse(readFileSync(join(path, "backup.json"), "utf8"))).toMatchObject({
-      environment: "production",
-      createdAt: "2026-11-15T12:00:00.000Z",
-      files: [
-        { name: "production-limits.db", rows: { standings: 3 } },
-        { name: "production.db", rows: { pets: 49, orders: 1, api_keys: 2, key_secrets: 3, attempts: 51 } },
-      ],
-    });
-    // As sha256sum --check reads them.
-    const checksums = ["production-limits.db", "production.db", "backup.json"].map((name) => {
-      const checksum = new Bun.CryptoHasher("sha256").update(readFileSync(join(path, name)));
-      return `${checksum.digest("hex")}  ${name}\n`;
-    });
-    expect(readFileSync(join(path, "SHA256SUMS"), "utf8")).toBe(checksums.join(""));
+    // As sha256sum --check reads it.
+    const checksum = new Bun.CryptoHasher("sha256").update(readFileSync(path)).digest("hex");
+    expect(readFileSync(`${path}.sha256`, "utf8")).toBe(`${checksum}  ${basename(path)}\n`);
   });
 
   test("records its time for the metrics; a database that cannot be written to is a warning", async () => {
@@ -64,15 +56,14 @@ describe("petstore backup", () => {
     expect(await backUp()).toMatchObject({ code: 0, err: "" });
     expect(recorded()).toBe(String(Date.UTC(2026, 10, 15, 12)));
     cli.clock.advance(1_000);
-    using database = new Database(join(cli.dataDir, "production.db"));
-    database.run(
-      "CREATE TRIGGER full BEFORE UPDATE ON server_settings BEGIN SELECT RAISE(ABORT, 'full'); END",
-    );
+    const database = new Database(join(cli.dataDir, "production.db"));
+    database.run("ALTER TABLE server_settings RENAME COLUMN value TO another");
+    database.close();
     const { code, out } = await backUp();
     const warning = "warning: the metrics do not show this backup: cannot write to the database";
-    expect(out).toContain(`${warning} ${join(cli.dataDir, "production.db")}: full\n`);
+    expect(out).toContain(`${warning} ${join(cli.dataDir, "production.db")}: `);
     expect(code).toBe(0);
-    expect(names()).toHaveLength(2);
+    expect(names()).toHaveLength(4);
   });
 
   test("shows its progress on standard error, and with --json only the result", async () => {
@@ -80,44 +71,98 @@ describe("petstore backup", () => {
     const { code, progress } = await cli.runSlowly("backup", backups);
     expect(code).toBe(0);
     const steps = [...progress.matchAll(/^petstore: (\w[\w ]*)/gm)].map(([, step]) => step);
-    expect([...new Set(steps)]).toEqual(["copying", "checking", "computing checksums"]);
-    expect(progress).toMatch(
-      /^petstore: computing checksums: 0\.\d MB, [\d.]+ MB\/s, \d+ % done, \d+:\d\d left$/m,
-    );
+    expect([...new Set(steps)]).toEqual(["copying", "checking", "computing the checksum"]);
+    expect(progress).toMatch(/^petstore: computing the checksum: 0\.\d MB, 100 % done, 0:00 left$/m);
     cli.clock.advance(1_000);
     const made = await cli.runSlowly("backup", backups, "--json");
     expect(made).toMatchObject({ code: 0, progress: "" });
     expect(JSON.parse(made.out)).toMatchObject({
-      path: join(backups, names()[1] ?? ""),
+      path: join(backups, names()[2] ?? ""),
       removed: [],
       bytes: expect.any(Number),
     });
   });
 
-  test("--keep 2 removes the oldest backups of this environment, and no others", async () => {
+  test("--keep 2 removes the oldest backups of this environment, those of release 1.2.0 too, and no others", async () => {
     await fill();
-    mkdirSync(join(backups, "staging-2020-01-01T000000.000Z"), { recursive: true });
+    for (const name of ["staging-2020-01-01T000000.000Z", "production-2020-01-01T000000.000Z"])
+      mkdirSync(join(backups, name), { recursive: true });
     mkdirSync(join(backups, "production-notes"));
     for (let day = 1; day <= 3; day++) {
       cli.clock.advance(86_400_000);
       expect((await backUp("--keep", "2")).code).toBe(0);
     }
-    expect(names()).toEqual([
-      "production-2026-11-17T120000.000Z",
-      "production-2026-11-18T120000.000Z",
+    expect(names().filter((name) => !name.endsWith(".sha256"))).toEqual([
+      "production-2026-11-17T12-00-00Z.db",
+      "production-2026-11-18T12-00-00Z.db",
       "production-notes",
       "staging-2020-01-01T000000.000Z",
     ]);
+    expect(names()).toHaveLength(6);
+  });
+
+  test("its name has a later time than that of the last one, also after the clock was set back", async () => {
+    await fill();
+    mkdirSync(join(backups, "production-2026-11-15T125959.500Z"), { recursive: true });
+    for (let i = 0; i < 2; i++) expect((await backUp()).code).toBe(0);
+    cli.clock.advance(-86_400_000);
+    expect((await backUp("--keep", "2")).code).toBe(0);
+    expect(names().filter((name) => !name.endsWith(".sha256"))).toEqual([
+      "production-2026-11-15T13-00-01Z.db",
+      "production-2026-11-15T13-00-02Z.db",
+    ]);
+  });
+
+  test("after the database began anew, --keep keeps the new backups, and restore takes the newest", async () => {
+    await fillData(cli.dataDir, 300);
+    for (let i = 0; i < 3; i++) await backUp("--keep", "3");
+    rmSync(cli.dataDir, { recursive: true });
+    await fillData(cli.dataDir, 6);
+    for (let i = 0; i < 3; i++) await backUp("--keep", "3");
+    const plan = await cli.json<{ backup: string; rows: { pets: number } }>(
+      "restore",
+      backups,
+      "--replace",
+      "--dry-run",
+    );
+    expect([basename(plan.backup), plan.rows.pets]).toEqual(["production-2026-11-15T12-00-05Z.db", 5]);
+    const kept = names().filter((name) => name.endsWith(".db"));
+    expect(kept.map((name) => inspectDatabase(join(backups, name)).rows["pets"])).toEqual([5, 5, 5]);
   });
 
   test("of two runs at the same time one fails, and what an interrupted one left is removed", async () => {
     await fill();
-    mkdirSync(join(backups, ".production-2026-11-14T120000.000Z.partial"), { recursive: true });
+    mkdirSync(backups);
+    const left = [
+      ".production.partial",
+      ".production.partial-journal",
+      "production-2026-11-14T12-00-00Z.db.sha256",
+    ];
+    for (const name of left) writeFileSync(join(backups, name), "something");
     const lock = acquireLock(join(backups, ".production.lock"));
     await expect(backUp()).rejects.toThrow(`another backup of production to ${backups} is running`);
     lock?.release();
     expect((await backUp()).code).toBe(0);
-    expect(allNames()).toEqual([".production.lock", "production-2026-11-15T120000.000Z"]);
+    const name = "production-2026-11-15T12-00-00Z.db";
+    expect(allNames()).toEqual([".production.lock", name, `${name}.sha256`]);
+  });
+
+  test.each([
+    ["trigger", "CREATE TRIGGER x AFTER INSERT ON audit BEGIN DELETE FROM orders; END"],
+    ["view", "CREATE VIEW x AS SELECT 1"],
+    ["table", "CREATE TABLE x (id)"],
+    ["virtual table", "CREATE VIRTUAL TABLE x USING fts5(y)"],
+  ])("a database with a %s that no release has made is a failure, also for doctor", async (kind, sql) => {
+    await fill();
+    const database = new Database(join(cli.dataDir, "production.db"));
+    database.run("CREATE INDEX of_an_administrator ON pets (name)");
+    expect((await backUp()).code).toBe(0);
+    database.run(sql);
+    database.close();
+    const has = `has the ${kind} x`;
+    await expect(backUp()).rejects.toThrow(`the database ${has}`);
+    expect(names()).toHaveLength(2);
+    expect((await cli.run("doctor")).out).toContain(has);
   });
 
   test("a database that is damaged is a failure, and no backup appears", async () => {
@@ -130,12 +175,9 @@ describe("petstore backup", () => {
     expect(names()).toEqual([]);
   });
 
-  test("no database and PostgreSQL are failures that say what to do", async () => {
+  test("no database is a failure that says what to do", async () => {
     const database = join(cli.dataDir, "production.db");
     expect(await backUp()).toEqual(failure(`${database} does not exist; see --data and --env`));
-    expect((await backUp("--database-url", "postgres://u:s3cret@db/pets")).err).toBe(
-      "the data is in PostgreSQL at db/pets, and this command is for SQLite; use deploy/postgres/backup and pg_restore, see docs/backup.md",
-    );
     expect(existsSync(backups)).toBeFalse();
   });
 
@@ -154,7 +196,7 @@ describe("petstore backup", () => {
     await writing;
     expect({ code, err }).toEqual({ code: 0, err: "" });
     await stop();
-    const { rows, problems } = inspectDatabase(join(backups, names()[0] ?? "", "production.db"));
+    const { rows, problems } = inspectDatabase(join(backups, names()[0] ?? ""));
     expect(problems).toEqual([]);
     expect(rows["pets"]).toBeWithin(before, after + 2);
   });

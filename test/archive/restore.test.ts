@@ -4,15 +4,17 @@ import {
   chownSync,
   cpSync,
   existsSync,
+  linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   statSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
@@ -54,8 +56,15 @@ beforeEach(() => {
   cli = new InProcessCli();
   cpSync(original, dirname(cli.dataDir), { recursive: true });
   backups = join(dirname(cli.dataDir), "backups");
-  backup = join(backups, "production-2026-11-15T120000.000Z");
+  backup = join(backups, "production-2026-11-15T12-00-00Z.db");
 });
+
+interface KeyJson {
+  readonly id: number;
+  readonly state: string;
+  readonly plan: string;
+  readonly limits: { readonly perMinute: number; readonly perDay: number };
+}
 
 /** Time passes: key 1 is revoked, key 2 is rolled, key 3 and more pets are created. */
 async function changeData(): Promise<void> {
@@ -85,52 +94,49 @@ describe("the newest backup of a directory", () => {
   const planned = async (...argv: string[]) =>
     cli.json<{ backup: string; skipped: string[] }>("restore", backups, "--replace", "--dry-run", ...argv);
 
-  test("is the one with the latest contents, whatever the clock was", async () => {
+  test("is the one with the latest time in its name, whatever the clock was", async () => {
     await laterBackup(500 * 86_400_000);
     const newest = await laterBackup(-400 * 86_400_000);
     expect((await planned()).backup).toBe(newest);
   });
 
-  test("--keep removes one of the future when it is the oldest", async () => {
-    const ofTheFuture = await laterBackup(500 * 86_400_000, "--keep", "2");
-    await laterBackup(-499 * 86_400_000, "--keep", "2");
-    expect(existsSync(ofTheFuture)).toBeTrue();
-    await laterBackup(1_000, "--keep", "2");
-    expect([existsSync(ofTheFuture), existsSync(backup)]).toEqual([false, false]);
-  });
-
   test.each([
-    ["its checksums are missing", "SHA256SUMS", "is incomplete: SHA256SUMS is missing"],
-    ["its database is missing", "production.db", "is incomplete: production.db is missing"],
-    ["a file is damaged", undefined, "is damaged: the checksum of backup.json is wrong; use another backup"],
-  ])("is not passed over if %s, unless --allow-older says so", async (_name, missing, problem) => {
+    [
+      "its checksum is missing",
+      (newest: string) => rmSync(`${newest}.sha256`),
+      "is incomplete: NAME.sha256 is missing",
+    ],
+    [
+      "it is damaged",
+      (newest: string) => truncateSync(newest, 4_096),
+      "is damaged: the checksum of NAME is wrong; use another backup",
+    ],
+  ])("is not passed over if %s, unless --allow-older says so", async (_name, damage, problem) => {
     const newest = await laterBackup(3_600_000);
-    // What is missing is found before any checksum is computed.
-    if (missing) rmSync(join(newest, missing));
-    writeFileSync(join(newest, "backup.json"), "{}");
-    const message = `the backup ${newest} ${problem}`;
+    damage(newest);
+    const message = `the backup ${newest} ${problem.replace("NAME", basename(newest))}`;
     expect(await restore(backups, "--replace")).toEqual(
       failure(`${message}; with --allow-older, the newest one that is complete is restored`),
     );
     const out = await restored(backups, "--replace", "--allow-older");
-    expect(out).toContain(`  Backup             ${backup}\n`);
+    expect(out).toContain(`  Backup        ${backup}\n`);
     expect(out).toContain(`warning: ${message}\n`);
   });
 
   test("an incomplete one that is older does not matter", async () => {
     const newest = await laterBackup(3_600_000);
-    rmSync(join(backup, "SHA256SUMS"));
+    rmSync(`${backup}.sha256`);
     expect(await planned()).toMatchObject({ backup: newest, skipped: [] });
   });
 });
 
 describe("petstore restore", () => {
-  test("puts the databases into an empty data directory", async () => {
+  test("puts the database into an empty data directory", async () => {
     const { rows } = inspect();
     removeData();
     const out = await restored(backup);
-    expect(out).toContain("Contents           49 pets, 1 order and 2 keys\n");
-    expect(out).toContain("Present databases  none\n");
+    expect(out).toContain("Contents      49 pets, 1 order and 2 keys\n");
+    expect(out).toContain("Present data  none\n");
     expect(out).toContain(
       "warning: which keys and operators were revoked, restricted or rotated after 2026-11-15T12:00:00.000Z is not known here",
     );
@@ -138,19 +144,14 @@ describe("petstore restore", () => {
     // The time of the backup was recorded after it.
     const [audit, settings] = [Number(rows["audit"]) + 1, Number(rows["server_settings"]) - 1];
     expect(inspect()).toMatchObject({ rows: { ...rows, audit, server_settings: settings }, problems: [] });
-    expect(inspect("production-limits.db").rows).toEqual({ standings: 3 });
-    expect(readdirSync(cli.dataDir).toSorted()).toEqual([
-      "production-limits.db",
-      "production.db",
-      "production.lock",
-    ]);
+    expect(readdirSync(cli.dataDir).toSorted()).toEqual(["production.db", "production.lock"]);
   });
 
   test("shows its progress on standard error", async () => {
     const { progress } = await cli.runSlowly("restore", backup, "--replace");
     const steps = [...progress.matchAll(/^petstore: (\w[\w ]*)/gm)].map(([, step]) => step);
     expect([...new Set(steps)]).toEqual([
-      "comparing checksums",
+      "comparing the checksum",
       "checking the backup",
       "copying",
       "checking the copy",
@@ -168,9 +169,9 @@ describe("petstore restore", () => {
       target: null,
       before: null,
       after: {
-        backup: "production-2026-11-15T120000.000Z",
+        backup: "production-2026-11-15T12-00-00Z.db",
         backupCreatedAt: "2026-11-15T12:00:00.000Z",
-        replaced: "production-replaced-2026-11-15T130000.000Z",
+        replaced: "production-replaced-2026-11-15T13-00-00Z.db",
       },
     });
     // Identifiers of entries that are lost are not assigned again: eight before the backup, three after it.
@@ -212,7 +213,7 @@ describe("petstore restore", () => {
     await before.close();
     cli.clock.advance(1_000);
     expect((await run("backup", backups)).code).toBe(0);
-    const newest = join(backups, "production-2026-11-15T120001.000Z", "production.db");
+    const newest = join(backups, "production-2026-11-15T12-00-01Z.db");
     const bytes = readFileSync(newest, "latin1");
     expect([report, hash(101), hash(103)].filter((text) => bytes.includes(text))).toEqual([]);
 
@@ -246,22 +247,22 @@ describe("petstore restore", () => {
     for (const name of readdirSync(cli.dataDir)) expect(statSync(inData(name)).uid).toBe(owner);
   });
 
-  test("overwrites nothing: --replace moves the present databases away, and warns of the keys that changed since", async () => {
+  test("overwrites nothing: --replace gives the present database another name, and warns of the keys that changed since", async () => {
     await changeData();
-    const message = `${inData("production.db")} exists, and a restore overwrites nothing; with --replace, the present databases are moved to another directory first`;
+    const message = `${cli.dataDir} (production) has data, and a restore overwrites nothing; with --replace, that gets another name first`;
     expect(await restore(backup)).toEqual(failure(message));
     expect(inspect().rows["pets"]).toBe(59);
     const out = await restored(backups, "--replace");
-    const replaced = inData("production-replaced-2026-11-15T130000.000Z");
+    const replaced = inData("production-replaced-2026-11-15T13-00-00Z.db");
     for (const text of [
-      `move to ${replaced}`,
+      `gets the name ${replaced}`,
       "warning: keys revoked since the backup are valid again: run petstore keys revoke 1\n",
       "warning: secrets replaced since are valid again, and the new ones are not: run petstore keys rotate 2 --overlap 0\n",
       "warning: keys created since are lost: 3\n",
     ])
       expect(out).toContain(text);
     expect(inspect().rows["pets"]).toBe(49);
-    expect(inspectDatabase(join(replaced, "production.db")).rows["pets"]).toBe(59);
+    expect(inspectDatabase(replaced).rows["pets"]).toBe(59);
     // 50 pets before the backup, 10 after it: none of their identifiers is assigned again.
     expect(await nextPetId()).toBe(61n);
   });
@@ -269,6 +270,9 @@ describe("petstore restore", () => {
   test("names the keys that were restricted since, with commands that work in their order", async () => {
     for (const name of ["third", "fourth", "fifth", "sixth"])
       await run("keys", "create", "--name", name, "--plan", "free", "--expires", "90d");
+    const own = ["--plan", "enterprise", "--per-minute", "500", "--per-day", "90"];
+    for (const name of ["7", "8", "9"]) await run("keys", "create", "--name", name, ...own);
+    await run("keys", "create", "--name", "10", "--plan", "pro");
     cli.clock.advance(60_000);
     const { path } = await cli.json<{ path: string }>("backup", backups);
     for (const line of [
@@ -278,7 +282,12 @@ describe("petstore restore", () => {
       "disable 3",
       "update 4 --expires 30d",
       // What allows more, or the same, is not named.
-      "update 5 --name other --clear expires --plan pro",
+      "update 5 --name other --clear expires --plan business",
+      "update 7 --plan free",
+      "update 8 --per-minute 499 --per-day 90",
+      // Both limits are higher.
+      "update 9 --plan business",
+      "update 10 --plan enterprise --per-minute 300 --per-day 122",
       // A key that is revoked needs nothing else.
       "disable 6",
       "update 6 --access read --expires 1h",
@@ -291,6 +300,7 @@ describe("petstore restore", () => {
     expect(JSON.parse(plan.out.slice(0, plan.out.lastIndexOf("}") + 1))).toMatchObject({
       keysRevokedSince: [6],
       keysRolledSince: [3],
+      keysWithLowerLimitsSince: [7, 8, 10],
       keysMadeReadOnlySince: [3],
       keysDisabledSince: [2, 3],
       keysExpiringEarlierSince: [
@@ -298,13 +308,15 @@ describe("petstore restore", () => {
         { id: 4, expiresAt: "2026-12-15T12:01:00.000Z" },
       ],
     });
-    const states = () => cli.json<{ state: string }[]>("keys", "list", "--revoked");
+    const states = async () =>
+      (await cli.json<KeyJson[]>("keys", "list", "--revoked")).toSorted((a, b) => a.id - b.id);
     const before = await states();
     const out = await restored(path, "--replace");
     const lines = out.split("\n").filter((line) => line.startsWith("warning: "));
     expect(lines).toEqual([
       "warning: keys revoked since the backup are valid again: run petstore keys revoke 6",
       "warning: secrets replaced since are valid again, and the new ones are not: run petstore keys rotate 3 --overlap 0",
+      "warning: keys whose limits were lowered since have the earlier ones again: run petstore keys update 7 --plan free; petstore keys update 8 --plan enterprise --per-minute 499 --per-day 90; petstore keys update 10 --plan enterprise --per-minute 300 --per-day 122",
       "warning: keys made read-only since can write again: run petstore keys update 3 --access read",
       "warning: keys disabled since are valid again: run petstore keys disable 2; petstore keys disable 3",
       "warning: keys whose expiry was moved to an earlier time since are valid for longer again: run petstore keys update 3 --expires 1s; petstore keys update 4 --expires 2505600s",
@@ -312,22 +324,62 @@ describe("petstore restore", () => {
     for (const [, command = ""] of out.matchAll(/petstore (keys [^;\n]+)/g))
       expect((await run(...command.split(" "))).code).toBe(0);
     cli.clock.advance(2_000);
-    const stateOf = ({ state }: { state: string }) => state;
-    expect((await states()).map(stateOf)).toEqual(before.map(stateOf));
-    expect(before.map(stateOf)).toEqual(["active", "disabled", "expired", "active", "active", "revoked"]);
+    const stateOf = ({ state }: KeyJson) => state;
+    const after = await states();
+    expect(after.map(stateOf)).toEqual(before.map(stateOf));
+    expect(before.map(stateOf).slice(0, 6)).toEqual([
+      "active",
+      "disabled",
+      "expired",
+      "active",
+      "active",
+      "revoked",
+    ]);
+    const limits = ({ plan, limits: { perMinute, perDay } }: KeyJson) => [plan, perMinute, perDay];
+    for (const id of [7, 8, 10])
+      expect(limits(after[id - 1] as KeyJson)).toEqual(limits(before[id - 1] as KeyJson));
   });
 
-  test("a backup of a release whose keys could not be disabled is compared too", async () => {
+  test("a backup of release 1.2.0, a directory, is restored and compared too, also if its keys could not be disabled", async () => {
     await run("keys", "disable", "2");
-    const old = new Database(join(backup, "production.db"));
+    const earlier = join(backups, "production-2026-11-15T110000.000Z");
+    mkdirSync(earlier);
+    const database = join(earlier, "production.db");
+    cpSync(backup, database);
+    const old = new Database(database);
+    old.run("DROP TABLE backup");
     old.run("ALTER TABLE api_keys DROP COLUMN disabled_at");
     old.close();
-    const sums = ["backup.json", "production.db", "production-limits.db"].map((name) => {
-      const hasher = new Bun.CryptoHasher("sha256").update(readFileSync(join(backup, name)));
+    const description = {
+      environment: "production",
+      createdAt: "2026-11-15T11:00:00.000Z",
+      version: "1.2.0",
+      files: [],
+    };
+    writeFileSync(join(earlier, "backup.json"), JSON.stringify(description));
+    cpSync(inData("production-limits.db"), join(earlier, "production-limits.db"));
+    const sums = readdirSync(earlier).map((name) => {
+      const hasher = new Bun.CryptoHasher("sha256").update(readFileSync(join(earlier, name)));
       return `${hasher.digest("hex")}  ${name}\n`;
     });
-    writeFileSync(join(backup, "SHA256SUMS"), sums.join(""));
-    expect((await restore(backup, "--replace", "--dry-run")).out).toContain("run petstore keys disable 2\n");
+    writeFileSync(join(earlier, "SHA256SUMS"), sums.join(""));
+    expect((await restore(earlier, "--replace", "--dry-run")).out).toContain("run petstore keys disable 2\n");
+    // The later one is restored from the directory of both.
+    expect((await restored(backups, "--replace")).split("\n")).toContain(`  Backup        ${backup}`);
+    rmSync(backup);
+    expect(await restored(earlier, "--replace")).toContain("2026-11-15T11:00:00.000Z by petstore 1.2.0");
+    expect(inspect().rows["pets"]).toBe(49);
+    writeFileSync(join(earlier, "backup.json"), "{}");
+    await expect(restore(earlier, "--replace")).rejects.toThrow("backup.json does not describe a backup");
+    rmSync(database);
+    await expect(restore(earlier, "--replace")).rejects.toThrow("is incomplete: production.db is missing");
+  });
+
+  test("counts and bans are those of today", async () => {
+    await changeData();
+    const before = readFileSync(inData("production-limits.db"));
+    await restored(backup, "--replace");
+    expect(readFileSync(inData("production-limits.db")).equals(before)).toBeTrue();
   });
 
   test("without present databases, a later backup beside it tells which keys changed since", async () => {
@@ -339,19 +391,61 @@ describe("petstore restore", () => {
     expect(await nextPetId()).toBe(61n);
   });
 
-  test("a backup without the checksum of one of its files, or with a broken description, is damaged", async () => {
-    const checksums = join(backup, "SHA256SUMS");
-    const text = readFileSync(checksums, "utf8");
-    writeFileSync(checksums, "");
-    await expect(restore(backup, "--replace")).rejects.toThrow(
-      `the backup ${backup} is damaged: SHA256SUMS has no checksum of backup.json; use another backup`,
+  /** Changes the backup as somebody can who knows how its checksum is made. */
+  function prepare(...statements: readonly string[]): void {
+    const database = new Database(backup);
+    for (const statement of statements) database.run(statement);
+    database.close();
+    const checksum = new Bun.CryptoHasher("sha256").update(readFileSync(backup)).digest("hex");
+    writeFileSync(`${backup}.sha256`, `${checksum}  ${basename(backup)}\n`);
+  }
+
+  test("a file without its description, or with another file's checksum, is no backup", async () => {
+    writeFileSync(
+      `${backup}.sha256`,
+      readFileSync(`${backup}.sha256`, "utf8").replace(basename(backup), "other.db"),
     );
-    writeFileSync(checksums, text.replace(/.* production\.db\n/, ""));
-    await expect(restore(backup, "--replace")).rejects.toThrow("has no checksum of production.db");
-    writeFileSync(join(backup, "backup.json"), "{");
-    const checksum = new Bun.CryptoHasher("sha256").update("{").digest("hex");
-    writeFileSync(checksums, text.replace(/\w+(?= {2}backup\.json)/, checksum));
-    await expect(restore(backup, "--replace")).rejects.toThrow("backup.json does not describe a backup");
+    await expect(restore(backup, "--replace")).rejects.toThrow(
+      `has no checksum of ${basename(backup)}; use another backup`,
+    );
+    prepare("UPDATE backup SET environment = 'other'");
+    await expect(restore(backup, "--replace")).rejects.toThrow(`${backup} does not describe a backup`);
+    prepare("DROP TABLE backup");
+    await expect(restore(backup, "--replace")).rejects.toThrow(`${backup} does not describe a backup`);
+  });
+
+  test("a prepared backup, whose trigger would make an operator of the restore's own entry, is rejected", async () => {
+    const make = "INSERT INTO operators (name, role, created_at) VALUES ('eve', 'admin', 0)";
+    prepare(`CREATE TRIGGER x AFTER INSERT ON audit BEGIN ${make}; END`);
+    const before = inspect();
+    expect(await restoreError(backup, "--replace")).toBe(
+      `the backup ${backup} has the trigger x, which no release of Petstore has made`,
+    );
+    expect(inspect()).toEqual(before);
+  });
+
+  test("a damaged database is replaced, and kept", async () => {
+    await changeData();
+    writeFileSync(inData("production.db"), "no database");
+    expect(await restored(backup, "--replace")).toContain("is not known here");
+    const replaced = "production-replaced-2026-11-15T13-00-00Z.db";
+    expect(readFileSync(inData(replaced), "utf8")).toBe("no database");
+    expect(inspect()).toMatchObject({ problems: [], rows: { pets: 49 } });
+  });
+
+  test("what an interrupted one left is replaced: a copy, and another name of the present database", async () => {
+    await changeData();
+    for (const suffix of ["", "-wal", "-journal"])
+      writeFileSync(inData(`production.db.restored${suffix}`), "left");
+    linkSync(inData("production.db"), inData("production-replaced-2026-11-15T12-30-00Z.db"));
+    await restored(backup, "--replace");
+    expect(readdirSync(cli.dataDir).toSorted()).toEqual([
+      "production-limits.db",
+      "production-replaced-2026-11-15T13-00-00Z.db",
+      "production.db",
+      "production.lock",
+    ]);
+    expect(inspect("production-replaced-2026-11-15T13-00-00Z.db").rows["pets"]).toBe(59);
   });
 
   test("while a command such as an import uses the databases, it fails and changes nothing", async () => {
@@ -361,7 +455,7 @@ describe("petstore restore", () => {
     acquireLock(inData("production.lock"))?.release();
     const { code, err } = await cli.runSlowly("restore", backup, "--replace");
     await close();
-    const message = `another command uses the databases in ${cli.dataDir} (production); run this one again when it is done`;
+    const message = `another command uses the database in ${cli.dataDir} (production); run this one again when it is done`;
     expect([code, err]).toEqual([1, message]);
     await restored(backup, "--replace");
   });
@@ -378,7 +472,7 @@ describe("petstore restore", () => {
     await changeData();
     const before = readdirSync(cli.dataDir).toSorted();
     const out = await restored(backups, "--dry-run");
-    expect(out).toMatch(/Present databases {2}move to \S+-replaced-\S+, which needs --replace\n/);
+    expect(out).toMatch(/Present data {2}gets the name \S+-replaced-\S+, which needs --replace\n/);
     const plan = await restore(backups, "--replace", "--dry-run", "--json");
     expect(JSON.parse(plan.out.slice(0, plan.out.lastIndexOf("}") + 1))).toMatchObject({
       backup,
@@ -402,79 +496,10 @@ describe("petstore restore", () => {
     );
     const empty = cliDirectory();
     expect(await restoreError(empty)).toBe(`there is no backup of production in ${empty}`);
-    writeFileSync(join(backup, "production.db"), "not a database");
+    writeFileSync(backup, "not a database");
     await expect(restore(backup, "--replace")).rejects.toThrow(
-      `the backup ${backup} is damaged: the checksum of production.db is wrong; use another backup`,
+      `the backup ${backup} is damaged: the checksum of ${basename(backup)} is wrong; use another backup`,
     );
     expect(inspect().rows["pets"]).toBe(49);
-  });
-});
-
-describe("a restore that was interrupted", () => {
-  /** As after a kill: everything is staged, and the present databases are partly moved away. */
-  const replaced = "production-replaced-2026-11-15T130000.000Z";
-  async function interrupt(): Promise<void> {
-    await changeData();
-    mkdirSync(inData("production-restore"));
-    for (const name of ["production.db", "production-limits.db", "backup.json"]) {
-      await Bun.write(inData(`production-restore/${name}`), Bun.file(join(backup, name)));
-    }
-    writeFileSync(inData("production-restore/replaced-directory"), `${replaced}\n`);
-    mkdirSync(inData(replaced));
-    renameSync(inData("production.db"), inData(`${replaced}/production.db`));
-  }
-
-  test("keeps every command from using the databases until it is finished", async () => {
-    await interrupt();
-    for (const line of ["keys create --name x --plan free", "keys list", "pets list", "usage", "audit"]) {
-      await expect(run(...line.split(" "))).rejects.toThrow(
-        `a restore to ${cli.dataDir} (production) was interrupted; run the same petstore restore command again`,
-      );
-    }
-    expect(existsSync(inData("production.db"))).toBeFalse();
-  });
-
-  test("is finished by the same command, without --replace too", async () => {
-    await interrupt();
-    const out = await restored(backup);
-    expect(out).toStartWith("Continues the restore that was interrupted:\n");
-    expect(out).toContain("run petstore keys revoke 1");
-    expect(inspect().rows["pets"]).toBe(49);
-    expect(inspect(`${replaced}/production.db`).rows["pets"]).toBe(59);
-    expect(existsSync(inData(`${replaced}/production-limits.db`))).toBeTrue();
-    expect(existsSync(inData("production-restore"))).toBeFalse();
-    expect((await run("keys", "list")).code).toBe(0);
-  });
-
-  test("after its copies were in place compares them with a later backup, and not with themselves", async () => {
-    await changeData();
-    await run("backup", backups);
-    await interrupt();
-    // It had been lost before the restore.
-    rmSync(inData(`${replaced}/production.db`));
-    renameSync(inData("production-restore/production.db"), inData("production.db"));
-    expect(await restored(backup)).toContain("run petstore keys revoke 1");
-  });
-
-  test("after its copies were staged has one audit entry when it is finished", async () => {
-    await changeData();
-    const obstacle = inData(`${replaced}/production.db`);
-    mkdirSync(join(obstacle, "not empty"), { recursive: true });
-    await expect(restore(backup, "--replace")).rejects.toThrow();
-    rmSync(obstacle, { recursive: true });
-    cli.clock.advance(60_000);
-    expect((await restore(backup)).out).toStartWith("Continues the restore that was interrupted:\n");
-    expect(await cli.json("audit", "--action", "data.restored")).toMatchObject([
-      { at: "2026-11-15T13:00:00.000Z" },
-    ]);
-  });
-
-  test("is not mixed with a restore of another backup", async () => {
-    cli.clock.advance(60_000);
-    await run("backup", backups);
-    await interrupt();
-    expect(await restoreError(backups)).toBe(
-      "a restore of the backup of 2026-11-15T12:00:00.000Z was interrupted; finish it first, with petstore restore and that backup",
-    );
   });
 });

@@ -134,16 +134,6 @@ test("a database of another user is not called damaged", async () => {
   }
 });
 
-test("an interrupted restore is an error", async () => {
-  mkdirSync(join(cli.dataDir, "production-restore"), { mode: 0o700 });
-  const { code, of } = await diagnose(cli);
-  expect(code).toBe(1);
-  expect(of("data directory").at(-1)).toMatchObject({
-    level: "error",
-    message: "a restore was interrupted",
-  });
-});
-
 test("a port of another program is an error, that of a running server is not", async () => {
   using other = Bun.serve({
     port: 0,

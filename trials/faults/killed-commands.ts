@@ -1,20 +1,20 @@
 /* The commands that are killed, their data, and what must hold after a kill. */
 
-import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { SQL } from "bun";
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryDirectory } from "../harness/cleanup.ts";
 import { contentsIn } from "../harness/contents.ts";
 import { runPetstore } from "../harness/petstore.ts";
 import { postgresUrl } from "../harness/postgres.ts";
 import { valkeyUrl } from "../harness/valkey.ts";
-import { readBackup } from "../../src/archive/backup.ts";
+import { readBackup } from "../../src/archive/backup-files.ts";
 import { type Contents, differencesBetween } from "../../src/archive/contents.ts";
 import { postgresTables } from "../../src/store/postgres/tables.ts";
 import { sqliteTables } from "../../src/store/sqlite/tables.ts";
 import { newQuota, type Quota } from "../../src/domain/rate-limit.ts";
 import { readQuotas } from "../../src/rate-limit/valkey/maintenance.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
-import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
 import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
 import type { TableStore } from "../../src/store/tables.ts";
 
@@ -39,8 +39,6 @@ const MORE_PETS = 10;
 type Fixture = Awaited<ReturnType<typeof createFixture>>;
 
 const sqliteIn = (dataDir: string) => sqliteTables(join(dataDir, "production.db"));
-const petsIn = (path: string) => inspectDatabase(path).rows["pets"] ?? 0;
-const auditEntriesIn = (path: string) => inspectDatabase(path).rows["audit"] ?? 0;
 
 /**
  * Creates a data directory that nothing changes, its contents, its backup and a later state, and the rows of an import.
@@ -58,7 +56,7 @@ export async function createFixture(pets: number) {
   await succeed("backup", backups, "--data", data);
   cpSync(data, laterData, { recursive: true });
   await addPets(laterData, MORE_PETS);
-  const name = readdirSync(backups).find((entry) => !entry.startsWith(".")) ?? "";
+  const name = readdirSync(backups).find((entry) => entry.endsWith(".db")) ?? "";
   const contents = await contentsIn(sqliteIn(data));
   return { data, laterData, backup: join(backups, name), contents, rows: 20 * pets };
 }
@@ -98,57 +96,111 @@ function problemsOf(problems: Readonly<Record<string, boolean>>): string[] {
   return Object.keys(problems).filter((name) => problems[name]);
 }
 
-function backup({ data, contents }: Fixture): Prepare {
-  const pets = contents.tables["pets"]?.rows;
+/** What a backup keeps: all but the entry of a restore in the audit trail. */
+const keptIn = ({ tables }: Contents) => JSON.stringify({ ...tables, audit: undefined });
+
+/** Creates a new database of PostgreSQL with the data of a backup. */
+async function restoredToPostgres(backup: string): Promise<string> {
+  const url = await postgresUrl();
+  const data = temporaryDirectory("restored");
+  await succeed("restore", backup, "--database-url", url, "--data", data);
+  return url;
+}
+
+const inPostgres = (url: string) => postgresTables({ url, schema: "production" });
+
+async function backup({ data, backup, contents }: Fixture, isPostgres: boolean): Promise<Prepare> {
+  const source = isPostgres ? ["--database-url", await restoredToPostgres(backup)] : [];
   return async (directory) => {
-    const complete = () => readdirSync(directory).filter((name) => !name.startsWith("."));
+    const backups = join(directory, "backups");
+    const complete = () =>
+      existsSync(backups) ? readdirSync(backups).filter((name) => /^production.*\.db$/.test(name)) : [];
     const check = async () => {
       const problems: string[] = [];
       for (const name of complete()) {
-        await readBackup(join(directory, name)).catch((error: unknown) => problems.push(String(error)));
-        if (petsIn(join(directory, name, "production.db")) !== pets) problems.push("a backup lacks pets");
+        const path = join(backups, name);
+        const read = await readBackup(path, () => {}).catch((error: unknown) => String(error));
+        if (typeof read === "string") problems.push(read);
+        else if (keptIn(await contentsOfFile(path)) !== keptIn(contents)) problems.push("other rows");
       }
       return problems;
     };
     const checkAtEnd = async () => {
       const others = problemsOf({
-        "something partial is left": readdirSync(directory).some((name) => name.endsWith(".partial")),
+        "something partial is left": readdirSync(backups).some((name) => name.includes("partial")),
         "there is no backup": complete().length === 0,
+        "there is a checksum without a backup": readdirSync(backups).some(
+          (name) => name.endsWith(".sha256") && !complete().includes(name.slice(0, -7)),
+        ),
       });
       return [...(await check()), ...others];
     };
-    return { argv: ["backup", directory, "--data", data], checkAfterKill: check, checkAtEnd };
+    const argv = ["backup", backups, "--data", data, ...source];
+    return { argv, checkAfterKill: check, checkAtEnd };
   };
 }
 
-function restore({ backup, laterData, contents }: Fixture): Prepare {
-  const pets = contents.tables["pets"]?.rows ?? 0;
+/** Reads a copy of the file, because reading changes the mode of its journal. */
+async function contentsOfFile(path: string): Promise<Contents> {
+  const directory = temporaryDirectory("contents");
+  try {
+    const copy = join(directory, "production.db");
+    cpSync(path, copy);
+    return await contentsIn(sqliteTables(copy));
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+async function restore(fixture: Fixture, isPostgres: boolean): Promise<Prepare> {
+  const { backup, laterData, contents } = fixture;
+  const later = await contentsIn(sqliteIn(laterData));
+  const laterBackups = temporaryDirectory("later-backup");
+  await succeed("backup", laterBackups, "--data", laterData);
+  const laterBackup = join(
+    laterBackups,
+    readdirSync(laterBackups).find((name) => name.endsWith(".db")) ?? "",
+  );
   return async (directory) => {
     const data = join(directory, "data");
-    cpSync(laterData, data, { recursive: true });
-    const store = join(data, "production.db");
+    const url = isPostgres ? await restoredToPostgres(laterBackup) : undefined;
+    if (!isPostgres) cpSync(laterData, data, { recursive: true });
+    const tables = url === undefined ? sqliteIn(data) : inPostgres(url);
+    const storage = ["--data", data, ...(url === undefined ? [] : ["--database-url", url])];
+    /** The contents of everything that was replaced. */
+    const replaced = async (): Promise<string[]> => {
+      const prefix = "production[-_]replaced[-_]";
+      if (url === undefined) {
+        const names = readdirSync(data).filter((name) => new RegExp(`^${prefix}.*\\.db$`).test(name));
+        return await Promise.all(names.map(async (name) => keptIn(await contentsOfFile(join(data, name)))));
+      }
+      await using sql = new SQL(url, { max: 1 });
+      const schemas: { name: string }[] =
+        await sql`SELECT nspname AS name FROM pg_namespace WHERE nspname ~ ${prefix}`;
+      return await Promise.all(
+        schemas.map(async ({ name }) => keptIn(await contentsIn(postgresTables({ url, schema: name })))),
+      );
+    };
     return {
-      argv: ["restore", backup, "--replace", "--data", data],
+      argv: ["restore", backup, "--replace", ...storage],
+      database: url,
       async checkAfterKill() {
-        const { code, out, err } = await runPetstore("pets", "list", "--json", "--data", data);
-        if (err.includes("was interrupted; run the same petstore restore command again")) return [];
+        const { code, out, err } = await runPetstore("pets", "list", "--json", ...storage);
         if (code !== 0) return [`pets list fails: ${err}`];
         if (JSON.parse(out).length === 0) return ["a command sees an empty store"];
-        const isWhole = existsSync(store) && [pets, pets + MORE_PETS].includes(petsIn(store));
-        return isWhole ? [] : ["pets are missing"];
+        const isWhole = [keptIn(contents), keptIn(later)].includes(keptIn(await contentsIn(tables)));
+        return isWhole ? [] : ["rows are missing or changed"];
       },
       async checkAtEnd() {
-        const replaced = readdirSync(data).filter((name) => name.startsWith("production-replaced-"));
-        const isKept = replaced.some((name) => {
-          const path = join(data, name, "production.db");
-          return existsSync(path) && petsIn(path) === pets + MORE_PETS;
-        });
+        const now = await contentsIn(tables);
+        const entries = Number(contents.tables["audit"]?.rows) + 1;
         return problemsOf({
-          "the restored database has other pets than the backup": petsIn(store) !== pets,
+          "the restored database has other rows than the backup": keptIn(now) !== keptIn(contents),
           "the restored database has not one audit entry of the restore":
-            auditEntriesIn(store) !== Number(contents.tables["audit"]?.rows) + 1,
-          "the replaced database is lost": !isKept,
-          "the staged restore is left": existsSync(join(data, "production-restore")),
+            now.tables["audit"]?.rows !== entries,
+          "identifiers would be assigned again": now.counters["pets"] !== later.counters["pets"],
+          "the replaced database is lost": !(await replaced()).includes(keptIn(later)),
+          "a copy is left": existsSync(join(data, "production.db.restored")),
         });
       },
     };
@@ -191,7 +243,7 @@ function copyTo({ data, contents }: Fixture): Prepare {
     return {
       argv: ["copy", "--to", database, "--limits-url", limits, "--data", data],
       database,
-      ...copyChecks(postgresTables({ url: database, schema: "production" }), contents, quota),
+      ...copyChecks(inPostgres(database), contents, quota),
     };
   };
 }
@@ -199,7 +251,7 @@ function copyTo({ data, contents }: Fixture): Prepare {
 async function copyFrom({ data }: Fixture): Promise<Prepare> {
   const [url, limits] = [await postgresUrl(), await valkeyUrl()];
   await succeed("copy", "--to", url, "--limits-url", limits, "--data", data);
-  const contents = await contentsIn(postgresTables({ url, schema: "production" }));
+  const contents = await contentsIn(inPostgres(url));
   return async (directory) => {
     const quota = async () => {
       const quotas = openQuotaStore(join(directory, "production-limits.db"));
@@ -278,8 +330,10 @@ async function exportRows({ rows }: Fixture, isPostgres: boolean): Promise<Prepa
 }
 
 export const COMMANDS: Readonly<Record<string, (fixture: Fixture) => Prepare | Promise<Prepare>>> = {
-  backup,
-  restore,
+  backup: (fixture) => backup(fixture, false),
+  restore: (fixture) => restore(fixture, false),
+  "backup-postgres": (fixture) => backup(fixture, true),
+  "restore-postgres": (fixture) => restore(fixture, true),
   "copy-to": copyTo,
   "copy-from": copyFrom,
   import: (fixture) => importRows(fixture, false),

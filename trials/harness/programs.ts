@@ -17,7 +17,6 @@ export const POSTGRES = program("postgres", "postgresql");
 export const PG_BASEBACKUP = program("pg_basebackup", "postgresql-client");
 export const PSQL = program("psql", "postgresql-client");
 export const PG_DUMP = program("pg_dump", "postgresql-client");
-export const PG_RESTORE = program("pg_restore", "postgresql-client");
 export const VALKEY: Program = {
   name: "Valkey or Redis 7",
   executables: ["valkey-server", "redis-server"],
@@ -42,7 +41,6 @@ export const SYSTEMD_ANALYZE = program("systemd-analyze", "systemd");
 export const BASH = program("bash");
 export const ZSH = program("zsh");
 export const FISH = program("fish");
-export const FLOCK = program("flock", "util-linux");
 export const BUILDAH = program("buildah");
 export const CURL = program("curl");
 /** Debian's own Python comes first, because a python3 earlier on the path may lack the package. */

@@ -1,6 +1,6 @@
 import type { Backup } from "../../archive/backup.ts";
-import { describeStorage, type StorageConfig, storageOf } from "../../config/config.ts";
-import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
+import { storageOf } from "../../config/config.ts";
+import { DATABASE_OPTIONS, JSON_OPTION } from "../../config/options.ts";
 import { directory, integerWithin } from "../../config/value-types.ts";
 import { countOf } from "../../text/formatting.ts";
 import packageJson from "../../../package.json" with { type: "json" };
@@ -12,9 +12,9 @@ import { Progress } from "./progress.ts";
 
 export const backup = defineCommand({
   name: "backup",
-  summary: "Back up the SQLite databases while the server runs",
+  summary: "Back up everything while servers run",
   description:
-    "Copies the databases of an environment to a new directory in DIR, with checksums, and reads all of the copy to verify it. The server may be running. A backup has its name only when it is complete, so the command can be run by cron and be interrupted at any time. PostgreSQL has its own tools: see docs/backup.md.",
+    "Copies the data of an environment, which is in SQLite or in PostgreSQL, to a new file in DIR, a database of SQLite, and its checksum to a file next to it, and reads all of the copy to verify it. Servers may be running. A backup has its name only when it is complete, so the command can be run by cron and be interrupted at any time. A backup has no counts of rate limits, no bans and no sessions.",
   positionals: { DIR: { ...directory, expected: "the path of a directory for backups" } },
   options: {
     keep: {
@@ -22,7 +22,7 @@ export const backup = defineCommand({
       defaultText: "all",
       help: "Number of backups of the environment to keep, the new one included; older ones are removed",
     },
-    ...STORAGE_OPTIONS,
+    ...DATABASE_OPTIONS,
     ...JSON_OPTION,
   },
   examples: [
@@ -31,14 +31,12 @@ export const backup = defineCommand({
   ],
   async run({ positionals, values }, { clock, errorStream, warn }) {
     const storage = storageOf(values);
-    if (storage.databaseUrl !== undefined) throw notSqlite(storage);
-    const { directory: source } = storage;
     if (!databaseExists(storage))
-      throw new Failure(`${source.files.store} does not exist; see --data and --env`);
+      throw new Failure(`${storage.directory.files.store} does not exist; see --data and --env`);
     const { makeBackup } = await import("../../archive/backup.ts");
-    const progress = new Progress({ stream: errorStream, isJson: values.json, unit: "bytes" });
+    const progress = new Progress({ stream: errorStream, isJson: values.json });
     const made = await makeBackup({
-      source,
+      storage,
       directory: positionals.DIR,
       keep: values.keep,
       at: clock.now(),
@@ -50,16 +48,9 @@ export const backup = defineCommand({
   },
 });
 
-export function notSqlite(storage: StorageConfig): Failure {
-  return new Failure(
-    `the data is in ${describeStorage(storage).data}, and this command is for SQLite; use deploy/postgres/backup and pg_restore, see docs/backup.md`,
-  );
-}
-
-function summaryOf({ path, files, bytes, removed }: Backup): string {
-  const contents = files.flatMap(({ rows }) => describeRows(rows)).join("");
+function summaryOf({ path, rows, bytes, removed }: Backup): string {
   const removal = removed.length === 0 ? "" : `Removed ${countOf(removed.length, "older backup")}.\n`;
-  return `Backed up ${contents} to ${path} (${(bytes / 1e6).toFixed(1)} MB) and verified the copy.\n${removal}`;
+  return `Backed up ${describeRows(rows)} to ${path} (${(bytes / 1e6).toFixed(1)} MB) and verified the copy.\n${removal}`;
 }
 
 /** `1,000 pets, 20 orders and 3 keys`; nothing for a database without them. */

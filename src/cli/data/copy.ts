@@ -19,7 +19,7 @@ export const copy = defineCommand({
   name: "copy",
   summary: "Copy everything from SQLite to PostgreSQL, or back",
   description:
-    "Copies pets, orders, keys, idempotency records, usage history, audit trail and settings between SQLite in --data and a PostgreSQL database, and with --limits-url the usage and bans of keys between SQLite and Valkey. All servers of the environment must be stopped. It compares the number and the checksum of the rows on both sides; the copy becomes visible in one step after that. If it is interrupted, run it again. The source stays as it is, and a target with other data is a failure.",
+    "Copies pets, orders, keys, idempotency records, usage history, audit trail and settings between SQLite in --data and a PostgreSQL database, and with --limits-url the usage and bans of keys between SQLite and Valkey. All servers of the environment must be stopped. It compares the number and the checksum of the rows on both sides; the copy becomes visible in one step after that. If it is interrupted, run it again. Counts that Valkey has of another service are a failure. The source stays as it is, and a target with other data is a failure.",
   options: {
     to: {
       type: postgresUrl,
@@ -86,9 +86,7 @@ async function copyLocked(
     .catch((error: unknown) => {
       if (isBug(error) || error instanceof UsageError) throw error;
       const reason = errorMessage(error);
-      throw new Failure(
-        `${names.to} has no complete copy yet: ${reason}; the same command goes on where it stopped`,
-      );
+      throw new Failure(`${names.to} has no complete copy yet: ${reason}; the same command begins again`);
     })
     .finally(() => progress.end());
   if (copied.outcome === "in use") {

@@ -14,7 +14,6 @@ export interface ProgressOptions {
   readonly stream: ErrorStream;
   /** Shows nothing: the command prints its result for a program. */
   readonly isJson: boolean;
-  readonly unit?: "rows" | "bytes";
   /** Rows that were done before. */
   readonly rows?: number;
 }
@@ -30,7 +29,7 @@ export class Progress {
   #hasBar = false;
 
   constructor(options: ProgressOptions) {
-    this.#options = { unit: "rows", rows: 0, ...options };
+    this.#options = { rows: 0, ...options };
     this.#from = this.#options.rows;
   }
 
@@ -49,7 +48,7 @@ export class Progress {
     }
     if (now - this.#shownAt < (stream.isTerminal ? REDRAW_MS : LINE_EVERY_MS)) return;
     this.#shownAt = now;
-    const text = this.#describe(now, done, share);
+    const text = this.#describe(now, { ...progress, done, share });
     if (!stream.isTerminal) return stream.write(`petstore: ${text}\n`);
     this.#hasBar = true;
     const width = Math.min(BAR_WIDTH, stream.columns - 2 - text.length);
@@ -64,13 +63,15 @@ export class Progress {
   }
 
   /** `copying: 250,000 rows, 120,000 rows/s, 38 % done, 0:07 left`. */
-  #describe(now: number, done: number | undefined, share: number | undefined): string {
+  #describe(now: number, { unit, done, share }: WorkProgress): string {
     const parts: string[] = [];
+    const amount = (count: number) =>
+      unit === "bytes" ? `${(count / 1e6).toFixed(1)} MB` : countOf(Math.round(count), "row");
     const stepMs = now - this.#stepStartedAt;
     if (done !== undefined) {
-      parts.push(this.#amount(done));
+      parts.push(amount(done));
       const rate = within((done - this.#from) / (stepMs / 1_000), Number.MAX_VALUE);
-      if (stepMs >= REDRAW_MS && rate !== undefined) parts.push(`${this.#amount(rate)}/s`);
+      if (stepMs >= REDRAW_MS && rate !== undefined) parts.push(`${amount(rate)}/s`);
     }
     if (share !== undefined && share > 0) {
       const left = within(Math.round((stepMs / 1_000 / share) * (1 - share)), MAX_LEFT_S);
@@ -80,12 +81,6 @@ export class Progress {
     }
     const text = parts.join(", ");
     return this.#step === "" || text === "" ? this.#step + text : `${this.#step}: ${text}`;
-  }
-
-  #amount(count: number): string {
-    return this.#options.unit === "rows"
-      ? countOf(Math.round(count), "row")
-      : `${(count / 1e6).toFixed(1)} MB`;
   }
 }
 

@@ -2,9 +2,10 @@ import type { WorkProgress } from "../../archive/contents.ts";
 import type { RestorePlan } from "../../archive/restore.ts";
 import { formatOptionalTime } from "../../text/formatting.ts";
 import { storageOf } from "../../config/config.ts";
-import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
+import { DATABASE_OPTIONS, JSON_OPTION } from "../../config/options.ts";
 import { switchOption, directory } from "../../config/value-types.ts";
-import { describeRows, notSqlite } from "./backup.ts";
+import type { RestrictedKey, Restriction } from "../../store/sqlite/key-differences.ts";
+import { describeRows } from "./backup.ts";
 import { columns, json } from "../output.ts";
 import { attributionOf, defineCommand, Failure } from "../command.ts";
 import { Progress } from "./progress.ts";
@@ -16,34 +17,33 @@ const backupPath = {
 
 export const restore = defineCommand({
   name: "restore",
-  summary: "Restore the SQLite databases from a backup",
+  summary: "Restore a backup",
   description:
-    "Verifies a backup that petstore backup made, shows what it will do, and puts the databases into --data. Of a directory of backups it takes the newest, by what they contain. The server must be stopped. It overwrites nothing: present databases are a failure, or move to another directory with --replace. If it is interrupted, run it again: it goes on where it stopped, and no server starts in between.",
+    "Verifies a backup that petstore backup made, shows what it will do, and restores it to SQLite in --data or to PostgreSQL, wherever it was made. Of a directory of backups it takes the one with the latest time in its name. All servers must be stopped. It overwrites nothing: present data is a failure, or gets another name with --replace. The restored data is there in one step: if the command is interrupted, nothing has changed.",
   positionals: { BACKUP: backupPath },
   options: {
     replace: switchOption(
-      "Move the present databases to another directory in --data first; without it, a restore overwrites nothing",
+      "Give the present database another name in --data, or the present schema another one in PostgreSQL; without it, a restore overwrites nothing",
     ),
     "allow-older": switchOption(
       "Restore the newest complete backup of a directory although a newer one is incomplete or damaged",
     ),
     "dry-run": switchOption("Show what would be done, and change nothing"),
-    ...STORAGE_OPTIONS,
+    ...DATABASE_OPTIONS,
     ...JSON_OPTION,
   },
   examples: [
     "petstore restore /var/backups/petstore --dry-run",
     "petstore restore /var/backups/petstore --replace",
-    "petstore restore /var/backups/petstore/production-2026-11-15T120000.000Z --data ./restored",
+    "petstore restore /var/backups/petstore/production-2026-11-15T12-00-00Z.db --data ./restored",
   ],
   async run({ positionals, values }, context) {
     const { print, warn, errorStream } = context;
     const storage = storageOf(values);
-    if (storage.databaseUrl !== undefined) throw notSqlite(storage);
     const { replace, "allow-older": allowOlder, "dry-run": isDryRun } = values;
-    const progress = new Progress({ stream: errorStream, isJson: values.json, unit: "bytes" });
+    const progress = new Progress({ stream: errorStream, isJson: values.json });
     const request = {
-      directory: storage.directory,
+      storage,
       from: positionals.BACKUP,
       replace,
       allowOlder,
@@ -56,7 +56,8 @@ export const restore = defineCommand({
       await print(values.json ? json(planView(plan, isDryRun)) : planTable(plan)).catch(() => {});
       for (const line of warningsOf(plan, request.by.at)) warn(line);
     };
-    const { planRestore, restoreBackup, RestoreRejection } = await import("../../archive/restore.ts");
+    const { planRestore, restoreBackup } = await import("../../archive/restore.ts");
+    const { RestoreRejection } = await import("../../archive/restore-target.ts");
     try {
       if (isDryRun) await show(await planRestore(request));
       else await restoreBackup(request, show);
@@ -71,9 +72,10 @@ export const restore = defineCommand({
 });
 
 function planView(
-  { path, skipped, description, facts, replaced, obstacle, later, keys, isContinued }: RestorePlan,
+  { path, skipped, description, facts, replaced, obstacle, comparison }: RestorePlan,
   isDryRun: boolean,
 ) {
+  const { later, keys } = comparison ?? {};
   return {
     backup: path,
     skipped,
@@ -83,9 +85,9 @@ function planView(
     rows: facts.rows,
     replaced: replaced ?? null,
     needsReplace: obstacle !== undefined,
-    isContinued,
     comparedWith: later ?? null,
     keysRevokedSince: idsOf(keys?.restricted.revoked_at),
+    keysWithLowerLimitsSince: idsOf(keys?.restricted.plan),
     keysMadeReadOnlySince: idsOf(keys?.restricted.access),
     keysDisabledSince: idsOf(keys?.restricted.disabled_at),
     keysExpiringEarlierSince:
@@ -101,35 +103,38 @@ function planView(
 }
 
 function planTable(plan: RestorePlan): string {
-  const { directory: to, path, description, facts, replaced, obstacle, needsMigration, isContinued } = plan;
+  const { to, path, description, facts, replaced, obstacle, needsMigration } = plan;
   const { createdAt, version } = description;
   const rows = [
     ["  Backup", path],
-    ["  Made", `${createdAt} by petstore ${version}; its checksums are right`],
+    ["  Made", `${createdAt} by petstore ${version}; its checksum is right`],
     ["  Contents", describeRows(facts.rows)],
-    ["  To", to.name],
+    ["  To", to],
     [
-      "  Present databases",
-      replaced === undefined ? "none" : `move to ${replaced}${obstacle ? ", which needs --replace" : ""}`,
+      "  Present data",
+      replaced === undefined
+        ? "none"
+        : `gets the name ${replaced}${obstacle ? ", which needs --replace" : ""}`,
     ],
     ["  Migration", needsMigration ? "the server migrates the database when it starts" : "none is needed"],
   ];
-  return `${isContinued ? "Continues the restore that was interrupted" : "Restores a backup"}:\n\n${columns(rows)}\n`;
+  return `Restores a backup:\n\n${columns(rows)}\n`;
 }
 
 function idsOf(keys: readonly RestrictedKey[] | undefined): readonly number[] | null {
   return keys?.map(({ id }) => id) ?? null;
 }
 
-type Restricted = NonNullable<RestorePlan["keys"]>["restricted"];
-type Restriction = keyof Restricted;
-type RestrictedKey = Restricted[Restriction][number];
-
 /** What a restore undoes, and the command that does it again at a time. */
 const RESTRICTED: Readonly<
   Record<Restriction, readonly [undone: string, command: (key: RestrictedKey, now: number) => string]>
 > = {
   revoked_at: ["keys revoked since the backup are valid again", ({ id }) => `revoke ${id}`],
+  plan: [
+    "keys whose limits were lowered since have the earlier ones again",
+    ({ id, plan, perMinute, perDay }) =>
+      `update ${id} --plan ${plan}${perMinute === null ? "" : ` --per-minute ${perMinute} --per-day ${perDay}`}`,
+  ],
   access: ["keys made read-only since can write again", ({ id }) => `update ${id} --access read`],
   disabled_at: ["keys disabled since are valid again", ({ id }) => `disable ${id}`],
   expires_at: [
@@ -143,19 +148,16 @@ function secondsUntil(time: number, now: number): number {
   return Math.max(1, Math.floor((time - now) / 1_000));
 }
 
-function warningsOf(
-  { skipped, description, hasAuditTrail, later, keys }: RestorePlan,
-  now: number,
-): string[] {
+function warningsOf({ skipped, description, hasAuditTrail, comparison }: RestorePlan, now: number): string[] {
   const noEntry = "the backup is of a release without an audit trail, so this restore has no entry there";
   const warnings = [...skipped, ...(hasAuditTrail ? [] : [noEntry])];
-  if (keys === undefined || later === undefined) {
+  if (comparison === undefined) {
     return [
       ...warnings,
       `which keys and operators were revoked, restricted or rotated after ${description.createdAt} is not known here; they are valid again: see petstore keys list, petstore operators list and docs/backup.md`,
     ];
   }
-  const { restricted, rotated, created, operators } = keys;
+  const { restricted, rotated, created, operators } = comparison.keys;
   const again = (column: Restriction) => {
     const [undone, command] = RESTRICTED[column];
     const commands = listed(restricted[column], (key) => `petstore keys ${command(key, now)}`);
@@ -166,6 +168,7 @@ function warningsOf(
   const changes: readonly (readonly [changed: readonly unknown[], warning: string])[] = [
     again("revoked_at"),
     [rotated, `secrets replaced since are valid again, and the new ones are not: run ${rotate}`],
+    again("plan"),
     again("access"),
     again("disabled_at"),
     again("expires_at"),

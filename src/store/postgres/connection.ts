@@ -1,7 +1,7 @@
 import { SQL } from "bun";
 import { messageOf, Unavailable } from "../../api/errors.ts";
 import { hostUrls } from "../../text/host-urls.ts";
-import { scheduler, DeadlineExceeded } from "../../runtime/event-loop.ts";
+import { scheduler, DeadlineExceeded, withTimeout } from "../../runtime/event-loop.ts";
 
 /** The timeouts of a connection. Each is five seconds by default, which suits commands; 0 means no limit. */
 export interface Timeouts {
@@ -59,6 +59,21 @@ export function connect(url: string, options: ConnectOptions): SQL {
       idle_in_transaction_session_timeout: idleInTransactionMs,
     },
   });
+}
+
+/** Runs `work` on a connection of its own, within the time that connecting may take or within `maxMs`. */
+export async function withConnection<T>(
+  url: string,
+  options: ConnectOptions,
+  work: (sql: SQL) => Promise<T>,
+  maxMs = options.connectMs ?? COMMAND_TIMEOUT_MS,
+): Promise<T> {
+  const sql = connect(url, { ...options, maxConnections: 1 });
+  try {
+    return await withTimeout(maxMs, work(sql));
+  } finally {
+    void sql.close({ timeout: 0 });
+  }
 }
 
 /** The name of a session in pg_stat_activity, such as `petstore production`. */

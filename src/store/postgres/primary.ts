@@ -2,15 +2,7 @@ import type { SQL } from "bun";
 import { messageOf } from "../../api/errors.ts";
 import { isSameTimeline, type Timeline, UNKNOWN_TIMELINE } from "../../domain/timeline.ts";
 import { hostUrls } from "../../text/host-urls.ts";
-import { withTimeout } from "../../runtime/event-loop.ts";
-import {
-  addressOf,
-  COMMAND_TIMEOUT_MS,
-  connect,
-  type ConnectOptions,
-  withExplanation,
-  isStandby,
-} from "./connection.ts";
+import { addressOf, type ConnectOptions, withConnection, withExplanation, isStandby } from "./connection.ts";
 import { type FoundTimeline, readTimeline, storeMark } from "./timeline.ts";
 
 /** Stores the latest timeline that any process has used. */
@@ -94,6 +86,14 @@ export class Primary {
     const [first] = asked.found;
     if (this.#isOneOfSeveral) await this.#use(choose(asked, this.#known), options);
     else if (first) this.#url = first.url;
+  }
+
+  /** Throws if another server than before is the primary. What was read from that one may never have been committed. */
+  async confirm(): Promise<void> {
+    const { url } = this;
+    await this.find();
+    if (this.url === url) return;
+    throw new Error(`${addressOf(this.url)} has replaced ${addressOf(url)} as the primary meanwhile`);
   }
 
   /** Replaces the timeline that processes know by a marked one, because any of them would add its own mark. */
@@ -254,19 +254,4 @@ function severalPrimaries(candidates: readonly Candidate[]): Error {
   return new Error(
     `${addresses} accept writes and were promoted independently (all have timeline ${candidates[0]?.timeline.number}); stop all but the one that is to be the primary, and use --accept-primary once`,
   );
-}
-
-/** A standby rejects the connection. */
-async function withConnection<T>(
-  url: string,
-  options: ConnectOptions,
-  work: (sql: SQL) => Promise<T>,
-): Promise<T> {
-  const sql = connect(url, { ...options, maxConnections: 1 });
-  const { connectMs = COMMAND_TIMEOUT_MS } = options;
-  try {
-    return await withTimeout(connectMs, work(sql));
-  } finally {
-    void sql.close({ timeout: 0 });
-  }
 }

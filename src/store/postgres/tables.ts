@@ -5,7 +5,6 @@ import {
   canonicalRowOf,
   selectCount,
   type Counters,
-  CREATE_COPY_SOURCE,
   insertRows,
   type KeyQuotas,
   KEY_REVISION,
@@ -20,14 +19,19 @@ import {
   TABLES_WITH_IDS,
   type TableStore,
 } from "../tables.ts";
+import { LAST_BACKUP_SETTING } from "../../domain/servers.ts";
+import { withTimeout } from "../../runtime/event-loop.ts";
+import { SAVE_SETTING } from "../settings.ts";
 import {
   applicationName,
+  COMMAND_TIMEOUT_MS,
   connect,
   COPY_LOCK,
   pollUntil,
   tableExists,
   takeLock,
   toUnavailable,
+  withConnection,
 } from "./connection.ts";
 import { putQuotas, readAllQuotas } from "./key-counter.ts";
 import { readSchema } from "./migrate.ts";
@@ -41,13 +45,17 @@ interface PostgresTablesOptions extends PrimaryOptions {
   readonly schema: string;
 }
 
-/** The statements of a copy have no timeout: one may read or index a table of any size. */
+/** The longest statements sort a table, count its rows or wait for a standby. */
+const STATEMENT_MS = 120_000;
 const CONNECT_OPTIONS = {
-  statementMs: 0,
-  lockMs: 0,
+  statementMs: STATEMENT_MS,
+  lockMs: STATEMENT_MS,
   // The reader of an exported pipe may be slow, and a large copy may leave its source idle for hours.
   idleInTransactionMs: 24 * 3_600_000,
 };
+
+/** A server that was cut off ends no statement, so this process gives up as well. */
+const inTime = <T>(statement: Promise<T>): Promise<T> => withTimeout(STATEMENT_MS + 5_000, statement);
 
 /** How long a transaction waits for servers, which is longer than a client's request does. */
 const SHARED_TIMEOUT_MS = 30_000;
@@ -59,32 +67,38 @@ const SHARED_OPTIONS = {
   waitsForDisk: false,
 } as const;
 
+interface OnPrimary {
+  readonly url: string;
+  readonly schema: string;
+  readonly primary: Primary;
+}
+
 /** The tables of an environment, which are in a schema of their own. */
 export function postgresTables({ url: anyServer, schema, ...options }: PostgresTablesOptions): TableStore {
-  const onPrimary = async () => {
+  const onPrimary = async (): Promise<OnPrimary> => {
     const primary = await Primary.of(anyServer, { ...options, schema });
     return { url: primary.url, schema, primary };
   };
+  const query = async <T>(work: (sql: SQL) => Promise<T>) =>
+    withConnection((await onPrimary()).url, { schema }, work);
   return {
-    exists: async () => tablesExist(await onPrimary()),
-    async schema() {
-      const { url } = await onPrimary();
-      await using sql = connect(url, { ...CONNECT_OPTIONS, schema });
-      return await readSchema(sql);
-    },
+    exists: () => query((sql) => tableExists(sql, `${schema}.schema_migrations`)),
+    schema: () => query(readSchema),
     read: async () => openReader(await onPrimary()),
     async share() {
       const { url } = await onPrimary();
       await migratePostgres(url, schema);
       return new PostgresSharedTables(connect(url, { ...SHARED_OPTIONS, schema }));
     },
-    create: async (source) => createTables(await onPrimary(), source),
+    create: async () => createTables(await onPrimary()),
+    recordBackup: (at) =>
+      query((sql) =>
+        sql.begin(async (tx) => {
+          await tx`SET LOCAL synchronous_commit = local`;
+          await runAll(tx, () => rowsOf(SAVE_SETTING, LAST_BACKUP_SETTING, String(at)));
+        }),
+      ),
   };
-}
-
-async function tablesExist({ url, schema }: PostgresTablesOptions): Promise<boolean> {
-  await using sql = connect(url, { ...CONNECT_OPTIONS, schema });
-  return await tableExists(sql, `${schema}.schema_migrations`);
 }
 
 /** How long to wait for sessions to end. The session of a process that was killed ends when its last statement does. */
@@ -94,30 +108,42 @@ const SESSION_END_MS = 3_000;
 export async function postgresSessions(options: PostgresTablesOptions): Promise<number> {
   const { schema } = options;
   const { url } = await Primary.of(options.url, options);
-  await using sql = connect(url, { ...CONNECT_OPTIONS, schema });
-  return await pollUntil(0, SESSION_END_MS, async () => {
+  const read = async (sql: SQL) => {
     const [found] = await sql<[{ count: number }]>`
       SELECT count(*)::int AS count FROM pg_stat_activity
       WHERE application_name = ${applicationName(schema)} AND datname = current_database() AND pid <> pg_backend_pid()`;
     return found.count;
-  });
+  };
+  return await withConnection(
+    url,
+    { schema },
+    (sql) => pollUntil(0, SESSION_END_MS, () => read(sql)),
+    SESSION_END_MS + COMMAND_TIMEOUT_MS,
+  );
 }
 
 const ROWS_PER_BATCH = 2_000;
 
-async function openReader({ url, schema }: PostgresTablesOptions): Promise<TableReader> {
+async function openReader({ url, schema, primary }: OnPrimary): Promise<TableReader> {
   await migratePostgres(url, schema);
   const sql = connect(url, { ...CONNECT_OPTIONS, schema });
   // Each query sees what was committed before the first one.
-  await sql.unsafe("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-  return new PostgresTableReader(sql);
+  await inTime(sql.unsafe("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"));
+  return new PostgresTableReader(sql, primary);
 }
 
 class PostgresTableReader implements TableReader {
-  constructor(private readonly sql: SQL) {}
+  constructor(
+    private readonly sql: SQL,
+    private readonly primary: Primary,
+  ) {}
+
+  confirm(): Promise<void> {
+    return this.primary.confirm();
+  }
 
   async count(table: Table): Promise<number> {
-    const [found]: { count: bigint }[] = await this.sql.unsafe(selectCount(table));
+    const [found]: { count: bigint }[] = await inTime(this.sql.unsafe(selectCount(table)));
     return Number(found?.count ?? 0);
   }
 
@@ -125,15 +151,14 @@ class PostgresTableReader implements TableReader {
     const cursor = `rows_of_${table.name}`;
     try {
       const select = selectRows(table, POSTGRES_DIALECT);
-      await this.sql.unsafe(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${select}`);
+      await inTime(this.sql.unsafe(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${select}`));
       for (;;) {
-        const rows: (string | null)[][] = await this.sql
-          .unsafe(`FETCH ${ROWS_PER_BATCH} FROM ${cursor}`)
-          .values();
+        const fetch = this.sql.unsafe(`FETCH ${ROWS_PER_BATCH} FROM ${cursor}`);
+        const rows: (string | null)[][] = await inTime(fetch.values());
         if (rows.length > 0) yield rows.map(canonicalRowOf(table));
         if (rows.length < ROWS_PER_BATCH) break;
       }
-      await this.sql.unsafe(`CLOSE ${cursor}`);
+      await inTime(this.sql.unsafe(`CLOSE ${cursor}`));
     } catch (error) {
       throw toUnavailable(error);
     }
@@ -146,7 +171,7 @@ class PostgresTableReader implements TableReader {
         `SELECT '${table}' AS name, CASE WHEN is_called THEN last_value ELSE 0 END AS value FROM ${table}_id_seq`,
     );
     const sql = [...selects, `SELECT '${KEY_REVISION}', revision FROM key_revision`].join(" UNION ALL ");
-    const rows: { name: string; value: bigint | number }[] = await this.sql.unsafe(sql);
+    const rows: { name: string; value: bigint | number }[] = await inTime(this.sql.unsafe(sql));
     return Object.fromEntries(rows.map(({ name, value }) => [name, BigInt(value)]));
   }
 
@@ -196,62 +221,54 @@ class PostgresSharedTables implements SharedTables {
 }
 
 /** Creates the tables in a schema of another name, which is renamed when it is published. */
-async function createTables(
-  { url, schema, primary }: PostgresTablesOptions & { readonly primary: Primary },
-  source: string,
-): Promise<NewTables> {
+async function createTables({ url, schema, primary }: OnPrimary): Promise<NewTables> {
   const unpublished = `${schema}_copy`;
   const sql = connect(url, { ...CONNECT_OPTIONS, schema: unpublished });
   const close = () => sql.close({ timeout: 0 });
   try {
-    if (!(await takeLock(sql, COPY_LOCK, SESSION_END_MS))) {
-      throw new Error("another petstore copy is writing to this database");
-    }
-    if ((await readSource(sql, unpublished)) !== source) {
-      await sql`DROP SCHEMA IF EXISTS ${sql(unpublished)} CASCADE`;
-      await migratePostgres(url, unpublished);
-      await sql.unsafe(CREATE_COPY_SOURCE);
-      await sql`INSERT INTO copy_source (source) VALUES (${source})`;
-    }
+    if (!(await takeLock(sql, COPY_LOCK, SESSION_END_MS)))
+      throw new Error("another petstore copy or restore is writing to this database");
+    // Nothing of this is seen before the last transaction, which waits for the disk and for standbys.
+    await inTime(sql`SET synchronous_commit = off`);
+    await inTime(sql`DROP SCHEMA IF EXISTS ${sql(unpublished)} CASCADE`);
+    await migratePostgres(url, unpublished);
   } catch (error) {
     await close();
     throw error;
   }
   return {
     async insert(table, rows) {
-      await runAll(sql, () => insertRows(table, rows, { dialect: POSTGRES_DIALECT })).catch(
-        (error: unknown) => {
-          throw toUnavailable(error);
-        },
-      );
+      const inserted = runAll(sql, () => insertRows(table, rows, { dialect: POSTGRES_DIALECT }));
+      await inTime(inserted).catch((error: unknown) => {
+        throw toUnavailable(error);
+      });
     },
     putQuotas: (quotas) => putQuotas(sql, quotas),
     async complete(counters) {
       for (const table of TABLES_WITH_IDS) {
         const lastId = counters[table] ?? 0n;
         // A sequence begins at 1; the last argument says whether that number was assigned.
-        await sql`SELECT setval(${`${table}_id_seq`}::regclass, ${lastId > 0n ? lastId : 1n}::int8, ${lastId > 0n})`;
+        await inTime(
+          sql`SELECT setval(${`${table}_id_seq`}::regclass, ${lastId > 0n ? lastId : 1n}::int8, ${lastId > 0n})`,
+        );
       }
-      await sql`UPDATE key_revision SET revision = ${counters[KEY_REVISION] ?? 0n}`;
+      await inTime(sql`UPDATE key_revision SET revision = ${counters[KEY_REVISION] ?? 0n}`);
     },
-    read: () => openReader({ url, schema: unpublished }),
+    read: () => openReader({ url, schema: unpublished, primary }),
     /** Replaces a schema that an administrator has created for the environment. Unless it is empty, this fails. */
-    async publish(entry) {
-      for (const { name } of TABLES) await sql.unsafe(`ANALYZE ${name}`);
+    async publish({ entry, replaced }) {
+      for (const { name } of TABLES) await inTime(sql.unsafe(`ANALYZE ${name}`));
       await primary.mark(unpublished);
-      await sql.begin(async (tx) => {
-        await runAll(tx, () => addAudit(entry));
-        await tx.unsafe("DROP TABLE copy_source");
-        await tx`DROP SCHEMA IF EXISTS ${tx(schema)}`;
+      await inTime(sql`RESET synchronous_commit`);
+      const published = sql.begin(async (tx) => {
+        if (entry !== undefined) await runAll(tx, () => addAudit(entry));
+        await (replaced === undefined
+          ? tx`DROP SCHEMA IF EXISTS ${tx(schema)}`
+          : tx`ALTER SCHEMA ${tx(schema)} RENAME TO ${tx(replaced)}`);
         await tx`ALTER SCHEMA ${tx(unpublished)} RENAME TO ${tx(schema)}`;
       });
+      await inTime(published);
     },
     [Symbol.asyncDispose]: close,
   };
-}
-
-async function readSource(sql: SQL, schema: string): Promise<string | undefined> {
-  if (!(await tableExists(sql, `${schema}.copy_source`))) return undefined;
-  const [row] = await sql<{ source: string }[]>`SELECT source FROM copy_source`;
-  return row?.source;
 }

@@ -166,10 +166,13 @@ export function createDatabaseFile(path: string): void {
 
 /**
  * Opens a database that exists. With this flag SQLite rejects a link in the path, for an attached database and a copy
- * too; it never follows a link in the place of a log.
+ * too; it never follows a link in the place of a log. What the schema of a prepared database calls may have no effects.
  */
 export function openFile(path: string): Database {
-  return new Database(withoutLinks(path), sqlite.SQLITE_OPEN_READWRITE | sqlite.SQLITE_OPEN_NOFOLLOW);
+  const flags = sqlite.SQLITE_OPEN_READWRITE | sqlite.SQLITE_OPEN_NOFOLLOW;
+  const database = new Database(withoutLinks(path), flags);
+  database.run("PRAGMA trusted_schema = OFF");
+  return database;
 }
 
 const BUSY = 5;

@@ -15,5 +15,5 @@ export function removeDatabase(path: string): void {
 
 /** Removes the files that SQLite keeps next to a database. */
 export function removeLog(path: string): void {
-  for (const suffix of ["-wal", "-shm"]) removeFile(path + suffix);
+  for (const suffix of ["-wal", "-shm", "-journal"]) removeFile(path + suffix);
 }

@@ -1,16 +1,18 @@
-/* Copies of whole databases: making them, checking them, and comparing them with a later state. */
+/* Copies of whole databases: making them, describing them and checking them. */
 
 import { existsSync } from "node:fs";
+import { dateTime, type Infer, Invalid, object, oneOf, text } from "../../api/schema.ts";
+import { ENVIRONMENTS } from "../../domain/api-keys.ts";
 import type { NewAuditEntry } from "../../domain/audit.ts";
 import { LAST_BACKUP_SETTING } from "../../domain/servers.ts";
 import { countOf } from "../../text/formatting.ts";
 import { withoutLinks } from "../../runtime/own-files.ts";
 import { addAudit } from "../audit.ts";
-import { type AppliedStep, type SchemaState, schemaState } from "../migrations.ts";
+import { type AppliedStep, latestVersion, type SchemaState, schemaState } from "../migrations.ts";
 import { SAVE_SETTING } from "../settings.ts";
-import type { API_KEYS } from "../tables.ts";
 import { Connection, createDatabaseFile, failureOf, keepLogFiles, openFile } from "./connection.ts";
 import { SQLITE_MIGRATIONS, rejectForeignDatabase, stepsOf, versionOf } from "./migrations.ts";
+import { QUOTA_MIGRATIONS } from "./quota-store.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
 const CACHE_KIB = 16 * 1024;
@@ -21,6 +23,8 @@ export interface DatabaseFacts {
   readonly steps: readonly AppliedStep[];
   /** The number of rows by table. */
   readonly rows: Readonly<Record<string, number>>;
+  /** What Petstore has not made, such as `the trigger x`; nothing else was read if there is any. */
+  readonly foreign: readonly string[];
   /** Descriptions of damage; empty for a sound database. */
   readonly problems: readonly string[];
 }
@@ -59,7 +63,7 @@ export function recordBackup(path: string, at: number): void {
 }
 
 /** Whether a database has a table. Databases of earlier releases lack some. */
-function hasTable(connection: Connection, table: string, database = "main"): boolean {
+export function hasTable(connection: Connection, table: string, database = "main"): boolean {
   const sql = `SELECT 1 FROM ${database}.sqlite_schema WHERE name = ?`;
   return connection.value(sql, table) !== undefined;
 }
@@ -70,9 +74,37 @@ export function inspectDatabase(path: string): DatabaseFacts {
 }
 
 function factsOf(connection: Connection): DatabaseFacts {
-  const problems = [...integrityProblems(connection), ...brokenReferences(connection)];
-  const rows = problems.length > 0 ? {} : rowsByTable(connection);
-  return { schemaVersion: versionOf(connection), steps: stepsOf(connection), rows, problems };
+  const foreign = foreignObjects(connection);
+  // Checking a virtual table runs code that it chooses.
+  const isRead = foreign.length === 0;
+  const problems = isRead ? [...integrityProblems(connection), ...brokenReferences(connection)] : [];
+  const rows = isRead && problems.length === 0 ? rowsByTable(connection) : {};
+  return { schemaVersion: versionOf(connection), steps: stepsOf(connection), rows, foreign, problems };
+}
+
+/** The tables that steps have created. */
+const OWN_TABLES = new Set([
+  "schema_migrations",
+  "backup",
+  ...[...SQLITE_MIGRATIONS, ...QUOTA_MIGRATIONS].flatMap(({ sql }) =>
+    [...sql.matchAll(/^ *CREATE TABLE (\w+)/gm)].map(([, name = ""]) => name),
+  ),
+]);
+
+/**
+ * Finds triggers, views and tables that no release has made. A trigger runs with each write, and one in a database that
+ * somebody prepared could make an operator. A later release may add tables, and an administrator an index.
+ */
+function foreignObjects(connection: Connection): string[] {
+  const isNewer = versionOf(connection) > latestVersion(SQLITE_MIGRATIONS);
+  const objects = connection.all<{ type: string; name: string }>(
+    `SELECT type, name FROM pragma_table_list
+       WHERE schema = 'main' AND type <> 'shadow' AND name NOT IN ('sqlite_schema', 'sqlite_sequence', 'sqlite_stat1')
+     UNION ALL SELECT type, name FROM main.sqlite_schema WHERE type = 'trigger' ORDER BY 1, 2`,
+  );
+  return objects
+    .filter(({ type, name }) => type !== "table" || !(isNewer || OWN_TABLES.has(name)))
+    .map(({ type, name }) => `the ${type === "virtual" ? "virtual table" : type} ${name}`);
 }
 
 /** Reads the state of the tables of a store, and nothing else. */
@@ -96,7 +128,7 @@ export function inspectStore(path: string) {
 }
 
 /** Runs `work` on a database that exists, without changing its schema or its journal. Errors name the file. */
-function withDatabase<T>(
+export function withDatabase<T>(
   path: string,
   work: (connection: Connection) => T,
   task: "read" | "copy" | "write to" = "read",
@@ -138,155 +170,78 @@ function brokenReferences(connection: Connection): string[] {
 function rowsByTable(connection: Connection): Record<string, number> {
   const tables = connection.all<{ name: string }>(
     `SELECT name FROM sqlite_schema
-     WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name <> 'schema_migrations' ORDER BY name`,
+     WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT IN ('schema_migrations', 'backup') ORDER BY name`,
   );
   const count = (table: string) => Number(connection.value(`SELECT count(*) FROM "${table}"`));
   return Object.fromEntries(tables.map(({ name }) => [name, count(name)]));
 }
 
-/** A number later than every time. */
-const NEVER = "9223372036854775807";
+const Description = object({
+  environment: oneOf(ENVIRONMENTS),
+  createdAt: dateTime(),
+  /** The release that made the backup. */
+  version: text(100),
+});
 
-/**
- * For each column of a key, the SQL condition that the later row allows less than the earlier one. It is null if the
- * column does not affect what a key allows. Every column is listed, so that a restore reports everything that it
- * undoes.
- */
-const RESTRICTIONS = {
-  id: null,
-  name: null,
-  plan: null,
-  per_minute: null,
-  per_day: null,
-  created_at: null,
-  expires_at: (earlier: string) => `later.expires_at < coalesce(${earlier}, ${NEVER})`,
-  revoked_at: (earlier: string) => `later.revoked_at IS NOT NULL AND ${earlier} IS NULL`,
-  pardoned_at: null,
-  revision: null,
-  unban_revision: null,
-  owner: null,
-  notes: null,
-  labels: null,
-  access: (earlier: string) => `later.access = 'read' AND ${earlier} IS NOT 'read'`,
-  disabled_at: (earlier: string) => `later.disabled_at IS NOT NULL AND ${earlier} IS NULL`,
-  announced_expiry: null,
-} satisfies Readonly<Record<keyof typeof API_KEYS.columns, null | ((earlier: string) => string)>>;
+/** What a backup is. The backup itself says it, in the row of a table. */
+export type BackupDescription = Infer<typeof Description>;
 
-/** The columns that can restrict a key. */
-export type Restriction = {
-  [Column in keyof typeof RESTRICTIONS]: (typeof RESTRICTIONS)[Column] extends null ? never : Column;
-}[keyof typeof RESTRICTIONS];
-
-interface RestrictedKey {
-  readonly id: number;
-  /** When the key expires, according to the later database. */
-  readonly expiresAt: number | null;
-}
-
-/** How the keys in an earlier copy of a database differ from those in the later database. */
-export interface KeyDifferences {
-  /** Keys that were restricted later, so that the copy allows more. A revoked key appears under `revoked_at` only. */
-  readonly restricted: Readonly<Record<Restriction, readonly RestrictedKey[]>>;
-  /** Keys whose secrets were replaced later. The copy accepts the earlier secrets. */
-  readonly rotated: readonly number[];
-  /** Keys that were created later, so that the copy does not have them. */
-  readonly created: readonly number[];
-  /** The names of operators who were revoked, rotated, or got another role or an earlier expiry later. */
-  readonly operators: readonly string[];
-}
-
-/**
- * Compares the keys of two databases. Keys that have expired in the copy allow nothing, so they are left out unless
- * they were revoked later.
- */
-export function keyDifferences(earlier: string, later: string, now: number): KeyDifferences {
-  return withDatabase(later, (connection) => {
-    connection.value("ATTACH ? AS earlier", withoutLinks(earlier));
-    const keys = "main.api_keys AS later JOIN earlier.api_keys AS earlier USING (id)";
-    const isValid = `later.revoked_at IS NULL AND coalesce(earlier.expires_at, ${NEVER}) > ${now}`;
-    const restricted = (column: Restriction) => {
-      if (!hasColumn(connection, "main", column)) return [];
-      const differs = RESTRICTIONS[column](
-        hasColumn(connection, "earlier", column) ? `earlier.${column}` : "NULL",
-      );
-      const found = connection.all<{ id: bigint; expiresAt: bigint | null }>(
-        `SELECT id, later.expires_at AS expiresAt FROM ${keys}
-         WHERE ${differs} AND ${column === "revoked_at" ? "TRUE" : isValid} ORDER BY id`,
-      );
-      return found.map(({ id, expiresAt }) => ({
-        id: Number(id),
-        expiresAt: expiresAt === null ? null : Number(expiresAt),
-      }));
-    };
-    return {
-      restricted: {
-        revoked_at: restricted("revoked_at"),
-        access: restricted("access"),
-        disabled_at: restricted("disabled_at"),
-        expires_at: restricted("expires_at"),
-      },
-      rotated: idsOf(
-        connection,
-        `SELECT DISTINCT later.key_id AS id
-         FROM main.key_secrets AS later JOIN earlier.key_secrets AS earlier USING (hash)
-         WHERE later.valid_until < coalesce(earlier.valid_until, ${NEVER})
-           AND later.key_id IN (SELECT id FROM ${keys} WHERE ${isValid})`,
-      ),
-      created: idsOf(
-        connection,
-        "SELECT id FROM main.api_keys WHERE id NOT IN (SELECT id FROM earlier.api_keys)",
-      ),
-      operators:
-        hasTable(connection, "operators") && hasTable(connection, "operators", "earlier")
-          ? changedOperators(connection)
-          : [],
-    };
+/** Writes to a copy what it is, and makes it a database in one file, which can be read where nothing can be written. */
+export function describeCopy(path: string, { environment, createdAt, version }: BackupDescription): void {
+  withDatabase(path, (connection) => {
+    connection.value("PRAGMA journal_mode = DELETE");
+    connection.exec("CREATE TABLE backup (environment TEXT, created_at TEXT, version TEXT)");
+    connection.value("INSERT INTO backup VALUES (?, ?, ?)", environment, createdAt, version);
   });
 }
 
-/** Whether the keys or operators of a database have a column. Databases of earlier releases lack some. */
-function hasColumn(
-  connection: Connection,
-  database: "main" | "earlier",
-  column: Restriction,
-  table: "api_keys" | "operators" = "api_keys",
-): boolean {
-  const sql = "SELECT 1 FROM pragma_table_info(?, ?) WHERE name = ?";
-  return connection.value(sql, table, database, column) !== undefined;
+export function readDescription(path: string): BackupDescription {
+  const found = withDatabase(path, (connection) =>
+    hasTable(connection, "backup")
+      ? connection.get("SELECT environment, created_at AS createdAt, version FROM backup")
+      : undefined,
+  );
+  return descriptionOf(found, path);
 }
 
-function changedOperators(connection: Connection): string[] {
-  const expiry = (database: "main" | "earlier", name: string) =>
-    hasColumn(connection, database, "expires_at", "operators") ? `${name}.expires_at` : "NULL";
-  const rows = connection.all<{ name: string }>(`SELECT DISTINCT later.name FROM main.operators AS later
-    JOIN earlier.operators AS earlier USING (id)
-    JOIN earlier.operator_tokens AS token ON token.operator_id = id AND token.replaced_at IS NULL
-    WHERE earlier.revoked_at IS NULL AND (later.revoked_at IS NOT NULL OR later.role <> earlier.role
-      OR coalesce(${expiry("main", "later")}, ${NEVER}) < coalesce(${expiry("earlier", "earlier")}, ${NEVER})
-      OR token.hash IN (SELECT hash FROM main.operator_tokens WHERE replaced_at IS NOT NULL)) ORDER BY 1`);
-  return rows.map(({ name }) => name);
+/** Throws if the value does not describe a backup. `place` names where it was read. */
+export function descriptionOf(value: unknown, place: string): BackupDescription {
+  const description = Description.read(value);
+  if (description instanceof Invalid) throw new Error(`${place} does not describe a backup`);
+  return description;
 }
 
-function idsOf(connection: Connection, sql: string): number[] {
-  return connection.all<{ id: bigint }>(`${sql} ORDER BY 1`).map(({ id }) => Number(id));
+/** The last identifier of each table that assigns them. */
+export type AssignedIds = readonly { readonly name: string; readonly seq: bigint }[];
+
+export function assignedIds(path: string): AssignedIds {
+  return withDatabase(path, (connection) => connection.all("SELECT name, seq FROM sqlite_sequence"));
 }
 
-/** How many identifiers a database has assigned so far. The number only grows, whatever the clock shows. */
-export function assignedIds(path: string): number {
-  return withDatabase(path, (connection) => Number(connection.value("SELECT sum(seq) FROM sqlite_sequence")));
+interface RestoredCopy {
+  /** The identifiers that a later state of the data has assigned. */
+  readonly assigned: AssignedIds;
+  /** Undefined if the backup has no audit trail. */
+  readonly entry: NewAuditEntry | undefined;
 }
 
-/** Makes the earlier copy continue after the identifiers that the later database has assigned. */
-export function skipAssignedIds(earlier: string, later: string): void {
-  withDatabase(earlier, (connection) => {
-    connection.value("ATTACH ? AS later", withoutLinks(later));
-    connection.exec(`INSERT INTO main.sqlite_sequence (name, seq)
-      SELECT name, 0 FROM later.sqlite_sequence WHERE name NOT IN (SELECT name FROM main.sqlite_sequence)`);
-    connection.exec(`UPDATE main.sqlite_sequence SET seq = max(seq,
-      coalesce((SELECT assigned.seq FROM later.sqlite_sequence AS assigned WHERE assigned.name = sqlite_sequence.name), 0))`);
+/** Makes a copy of a backup the database that goes on after those identifiers. */
+export function completeRestoredCopy(path: string, { assigned, entry }: RestoredCopy): void {
+  withDatabase(path, (connection) => {
+    connection.transaction(() => {
+      connection.exec("DROP TABLE IF EXISTS backup");
+      for (const { name, seq } of assigned) {
+        const last = connection.value("SELECT max(seq) FROM sqlite_sequence WHERE name = ?", name);
+        if (typeof last === "bigint" && last >= seq) continue;
+        connection.value("DELETE FROM sqlite_sequence WHERE name = ?", name);
+        connection.value("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", name, seq);
+      }
+      if (entry !== undefined) connection.runAll(() => addAudit(entry));
+    });
   });
 }
 
-export function addAuditEntry(path: string, entry: NewAuditEntry): void {
-  withDatabase(path, (connection) => connection.runAll(() => addAudit(entry)));
+/** Moves what is in the log to the database, so that its file alone is complete. Nothing else may have it open. */
+export function emptyLog(path: string): void {
+  withDatabase(path, (connection) => connection.value("PRAGMA wal_checkpoint(TRUNCATE)"), "write to");
 }

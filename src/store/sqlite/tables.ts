@@ -5,7 +5,6 @@ import {
   canonicalRowOf,
   selectCount,
   type Counters,
-  CREATE_COPY_SOURCE,
   insertRows,
   KEY_REVISION,
   type NewTables,
@@ -24,7 +23,7 @@ import { openDatabase } from "./database.ts";
 import { publishDatabase, removeDatabase } from "./durable-files.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { INCREMENT_PET_REVISION } from "./pet-json.ts";
-import { inspectSchema } from "./snapshot.ts";
+import { inspectSchema, recordBackup } from "./snapshot.ts";
 import { scheduler } from "../../runtime/event-loop.ts";
 
 const OPTIONS = {
@@ -44,7 +43,8 @@ export function sqliteTables(path: string): TableStore {
     schema: async () => inspectSchema(path),
     read: async () => openReader(path),
     share: async () => new SqliteSharedTables(openDatabase(path, SHARED_OPTIONS)),
-    create: async (source) => createTables(path, source),
+    create: async () => createTables(path),
+    recordBackup: async (at) => recordBackup(path, at),
   };
 }
 
@@ -70,9 +70,10 @@ class SqliteTableReader implements TableReader {
     private readonly version: unknown,
   ) {}
 
-  hasChanged(): boolean {
+  async confirm(): Promise<void> {
     this.connection.exec("COMMIT");
-    return dataVersion(this.connection) !== this.version;
+    if (dataVersion(this.connection) !== this.version)
+      throw new Error("another command has written to the source meanwhile");
   }
 
   async count(table: Table): Promise<number> {
@@ -172,21 +173,10 @@ class SqliteSharedTables implements SharedTables {
 }
 
 /** Creates the tables in a file next to `path`, which must not exist. Publishing renames the file to `path`. */
-function createTables(path: string, source: string): NewTables {
+function createTables(path: string): NewTables {
   const unpublished = `${path}.copy`;
-  const open = () => {
-    const connection = openDatabase(unpublished, OPTIONS);
-    connection.exec(CREATE_COPY_SOURCE);
-    return connection;
-  };
-  let connection = open();
-  if (connection.value("SELECT source FROM copy_source") !== source) {
-    connection.close();
-    removeDatabase(unpublished);
-    connection = open();
-    connection.value("INSERT INTO copy_source (source) VALUES (?)", source);
-  }
-  const close = async () => connection.close();
+  removeDatabase(unpublished);
+  const connection = openDatabase(unpublished, OPTIONS);
   return {
     async insert(table, rows) {
       connection.runAll(() => insertRows(table, rows, { dialect: SQLITE_DIALECT }));
@@ -202,19 +192,15 @@ function createTables(path: string, source: string): NewTables {
       });
     },
     read: async () => openReader(unpublished),
-    /**
-     * Publishes the copy. If this is interrupted before the file has its name, the next copy starts over, because this
-     * one has no source any more.
-     */
-    async publish(entry) {
-      connection.transaction(() => {
-        connection.runAll(() => addAudit(entry));
-        connection.exec("DROP TABLE copy_source");
-      });
+    async publish({ entry }) {
+      if (entry !== undefined) connection.runAll(() => addAudit(entry));
       connection.value("PRAGMA wal_checkpoint(TRUNCATE)");
-      await close();
+      connection.close();
       publishDatabase(unpublished, path);
     },
-    [Symbol.asyncDispose]: close,
+    async [Symbol.asyncDispose]() {
+      connection.close();
+      removeDatabase(unpublished);
+    },
   };
 }

@@ -1,0 +1,164 @@
+/* The database that a backup is restored to. */
+
+import { existsSync, readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describeStorage, type StorageConfig } from "../config/config.ts";
+import { postgresOf } from "../postgres-options.ts";
+import {
+  inheritDirectoryOwner,
+  link,
+  makeTemporaryDirectory,
+  removeDirectory,
+  removeFile,
+  statOf,
+} from "../runtime/own-files.ts";
+import { postgresSessions, postgresTables } from "../store/postgres/tables.ts";
+import { publishDatabase, removeLog } from "../store/sqlite/durable-files.ts";
+import { COMPARED_TABLES, type KeyDifferences, keyDifferences } from "../store/sqlite/key-differences.ts";
+import { isOpenElsewhere } from "../store/sqlite/process-lock.ts";
+import { type AssignedIds, assignedIds, emptyLog } from "../store/sqlite/snapshot.ts";
+import { sqliteTables } from "../store/sqlite/tables.ts";
+import type { NewTables, TableReader } from "../store/tables.ts";
+import { countOf } from "../text/formatting.ts";
+import { bytesOf, timedName } from "./backup-files.ts";
+import { contentsOf, type OnProgress } from "./contents.ts";
+import { fillNewTables } from "./copy.ts";
+
+/** The reason why a backup cannot be restored, for the operator. */
+export class RestoreRejection extends Error {}
+
+/** How the keys of a backup differ from a later state of the same data. */
+interface Comparison {
+  /** The later state: the path of a database, or its description. */
+  readonly later: string;
+  readonly keys: KeyDifferences;
+  /** The identifiers that the later state has assigned. A restored database continues after them. */
+  readonly assigned: AssignedIds;
+}
+
+export interface RestoreTarget {
+  readonly name: string;
+  /** Whether the restored database has the newest tables. */
+  readonly isMigrated: boolean;
+  exists(): Promise<boolean>;
+  /** Compares the keys of a backup with the present ones. Undefined if those cannot be read. */
+  compare(backup: string, now: number): Promise<Comparison | undefined>;
+  /** The name that the present database gets when it is replaced. */
+  nameReplaced(at: number): string;
+  /** Throws if a server or another command uses the database. */
+  rejectUse(): Promise<void>;
+  /** Makes a database of SQLite the present one in one step. The earlier one gets another name, if there is one. */
+  publish(copy: string, replaced: string | undefined, onProgress: OnProgress): Promise<void>;
+}
+
+export function targetOf(storage: StorageConfig): RestoreTarget {
+  return storage.databaseUrl === undefined ? sqliteTarget(storage) : postgresTarget(storage);
+}
+
+/** Compares a backup with a later database, which may be damaged: that may be the reason for the restore. */
+export function compareFiles(backup: string, later: string, now: number): Comparison | undefined {
+  try {
+    return { later, keys: keyDifferences(backup, later, now), assigned: assignedIds(later) };
+  } catch {
+    return undefined;
+  }
+}
+
+function sqliteTarget({ directory, environment }: StorageConfig): RestoreTarget {
+  const { store } = directory.files;
+  return {
+    name: directory.name,
+    isMigrated: false,
+    exists: async () => existsSync(store),
+    compare: async (backup, now) => compareFiles(backup, store, now),
+    nameReplaced(at) {
+      const name = join(directory.path, `${timedName(`${environment}-replaced`, at)}.db`);
+      return existsSync(name) ? this.nameReplaced(at + 1_000) : name;
+    },
+    async rejectUse() {
+      if (!isOpenElsewhere(store)) return;
+      throw new RestoreRejection(
+        `another command uses the database in ${directory.name}; run this one again when it is done`,
+      );
+    },
+    async publish(copy, replaced) {
+      if (replaced !== undefined) keepAs(replaced, store);
+      publishDatabase(copy, store);
+      inheritDirectoryOwner(store);
+    },
+  };
+}
+
+/** Gives a closed database another name in addition, and removes its log. */
+function keepAs(name: string, store: string): void {
+  try {
+    emptyLog(store);
+  } catch {
+    // A damaged database keeps its log.
+  }
+  // A restore that was killed here has left the database another name, which is not that of a replaced one.
+  const own = new Set([store, `${store}-wal`].map((path) => statOf(path)?.ino));
+  for (const other of readdirSync(dirname(store)).filter((entry) => entry.includes("-replaced-"))) {
+    const path = join(dirname(store), other);
+    if (own.has(statOf(path)?.ino)) removeFile(path);
+  }
+  link(store, name);
+  if (bytesOf(`${store}-wal`) > 0) link(`${store}-wal`, `${name}-wal`);
+  removeLog(store);
+}
+
+function postgresTarget(storage: StorageConfig): RestoreTarget {
+  const { environment } = storage;
+  const target = postgresOf(storage);
+  const tables = postgresTables(target);
+  const name = describeStorage(storage).data;
+  /** Reads the present data, unless they are of an earlier release, which reading would migrate. */
+  const readPresent = async <T>(work: (present: TableReader) => Promise<T>): Promise<T | undefined> => {
+    const { version, supportedVersion } = await tables.schema();
+    if (version < supportedVersion) return undefined;
+    await using present = await tables.read();
+    return await work(present);
+  };
+  return {
+    name: `${name} (${environment})`,
+    isMigrated: true,
+    exists: tables.exists,
+    async compare(backup, now) {
+      const directory = makeTemporaryDirectory("petstore-restore-");
+      try {
+        const later = join(directory, "keys.db");
+        await readPresent((present) => copyKeys(present, later));
+        const comparison = compareFiles(backup, later, now);
+        return comparison && { ...comparison, later: name };
+      } finally {
+        removeDirectory(directory);
+      }
+    },
+    nameReplaced: (at) => timedName(`${environment}-replaced`, at).toLowerCase().replaceAll("-", "_"),
+    async rejectUse() {
+      const sessions = await postgresSessions(target);
+      if (sessions === 0) return;
+      throw new RestoreRejection(
+        `${countOf(sessions, "session")} of Petstore in ${environment} use ${name}; stop all servers first`,
+      );
+    },
+    async publish(copy, replaced, onProgress) {
+      await using source = await sqliteTables(copy).read();
+      const beforePublish = async (_: TableReader, target: NewTables) => {
+        // The counts of today hold.
+        const quotas = replaced && (await readPresent(async (present) => present.quotas?.()));
+        if (quotas) await target.putQuotas?.(quotas);
+        await this.rejectUse();
+      };
+      await fillNewTables({ source, to: tables, replaced, beforePublish, onProgress });
+    },
+  };
+}
+
+/** Copies what is compared to a database of SQLite. */
+async function copyKeys(source: TableReader, to: string): Promise<void> {
+  await using target = await sqliteTables(to).create();
+  const { counters } = await contentsOf(source, { tables: COMPARED_TABLES, onBatch: target.insert });
+  await target.complete(counters);
+  await target.publish({});
+}
