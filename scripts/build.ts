@@ -23,7 +23,7 @@ export async function buildExecutable(outfile: string, commit: string): Promise<
   const clientReleases = readClientReleases();
   const contents: ExecutableContents = { commit, bundles: { console, docs }, client, clientReleases };
   const { success, logs } = await Bun.build({
-    entrypoints: ["cli/main.ts", "archive/database-thread.ts"].map((path) => join(ROOT, "src", path)),
+    entrypoints: ["cli/main.ts", "store/sqlite/database-thread.ts"].map((path) => join(ROOT, "src", path)),
     root: join(ROOT, "src"),
     target: "bun",
     format: "esm",

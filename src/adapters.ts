@@ -11,7 +11,8 @@ import {
   valkeyOf,
 } from "./config/config.ts";
 import { DataDirectory } from "./data-directory.ts";
-import type { Clock, KeyStore, RateLimiter, StateChange, Stores } from "./domain/ports.ts";
+import type { DatabaseStores } from "./domain/database-stores.ts";
+import type { Clock, KeyStore, RateLimiter, StateChange } from "./domain/ports.ts";
 import type { LimitPolicy, PolicyInEffect } from "./domain/limit-policy.ts";
 import type { BanRules, OnBan } from "./domain/rate-limit.ts";
 import { ActivityCollector } from "./domain/servers.ts";
@@ -46,7 +47,7 @@ export interface Adapters extends MonitoredStores {
   readonly failed: Promise<Error>;
 }
 
-interface MonitoredStores extends Stores {
+interface MonitoredStores extends DatabaseStores {
   /** Monitors the adapter that stores the data. */
   readonly database: AdapterMonitor;
   readonly commits: CommitMonitor;
@@ -202,7 +203,7 @@ async function openSqliteStores(
   const commits = new CommitMonitor(database);
   const opened = openSqlite(directory.files.store, {
     ...(retentionNow && { retentionNow }),
-    ...(rescue && { rescue }),
+    ...(rescue && { rescue, readsInThread: true }),
     onAudit: log && logAudit(log),
     onCommit: commits.committed,
     onStateChange: (change) => reportDatabase(database, change, log),

@@ -84,7 +84,7 @@ const ARROWS: Readonly<Record<string, string>> = {
   "postgres-options": "config domain store rate-limit",
   auth: "domain api http1 config runtime",
   "rate-limit": "domain api runtime",
-  store: "domain api runtime text",
+  store: "domain api runtime text executable",
   archive: "store rate-limit domain api config data-directory postgres-options runtime text executable",
   observe: "domain api http1 runtime text",
   petstore: "auth observe domain api http1 content-encoding runtime text",

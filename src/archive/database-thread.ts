@@ -1,14 +1,4 @@
-import { once } from "node:events";
-import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
-import { EXECUTABLE } from "../executable.ts";
-import { copySnapshot, inspectDatabase } from "../store/sqlite/snapshot.ts";
-
-/** The calls of SQLite that can take minutes. */
-const CALLS = { copySnapshot, inspectDatabase };
-type Calls = typeof CALLS;
-
-/** The path of this file. In an executable, paths begin at the directory of all modules. */
-const WORKER = EXECUTABLE === undefined ? "./database-thread.ts" : "./archive/database-thread.ts";
+import { DatabaseThread, type ThreadCallName, type ThreadCalls } from "../store/sqlite/database-thread.ts";
 
 const POLL_MS = 100;
 
@@ -19,18 +9,12 @@ export async function pollWhile<T>(work: Promise<T>, onPoll: () => void): Promis
   return work.finally(() => clearInterval(timer));
 }
 
-/** Calls a function in another thread while this one polls. Errors of the function are thrown here. */
-export async function callInThread<Name extends keyof Calls>(
+/** Calls a function in a thread of its own while this one polls. Errors of the function are thrown here. */
+export async function callInThread<Name extends ThreadCallName>(
   name: Name,
-  args: Parameters<Calls[Name]>,
+  args: Parameters<ThreadCalls[Name]>,
   onPoll: () => void,
-): Promise<ReturnType<Calls[Name]>> {
-  const worker = new Worker(new URL(WORKER, import.meta.url), { workerData: { name, args } });
-  const [result] = await pollWhile(once(worker, "message"), onPoll).finally(() => worker.terminate());
-  return result;
-}
-
-if (!isMainThread) {
-  const { name, args }: { name: keyof Calls; args: [path: string, to: string] } = workerData;
-  parentPort?.postMessage(CALLS[name](...args), []);
+): Promise<ReturnType<ThreadCalls[Name]>> {
+  const thread = new DatabaseThread();
+  return pollWhile(thread.call(name, args), onPoll).finally(() => thread.close());
 }

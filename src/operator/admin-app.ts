@@ -37,7 +37,12 @@ import { adminOpenApiJson } from "./openapi.ts";
 import { askedHandlers } from "./handlers/asked-handlers.ts";
 import { dataHandlers } from "./handlers/data-handlers.ts";
 import { overviewHandlers } from "./handlers/overview.ts";
-import type { AdminHandlers, ListenerServices, RequestContext } from "./handlers/services.ts";
+import {
+  type AdminHandlers,
+  forReads,
+  type ListenerServices,
+  type RequestContext,
+} from "./handlers/services.ts";
 import { sessionHandlers } from "./handlers/session.ts";
 import type { AdminOperation, AdminOperationId } from "./operations.ts";
 import { isFromOtherOrigin, isOwnHost, SAFE_METHODS } from "./own-origin.ts";
@@ -142,7 +147,7 @@ class AdminApp {
     this.#ready = readinessOf(readinessChecks(services));
     const handlers: AdminHandlers = {
       ...sessionHandlers(services),
-      ...overviewHandlers(services),
+      ...overviewHandlers(forReads(services)),
       ...askedHandlers(services),
       ...dataHandlers(services),
     };

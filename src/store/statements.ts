@@ -23,6 +23,17 @@ export interface Statement {
 export type Steps<T> = Generator<Statement, T, unknown[]>;
 export type Statements<T> = () => Steps<T>;
 
+/** Runs statements one after the other on a database that returns promises. */
+export async function runSteps<T>(
+  statements: Statements<T>,
+  execute: (statement: Statement) => Promise<unknown[]>,
+): Promise<T> {
+  const steps = statements();
+  let step = steps.next();
+  while (step.done !== true) step = steps.next(step.value.sql === "" ? [] : await execute(step.value));
+  return step.value;
+}
+
 export function* rowsOf<Row>(sql: string, ...values: Statement["values"]): Steps<Row[]> {
   return yield* rowsOfQuery<Row>({ sql, values });
 }
@@ -219,8 +230,6 @@ export interface Dialect {
   readonly now: string;
   /** Statements that write, with the parameters, and then select, without any: one statement where that is possible. */
   writeThenSelect(write: string, select: string): readonly [string, ...string[]];
-  /** The number of rows that one statement adds up. */
-  readonly rowsAddedAtOnce: number;
   /** The sum of the columns `operations` of the rows `stored` and `excluded`, whose form usage-history.ts explains. */
   readonly addedOperations: string;
 }

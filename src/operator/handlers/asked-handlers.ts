@@ -1,20 +1,20 @@
 import type { ServerOperationId } from "../operations.ts";
 import { requestHandlers } from "./requests.ts";
 import { serverHandlers } from "./server.ts";
-import type { AdminHandlers, ServerServices } from "./services.ts";
+import { type AdminHandlers, forReads, type ServerServices } from "./services.ts";
 import { webhookHandlers } from "./webhook.ts";
 
 /** What every server has, with a listener for operators or without. */
 export type AskedServices = Parameters<typeof serverHandlers>[0] &
   Parameters<typeof requestHandlers>[0] &
   Parameters<typeof webhookHandlers>[0] &
-  Pick<ServerServices, "log">;
+  Pick<ServerServices, "log" | "storesForReads">;
 
 /** The handlers of operations that only a running server can execute. They need no context. */
 export function askedHandlers(services: AskedServices) {
   return {
     ...serverHandlers(services),
-    ...requestHandlers(services),
+    ...requestHandlers(forReads(services)),
     ...webhookHandlers(services),
   } satisfies Pick<AdminHandlers, ServerOperationId>;
 }

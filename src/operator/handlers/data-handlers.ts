@@ -4,11 +4,25 @@ import { operatorHandlers } from "./operators.ts";
 import { petAndOrderHandlers } from "./pets-and-orders.ts";
 import { policyHandlers } from "./policy.ts";
 import { fleetOf } from "./server.ts";
-import type { ServerOperationId } from "../operations.ts";
-import type { OperatorServices } from "./services.ts";
+import { ADMIN_OPERATIONS, type ServerOperationId } from "../operations.ts";
+import { type AdminHandlers, forReads, type OperatorServices } from "./services.ts";
 
-/** The handlers of operations on data, which a server and the command line share. */
-export function dataHandlers(services: OperatorServices) {
+/**
+ * The handlers of operations on data, which a server and the command line share. An operation whose method is GET has
+ * the stores for reads. One that changes something depends on fewer parts, and reads what it changes, by its key.
+ */
+export function dataHandlers(services: OperatorServices): DataHandlers {
+  const changing = handlersOn(services);
+  const reading = handlersOn(forReads(services));
+  const chosen = Object.keys(changing).map((id) => {
+    // The handlers are named by their operations.
+    const dataId = id as DataOperationId;
+    return [id, ADMIN_OPERATIONS[dataId].method === "GET" ? reading[dataId] : changing[dataId]];
+  });
+  return Object.fromEntries(chosen);
+}
+
+function handlersOn(services: OperatorServices) {
   return {
     ...keyHandlers(services),
     ...historyHandlers(services),
@@ -19,9 +33,11 @@ export function dataHandlers(services: OperatorServices) {
       const { servers, clock } = services;
       return fleetOf(await servers.list(), await servers.lost(), clock.now());
     },
-  };
+  } satisfies Partial<AdminHandlers>;
 }
 
+type DataHandlers = ReturnType<typeof handlersOn>;
+
 /** The operations on data, which the command line executes itself. */
-export type DataOperationId = keyof ReturnType<typeof dataHandlers>;
+export type DataOperationId = keyof DataHandlers;
 export type CommandOperationId = DataOperationId | ServerOperationId;

@@ -15,19 +15,21 @@ import type { AdminHandlers, OperatorServices } from "./services.ts";
 
 /** Handles the operations on the limits of the plans and on the ban rules. */
 export function policyHandlers(services: OperatorServices) {
-  const { policies } = services;
+  const { policies, storesForReads } = services;
   /** Counting 500,000 keys takes some tenths of a second, and a console asks every two seconds. */
-  const countKeys = reuseBriefly(async () => policies.countKeys());
+  const countKeys = reuseBriefly(async () => storesForReads.policies.countKeys());
 
   return {
     async listPlans() {
-      const viewOf = await planViews(await policies.readPolicy());
-      return { items: LIMITED_PLANS.map(viewOf) };
+      const viewIn = await planViews();
+      const policy = await policies.readPolicy();
+      return { items: LIMITED_PLANS.map((plan) => viewIn(policy, plan)) };
     },
 
     async updatePlan({ body: { plan, ...limits } }, { by }) {
-      const viewOf = await planViews(await update({ plans: { [plan]: limits } }, by));
-      return viewOf(plan);
+      // What the response shows is read first, so that nothing fails after the change.
+      const viewIn = await planViews();
+      return viewIn(await update({ plans: { [plan]: limits } }, by), plan);
     },
 
     getBanRules: async () => rulesView(await policies.readPolicy()),
@@ -46,10 +48,10 @@ export function policyHandlers(services: OperatorServices) {
     return policy;
   }
 
-  async function planViews({ plans }: LimitPolicy) {
+  async function planViews() {
     const counts = await countKeys();
     const setters = await listSetters();
-    return (plan: LimitedPlan) => ({
+    return ({ plans }: LimitPolicy, plan: LimitedPlan) => ({
       plan,
       ...plans[plan],
       keys: plan === "anonymous" ? null : counts[plan],

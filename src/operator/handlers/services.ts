@@ -1,6 +1,7 @@
 import type { AdminConfig } from "../../config/config.ts";
 import type { Environment } from "../../domain/api-keys.ts";
-import type { Clock, RateLimiter, ServerRegister, Stores } from "../../domain/ports.ts";
+import type { DatabaseStores, OperatorStores } from "../../domain/database-stores.ts";
+import type { Clock, RateLimiter, ServerRegister } from "../../domain/ports.ts";
 import type { Attribution } from "../../domain/audit.ts";
 import type { PolicyInEffect } from "../../domain/limit-policy.ts";
 import type { ServerIdentity } from "../../domain/servers.ts";
@@ -50,7 +51,8 @@ export type AdminHandlers = {
 };
 
 /** The services for operations on data, which a server and the command line share. */
-export interface OperatorServices extends Stores {
+export interface OperatorServices
+  extends OperatorStores, Omit<DatabaseStores, keyof OperatorStores | "petJson"> {
   readonly environment: Environment;
   readonly rateLimiter: Pick<RateLimiter, "quota" | "bannedKeys" | "unban">;
   /** Whether the quotas can be read from the rate limiter now. */
@@ -61,6 +63,13 @@ export interface OperatorServices extends Stores {
   /** Applies a change to this server at once. It would follow the change within a second anyway. */
   readonly applyKeyChanges: () => Promise<void>;
   readonly applyOperatorChanges: () => void;
+}
+
+/** The services of operations that read: their reads delay no client. */
+export function forReads<Services extends Pick<DatabaseStores, "storesForReads">>(
+  services: Services,
+): Services & OperatorStores {
+  return { ...services, ...services.storesForReads };
 }
 
 /** The services that only a server has. */

@@ -18,6 +18,8 @@ export interface Timeouts {
 export interface ConnectOptions extends Partial<Timeouts> {
   /** The default is 1. */
   readonly maxConnections?: number;
+  /** After how much time without a query a connection closes; by default never. */
+  readonly idleSeconds?: number;
   /** The schema of the tables, so that environments can share a database. The default is that of the server. */
   readonly schema?: string | undefined;
   /** Whether a commit waits for the disk. The default is that of the server. */
@@ -39,6 +41,7 @@ export function connect(url: string, options: ConnectOptions): SQL {
     ...databaseOf(url),
     max: maxConnections,
     connectionTimeout: connectMs / 1000,
+    idleTimeout: options.idleSeconds ?? 0,
     bigint: true,
     connection: {
       application_name: applicationName(options.schema),

@@ -12,6 +12,7 @@ import {
   toUnavailable,
 } from "./connection.ts";
 import type { Primary } from "./primary.ts";
+import { MAX_READ_MS } from "../read-queue.ts";
 import {
   DeadlineExceeded,
   repeat,
@@ -26,6 +27,10 @@ export interface PoolsOptions {
   readonly schema?: string | undefined;
   /** The longest time that a query or a transaction may take. */
   readonly timeoutMs?: number;
+  /** The longest time that a statement of a read of operators may take. */
+  readonly slowReadMs?: number;
+  /** After which time without such a read its connections close. */
+  readonly slowReadIdleSeconds?: number;
   /** The number of queries that may wait for a connection, in each pool. The next one is rejected at once. */
   readonly maxQueued?: number;
   readonly probeEveryMs?: number;
@@ -45,15 +50,17 @@ const MAX_COMPARISON_MS = 400;
 const MAX_COMPARISON_AGE_MS = 1_500;
 
 /** The number of connections of each pool. */
-const SIZES = { reads: 2, creates: 1, orders: 2, writes: 1, lookups: 1, limits: 1 } as const;
+const SIZES = { reads: 2, creates: 1, orders: 2, writes: 1, lookups: 1, limits: 1, slowReads: 2 } as const;
+export const SLOW_READS = SIZES.slowReads;
 
-/** The number of connections that an instance opens. */
+/** The greatest number of connections that an instance opens. */
 export const CONNECTIONS_PER_INSTANCE = Object.values(SIZES).reduce<number>((sum, size) => sum + size, 0);
 
 /**
  * The pools of connections: one each for reads, for creating pets, for orders, for all other writes, for lookups of
- * keys, and for rate limits. Reads do not wait behind a write that waits for a lock. Nothing waits behind orders or
- * behind unknown keys. While commits fail because a disk stalls or a replica is missing, reads continue.
+ * keys, for rate limits, and for reads of operators. Reads do not wait behind a write that waits for a lock. Nothing
+ * waits behind orders, behind unknown keys or behind what operators search or add up. While commits fail because a disk
+ * stalls or a replica is missing, reads continue.
  */
 export class Pools {
   /** Queries are pipelined, so a few connections are fastest. */
@@ -68,6 +75,8 @@ export class Pools {
   readonly lookups: ConnectionPool;
   /** Every request needs a decision about its key, so a commit of these does not wait for the disk. */
   readonly limits: ConnectionPool;
+  /** Lists, searches and sums of operators. Each occupies a connection, for longer than a client may wait. */
+  readonly slowReads: ConnectionPool;
   readonly timeoutMs: number;
   readonly maxQueued: number;
   readonly #all: readonly ConnectionPool[];
@@ -86,11 +95,15 @@ export class Pools {
 
   constructor(primary: Primary, options: PoolsOptions = {}) {
     const { timeoutMs = 2_000, maxQueued = 4_096, probeEveryMs = 200, onStateChange } = options;
+    const { slowReadMs = MAX_READ_MS, slowReadIdleSeconds: idleSeconds = 30 } = options;
     this.#primary = primary;
     this.timeoutMs = timeoutMs;
     this.maxQueued = maxQueued;
     const common = { ...timeoutsWithin(timeoutMs), schema: options.schema };
-    const pool = (own: Pick<ConnectOptions, "maxConnections" | "waitsForDisk"> & Partial<Timeouts>) =>
+    const pool = (
+      own: Pick<ConnectOptions, "maxConnections" | "waitsForDisk" | "idleSeconds"> & Partial<Timeouts>,
+      others: Partial<ConnectionPoolOptions> = {},
+    ) =>
       new ConnectionPool({
         connect: () => connect(primary.url, { ...common, ...own }),
         probe: () => this.#followPrimary(primary, { ...common, maxConnections: 1 }),
@@ -109,6 +122,7 @@ export class Pools {
         onProbeFailure: (cause) => {
           if (!isFromServer(cause)) for (const pool of this.#all) pool.reportUnreachable(cause);
         },
+        ...others,
       });
     this.reads = pool({ maxConnections: SIZES.reads });
     // All creates wait for one lock, that of the next identifier, which can take long when many instances create pets.
@@ -119,7 +133,11 @@ export class Pools {
     this.lookups = pool({ maxConnections: SIZES.lookups });
     // A server that is paused holds its locks until its idle transaction is ended.
     this.limits = pool({ maxConnections: SIZES.limits, lockMs: longLockMs, waitsForDisk: false });
-    this.#all = [this.reads, this.creates, this.orders, this.writes, this.lookups, this.limits];
+    // Only a frozen server takes longer than its own limit. How long operators wait is not the latency of PostgreSQL.
+    const slow = { timeoutMs: slowReadMs + timeoutMs, onResponse: undefined };
+    this.slowReads = pool({ maxConnections: SIZES.slowReads, statementMs: slowReadMs, idleSeconds }, slow);
+    const { reads, creates, orders, writes, lookups, limits, slowReads } = this;
+    this.#all = [reads, creates, orders, writes, lookups, limits, slowReads];
     this.#comparing = repeat(COMPARE_EVERY_MS, async () => {
       if (this.#poolsDown === 0) await this.#compare();
       return COMPARE_EVERY_MS;

@@ -1,7 +1,15 @@
 import type { SQL } from "bun";
-import type { ColumnType, Dialect, SqlDatabase, Statements } from "../statements.ts";
+import { ReadQueue } from "../read-queue.ts";
+import {
+  type ColumnType,
+  type Dialect,
+  runSteps,
+  type SqlDatabase,
+  type Statement,
+  type Statements,
+} from "../statements.ts";
 import { nextIdLock } from "./connection.ts";
-import type { Pools } from "./pool.ts";
+import { type Pools, SLOW_READS } from "./pool.ts";
 import { TIMELINE } from "./timeline.ts";
 
 export function postgresDatabase(pools: Pools): SqlDatabase {
@@ -16,6 +24,16 @@ export function postgresDatabase(pools: Pools): SqlDatabase {
   };
 }
 
+/**
+ * Reads of operators, on connections of their own. As many run at a time as there are connections, so that the time of
+ * a statement is that in which it is executed.
+ */
+export function readsForOperators({ slowReads }: Pools): SqlDatabase["read"] {
+  const queue = new ReadQueue({ maxRunning: SLOW_READS });
+  const run = (statement: Statement) => slowReads.query((sql) => execute(sql, statement));
+  return (statements) => queue.run(() => runSteps(statements, run));
+}
+
 /** For unlogged tables: each statement is a transaction of its own, which waits for no disk and no standby. */
 export function unloggedDatabase(pools: Pools): SqlDatabase {
   const run = <T>(statements: Statements<T>) => pools.reads.query((sql) => runAll(sql, statements));
@@ -28,14 +46,12 @@ export function unloggedDatabase(pools: Pools): SqlDatabase {
  */
 const WRITE_TO_LOG = "SELECT pg_logical_emit_message(true, 'petstore', '')";
 
-export async function runAll<T>(sql: SQL, statements: Statements<T>): Promise<T> {
-  const steps = statements();
-  let step = steps.next();
-  while (step.done !== true) {
-    const { sql: text, values } = step.value;
-    step = steps.next(text === "" ? [] : await sql.unsafe(withNumberedParameters(text), [...values]));
-  }
-  return step.value;
+export function runAll<T>(sql: SQL, statements: Statements<T>): Promise<T> {
+  return runSteps(statements, (statement) => execute(sql, statement));
+}
+
+function execute(sql: SQL, { sql: text, values }: Statement): Promise<unknown[]> {
+  return sql.unsafe(withNumberedParameters(text), [...values]);
 }
 
 /** Replaces the parameters `?` by those of PostgreSQL, `$1`, `$2` and so on. */
@@ -107,7 +123,6 @@ export const POSTGRES_DIALECT: Dialect = {
   // With IN, a plan may run the SELECT again for each row and find other rows.
   deleteFirst: ({ table, where, order }) => `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT ? FOR UPDATE SKIP LOCKED)) RETURNING 1`,
-  rowsAddedAtOnce: 25_000,
   addedOperations: `(SELECT coalesce(jsonb_object_agg(operation, counts), '{}') FROM (
     SELECT operation, jsonb_build_array(sum((counts ->> 0)::int8), sum((counts ->> 1)::int8)) AS counts FROM (
       SELECT * FROM jsonb_each(stored.operations)

@@ -1,6 +1,7 @@
 import type { SQL } from "bun";
 import { messageOf, Rejection } from "../../api/errors.ts";
 import type { Credential } from "../../domain/api-keys.ts";
+import type { DatabaseStores } from "../../domain/database-stores.ts";
 import type { KeyCounter, KeyCounterOptions } from "../../domain/key-counter.ts";
 import type {
   IdempotencyRejection,
@@ -8,22 +9,19 @@ import type {
   OwnOrderUpdate,
   OrderPlacement,
   Store,
-  Stores,
   WriteResult,
 } from "../../domain/ports.ts";
 import type { NewPet } from "../../domain/resources.ts";
 import { withTimeout } from "../../runtime/event-loop.ts";
 import { findCredentials, SELECT_CREDENTIALS, SqlKeyStore } from "../api-keys.ts";
-import { auditedDatabase, type OnAudit, reportAudit, SqlAuditStore } from "../audit.ts";
+import { auditedDatabase, type OnAudit, reportAudit } from "../audit.ts";
 import { BatchQueue } from "../batch-queue.ts";
 import { InProgressRequests } from "../idempotency.ts";
-import { SqlPolicyStore } from "../limit-policy.ts";
-import { SqlOperatorStore } from "../operators.ts";
+import { operatorStores } from "../operator-stores.ts";
 import { placeOrder, SqlInventoryStore, SqlReadStore, updateOrder } from "../orders.ts";
 import { SqlQuestionStore } from "../questions.ts";
 import { SqlServerReportStore } from "../server-reports.ts";
 import { SqlSettingsStore } from "../settings.ts";
-import { SqlUsageHistoryStore } from "../usage-history.ts";
 import { SqlWebhookStore } from "../webhooks.ts";
 import { addressOf, connect, withExplanation, nextIdLock } from "./connection.ts";
 import { IdempotencyRecords } from "./idempotency.ts";
@@ -33,16 +31,17 @@ import { PET_JSON, PostgresPetJson } from "./pet-json.ts";
 import { Pools, type PoolsOptions } from "./pool.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";
 import { PET_ROWS } from "../rows.ts";
-import { requireRow } from "../statements.ts";
+import { requireRow, type SqlDatabase } from "../statements.ts";
 import {
   parameterColumns,
   POSTGRES_DIALECT,
   postgresDatabase,
+  readsForOperators,
   runAll,
   unloggedDatabase,
 } from "./statements.ts";
 
-export interface PostgresStores extends Stores {
+export interface PostgresStores extends DatabaseStores {
   readonly petJson: PostgresPetJson;
   readonly commitQueueLength: () => number;
   /** The number of queries that run or wait for a connection. */
@@ -107,27 +106,27 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   });
   const { onAudit } = options;
   const database = auditedDatabase(postgresDatabase(pools), onAudit);
-  return {
-    store,
-    inventory: new SqlInventoryStore({
-      ...database,
+  const inventoryOn = (stored: SqlDatabase) =>
+    new SqlInventoryStore({
+      ...stored,
       write: (queue, statements) =>
         reportAudit(
           statements,
           (audited) => pools.rowTransaction(queue, (tx) => runAll(tx, audited)),
           onAudit,
         ),
-    }),
-    operators: new SqlOperatorStore(database),
+    });
+  const forReads = { ...database, read: readsForOperators(pools) };
+  return {
+    ...operatorStores(database, inventoryOn(database)),
+    store,
     keys: new SqlKeyStore(database, (hash) => lookups.submit(hash)),
-    audit: new SqlAuditStore(database),
-    policies: new SqlPolicyStore(database),
     settings: new SqlSettingsStore(database),
     serverReports: new SqlServerReportStore(unloggedDatabase(pools)),
     questions: new SqlQuestionStore(unloggedDatabase(pools)),
     webhooks: new SqlWebhookStore(database),
-    usageHistory: new SqlUsageHistoryStore(database),
     petJson,
+    storesForReads: operatorStores(forReads, inventoryOn(forReads)),
     commitQueueLength: () => store.commitQueueLength,
     queueLength: () => pools.queueLength,
     openKeyCounter: (settings) => new PostgresKeyCounter(pools, settings),

@@ -95,12 +95,12 @@ export class Connection {
     const steps = statements();
     let step = steps.next();
     while (step.done !== true) {
-      step = steps.next(step.value.sql === "" ? [] : this.#rows(step.value));
+      step = steps.next(step.value.sql === "" ? [] : this.rows(step.value));
     }
     return step.value;
   }
 
-  #rows({ sql, values, isVaried = false }: SqlStatement): unknown[] {
+  rows({ sql, values, isVaried = false }: SqlStatement): unknown[] {
     if (!isVaried) return this.all(sql, ...values);
     try {
       using statement = this.#prepare(sql);
@@ -174,6 +174,18 @@ export function openFile(path: string): Database {
   database.run("PRAGMA trusted_schema = OFF");
   return database;
 }
+
+/** Opens a connection that only reads, for a thread that may wait for locks. The database has a write-ahead log. */
+export function openForReads(path: string): Connection {
+  const flags = sqlite.SQLITE_OPEN_READONLY | sqlite.SQLITE_OPEN_NOFOLLOW;
+  const connection = new Connection(new Database(withoutLinks(path), flags));
+  connection.exec(`PRAGMA busy_timeout = ${READ_WAIT_MS}`);
+  connection.exec(`PRAGMA cache_size = -${READ_CACHE_KIB}`);
+  return connection;
+}
+
+const READ_WAIT_MS = 1_000;
+const READ_CACHE_KIB = 8 * 1024;
 
 const BUSY = 5;
 const FULL = 13;

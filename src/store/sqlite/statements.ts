@@ -74,8 +74,6 @@ export const SQLITE_DIALECT: Dialect = {
   explicitIds: "",
   deleteFirst: ({ table, where, order }) => `DELETE FROM ${table} WHERE (${order}) IN
     (SELECT ${order} FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT +?) RETURNING 1`,
-  // They take 2 ms, in which requests wait.
-  rowsAddedAtOnce: 2_500,
   addedOperations: `json_patch(stored.operations, (SELECT json_group_object(key, json_array(
     (value ->> 0) + coalesce(stored.operations ->> ('$.' || key || '[0]'), 0),
     (value ->> 1) + coalesce(stored.operations ->> ('$.' || key || '[1]'), 0)

@@ -1,6 +1,7 @@
 import { Rejection, Unavailable } from "../../api/errors.ts";
 import { FailureReporter } from "../../runtime/failure-reporter.ts";
 import { encodePet, type NewPet } from "../../domain/resources.ts";
+import type { DatabaseStores } from "../../domain/database-stores.ts";
 import type {
   InventoryStore,
   IdempotentRequest,
@@ -8,20 +9,18 @@ import type {
   OrderPlacement,
   StateChange,
   Store,
-  Stores,
   WriteResult,
 } from "../../domain/ports.ts";
-import { SqlKeyStore } from "../api-keys.ts";
-import { auditedDatabase, type OnAudit, reportAudit, SqlAuditStore } from "../audit.ts";
+import { auditedDatabase, type OnAudit, reportAudit } from "../audit.ts";
 import { BatchQueue } from "../batch-queue.ts";
 import { type IdempotentOperation, InProgressRequests } from "../idempotency.ts";
-import { SqlPolicyStore } from "../limit-policy.ts";
-import { SqlOperatorStore } from "../operators.ts";
+import { operatorStores } from "../operator-stores.ts";
 import { placeOrder, SqlInventoryStore, SqlReadStore, updateOrder } from "../orders.ts";
 import { PET_ROWS } from "../rows.ts";
 import { SqlQuestionStore } from "../questions.ts";
 import { SqlServerReportStore } from "../server-reports.ts";
 import { SqlSettingsStore } from "../settings.ts";
+import type { SqlDatabase } from "../statements.ts";
 import { TABLES } from "../tables.ts";
 import { SqlUsageHistoryStore } from "../usage-history.ts";
 import { SqlWebhookStore } from "../webhooks.ts";
@@ -31,9 +30,10 @@ import { IdempotencyRecords } from "./idempotency.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { OpenFiles, type RescueOptions } from "./open-files.ts";
 import { SqlitePetJson } from "./pet-json.ts";
+import { ReadThread } from "./read-thread.ts";
 import { insertInto, SQLITE_DIALECT, sqliteDatabase } from "./statements.ts";
 
-export interface SqliteStores extends Stores {
+export interface SqliteStores extends DatabaseStores {
   readonly petJson: SqlitePetJson;
   readonly commitQueueLength: () => number;
   close(): Promise<void>;
@@ -81,18 +81,10 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
   });
   // Changes of keys have a connection of their own, because they wait for the write lock, and requests of clients must
   // not.
-  const { closeKeys, ...stores } = openDatabaseFor(path, keyOptions, (connection) => {
-    const database = auditedDatabase(sqliteDatabase(connection), options.onAudit);
-    return {
-      keys: new SqlKeyStore(database),
-      operators: new SqlOperatorStore(database),
-      audit: new SqlAuditStore(database),
-      policies: new SqlPolicyStore(database),
-      settings: new SqlSettingsStore(database),
-      webhooks: new SqlWebhookStore(database),
-      closeKeys: () => connection.close(),
-    };
-  });
+  const { database, closeKeys } = openDatabaseFor(path, keyOptions, (connection) => ({
+    database: auditedDatabase(sqliteDatabase(connection), options.onAudit),
+    closeKeys: () => connection.close(),
+  }));
   opened.defer(closeKeys);
   const { closeUnsynced, ...unsynced } = openDatabaseFor(path, unsyncedOptions, (connection) => {
     const database = sqliteDatabase(connection);
@@ -104,15 +96,19 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     };
   });
   opened.move();
+  const stores = { ...operatorStores(database, store.inventory), store, ...unsynced };
+  const readThread = options.readsInThread ? new ReadThread(path) : undefined;
+  const inThread = readThread && { ...database, read: readThread.read };
   return {
-    store,
-    inventory: store.inventory,
     ...stores,
-    ...unsynced,
     petJson: store.petJson,
+    settings: new SqlSettingsStore(database),
+    webhooks: new SqlWebhookStore(database),
+    storesForReads: inThread ? operatorStores(inThread, store.inventoryOn(inThread)) : stores,
     commitQueueLength: () => store.commitQueueLength,
     async close() {
       files.stop();
+      await readThread?.close();
       closeUnsynced();
       closeKeys();
       await store.close();
@@ -143,6 +139,8 @@ interface SqliteStoreOptions {
   readonly onAudit?: OnAudit | undefined;
   /** What a server does when the files of the database are deleted or replaced. */
   readonly rescue?: RescueOptions;
+  /** Whether reads of operators run in a thread, as in a server: a command has nobody who would wait meanwhile. */
+  readonly readsInThread?: boolean;
 }
 
 /** Bounds how long one transaction blocks the event loop: this many inserts take a few milliseconds. */
@@ -172,28 +170,18 @@ export class SqliteStore extends SqlReadStore implements Store {
 
   constructor(
     private readonly connection: Connection,
-    {
-      maxQueuedWrites = 10_000,
-      maxBusyMs = 2_000,
-      onCommit,
-      onStateChange = () => {},
-      onAudit,
-      retentionNow,
-    }: SqliteStoreOptions = {},
+    private readonly options: SqliteStoreOptions = {},
   ) {
     super(sqliteDatabase(connection));
+    const { maxQueuedWrites = 10_000, maxBusyMs = 2_000, onCommit, retentionNow } = options;
+    const { onStateChange = () => {} } = options;
     this.#outage = new FailureReporter(
       (cause) => onStateChange({ state: "down", cause }),
       (afterMs) => onStateChange({ state: "up", afterMs }),
     );
     this.petJson = new SqlitePetJson(connection);
     this.#records = new IdempotencyRecords(connection, retentionNow);
-    this.inventory = new SqlInventoryStore({
-      ...this.database,
-      write: (_queue, statements) =>
-        reportAudit(statements, (audited) => this.#submit(() => connection.runAll(audited)), onAudit),
-      petsChanged: () => this.petJson.recordChange(),
-    });
+    this.inventory = this.inventoryOn(this.database);
     this.#writes = new BatchQueue({
       run: (writes) => this.#commit(writes),
       maxBatch: MAX_WRITES_PER_TRANSACTION,
@@ -205,6 +193,20 @@ export class SqliteStore extends SqlReadStore implements Store {
 
   get commitQueueLength(): number {
     return this.#writes.queueLength;
+  }
+
+  /** Returns an inventory that reads from another database than this store, and writes to this one. */
+  inventoryOn(database: SqlDatabase): InventoryStore {
+    return new SqlInventoryStore({
+      ...database,
+      write: (_queue, statements) =>
+        reportAudit(
+          statements,
+          (audited) => this.#submit(() => this.connection.runAll(audited)),
+          this.options.onAudit,
+        ),
+      petsChanged: () => this.petJson.recordChange(),
+    });
   }
 
   /**
