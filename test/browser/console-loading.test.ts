@@ -128,7 +128,7 @@ test.each(PATHS)("%s: whatever it loads, a failure is said, with a way to try ag
 
 test("how many times a key was banned in 24 hours is counted from now, also on a page that is open for a day", async () => {
   const { page } = await open(`/keys/${banned.id}`);
-  await page.getByText(/^Banned until/).waitFor();
+  await page.getByText(/^Banned until .*requests get 429/).waitFor();
   const timeOf = (request: Request) => Date.parse(new URL(request.url()).searchParams.get("since") ?? "");
   // The bans of the history below begin at midnight.
   const isCount = (request: Request) =>
