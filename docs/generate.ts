@@ -41,7 +41,7 @@ import { leastRoleOf, ROLE_MEANINGS, ROLES } from "../src/domain/operators.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../src/operator/operations.ts";
 import { type ErrorCode, ERRORS } from "../src/petstore/errors.ts";
 import { OPERATIONS, type PetstoreOperation } from "../src/petstore/operations.ts";
-import { latestVersion } from "../src/store/migrations.ts";
+import { latestVersion, RELEASES } from "../src/store/migrations.ts";
 import { POSTGRES_MIGRATIONS } from "../src/store/postgres/migrations.ts";
 import { SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
 import { exactJson, generatorSections } from "./generated-clients.ts";
@@ -65,14 +65,6 @@ export const DEFAULT_SETTINGS: DocsSettings = {
   ban: DEFAULT_BAN,
   maxConnectionsPerAddress: SETTINGS["max-connections-per-address"].default,
 };
-
-/** The latest migrations of each release, newest first. */
-export const RELEASES = [
-  { release: "1.2.0", sqlite: 20, postgres: 21 },
-  { release: "1.1.0", sqlite: 13, postgres: 15 },
-  { release: "1.0.0", sqlite: 10, postgres: 11 },
-  { release: "0.9.0", sqlite: 5, postgres: 6 },
-] as const;
 
 /** A longer list of values is left out; --help has it. */
 const MAX_RANGE_LENGTH = 120;

@@ -16,7 +16,7 @@ import type { Clock, KeyStore, RateLimiter, StateChange } from "./domain/ports.t
 import type { LimitPolicy, PolicyInEffect } from "./domain/limit-policy.ts";
 import type { BanRules, OnBan } from "./domain/rate-limit.ts";
 import { ActivityCollector } from "./domain/servers.ts";
-import { BanRecorder } from "./observe/audit-trail.ts";
+import { BanRecorder, byServer } from "./observe/audit-trail.ts";
 import { logAudit, reportSettingFiles } from "./observe/event-reports.ts";
 import type { Log } from "./observe/log.ts";
 import { AdapterMonitor, CommitMonitor } from "./observe/request-metrics.ts";
@@ -25,6 +25,7 @@ import { RetentionClock } from "./clock.ts";
 import { postgresOf } from "./postgres-options.ts";
 import type { SharedRateLimiter } from "./rate-limit/valkey/shared-rate-limiter.ts";
 import type { ValkeyRateLimiterOptions } from "./rate-limit/valkey/valkey-rate-limiter.ts";
+import { type Migrator, NoTables, type TableUse } from "./store/migrations.ts";
 import type { PostgresStores } from "./store/postgres/store.ts";
 import type { RescueOptions } from "./store/sqlite/open-files.ts";
 
@@ -85,7 +86,15 @@ export async function openAdapters(
     const { promise: failed, resolve: onLost } = Promise.withResolvers<Error>();
     const urls = followStorageUrls(config, reportSettingFiles(log));
     opened.defer(() => urls.close());
-    const stores = await openStores(config, { log, retentionNow, onLost, urls });
+    const use: Migrator = {
+      ...byServer(clock),
+      onMigrated(entry) {
+        const { before, after } = entry;
+        log.event("database.migrated", { from: before?.["schemaVersion"], to: after?.["schemaVersion"] });
+        logAudit(log)(entry);
+      },
+    };
+    const stores = await openStores(config, { log, retentionNow, onLost, urls, use });
     opened.defer(() => stores.close());
     await retention.start(stores.settings);
     opened.defer(() => retention.stop());
@@ -133,6 +142,8 @@ export async function openAdapters(
 }
 
 interface StoreOptions {
+  /** Which tables are opened; by default, tables are made where there are none. */
+  readonly use?: TableUse;
   readonly log?: Log;
   /** How to connect; by default, as the process did when it started. */
   readonly urls?: StorageUrls;
@@ -142,13 +153,18 @@ interface StoreOptions {
   readonly onLost?: (error: Error) => void;
 }
 
+/** Opens the stores of an environment. Where existing ones are asked for and there are none, they are empty. */
 export async function openStores(
   storage: StorageConfig,
   options: StoreOptions = {},
 ): Promise<MonitoredStores> {
-  const { log, retentionNow } = options;
+  const { log, retentionNow, use } = options;
   if (storage.databaseUrl === undefined) {
     const { directory } = storage;
+    if (use === "existing" && !directory.hasDatabase()) {
+      directory.rejectLostDatabase();
+      return openEmptyStores();
+    }
     prepareDirectory(directory, log);
     directory.rejectLostDatabase();
     return openSqliteStores(directory, { ...options, rescue: rescueOf(directory, options) });
@@ -159,17 +175,21 @@ export async function openStores(
   const { url, ...postgres } = postgresOf(storage, options.urls);
   const opened = await openPostgres(url, {
     ...postgres,
+    use,
     ...(retentionNow && { retentionNow }),
     onAudit: log && logAudit(log),
     onCommit: commits.committed,
     onResponse: (ms) => database.responded(ms),
     onStateChange: (change) => reportDatabase(database, change, log),
+  }).catch((error: unknown) => {
+    if (error instanceof Error && error.cause instanceof NoTables) return undefined;
+    throw error;
   });
-  return { ...opened, database, commits };
+  return opened ? { ...opened, database, commits } : openEmptyStores();
 }
 
 /** Opens empty stores that only this process uses. */
-export async function openEmptyStores(): Promise<MonitoredStores> {
+async function openEmptyStores(): Promise<MonitoredStores> {
   const path = makeTemporaryDirectory("petstore-empty-");
   const stores = await openSqliteStores(new DataDirectory({ path, environment: "production" }));
   const close = async () => {
@@ -196,12 +216,13 @@ function rescueOf(directory: DataDirectory, { log, onLost }: StoreOptions): Resc
 
 async function openSqliteStores(
   directory: DataDirectory,
-  { log, retentionNow, rescue }: StoreOptions & { readonly rescue?: RescueOptions | undefined } = {},
+  { log, retentionNow, use, rescue }: StoreOptions & { readonly rescue?: RescueOptions | undefined } = {},
 ): Promise<MonitoredStores> {
   const { openSqlite } = await import("./store/sqlite/store.ts");
   const database = new AdapterMonitor("SQLite");
   const commits = new CommitMonitor(database);
   const opened = openSqlite(directory.files.store, {
+    use,
     ...(retentionNow && { retentionNow }),
     ...(rescue && { rescue, readsInThread: true }),
     onAudit: log && logAudit(log),
@@ -273,7 +294,7 @@ async function memoryRateLimiter(
     clock,
     ban,
     onBan,
-    quotaStore: openQuotaStore(file, { onRescue, onFailure: onQuotaStoreError }),
+    quotaStore: openQuotaStore(file, { use: byServer(clock), onRescue, onFailure: onQuotaStoreError }),
     onQuotaStoreError,
     onQuotaStoreRecovery: () => log.event("usage.saved-again"),
   });

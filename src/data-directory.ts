@@ -86,6 +86,11 @@ export class DataDirectory {
     return acquireLock(lock, [store, quotaStore]);
   }
 
+  /** Whether there is a SQLite database. Throws if this user may not see it: otherwise, everything would look empty. */
+  hasDatabase(): boolean {
+    return statSync(this.files.store, { throwIfNoEntry: false }) !== undefined;
+  }
+
   /** Returns the problem of a SQLite database that has disappeared, and what to do about it. */
   findLostDatabase() {
     const { store, rescued, quotaStore, adminToken } = this.files;

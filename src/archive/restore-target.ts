@@ -3,6 +3,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describeStorage, type StorageConfig } from "../config/config.ts";
+import type { Attribution } from "../domain/audit.ts";
 import { postgresOf } from "../postgres-options.ts";
 import {
   inheritDirectoryOwner,
@@ -36,6 +37,13 @@ interface Comparison {
   readonly assigned: AssignedIds;
 }
 
+interface Publishing {
+  /** The name that the present database gets, if there is one. */
+  readonly replaced: string | undefined;
+  readonly by: Attribution;
+  readonly onProgress: OnProgress;
+}
+
 export interface RestoreTarget {
   readonly name: string;
   /** Whether the restored database has the newest tables. */
@@ -48,7 +56,7 @@ export interface RestoreTarget {
   /** Throws if a server or another command uses the database. */
   rejectUse(): Promise<void>;
   /** Makes a database of SQLite the present one in one step. The earlier one gets another name, if there is one. */
-  publish(copy: string, replaced: string | undefined, onProgress: OnProgress): Promise<void>;
+  publish(copy: string, publishing: Publishing): Promise<void>;
 }
 
 export function targetOf(storage: StorageConfig): RestoreTarget {
@@ -81,7 +89,7 @@ function sqliteTarget({ directory, environment }: StorageConfig): RestoreTarget 
         `another command uses the database in ${directory.name}; run this one again when it is done`,
       );
     },
-    async publish(copy, replaced) {
+    async publish(copy, { replaced }) {
       if (replaced !== undefined) keepAs(replaced, store);
       publishDatabase(copy, store);
       inheritDirectoryOwner(store);
@@ -112,7 +120,7 @@ function postgresTarget(storage: StorageConfig): RestoreTarget {
   const target = postgresOf(storage);
   const tables = postgresTables(target);
   const name = describeStorage(storage).data;
-  /** Reads the present data, unless they are of an earlier release, which reading would migrate. */
+  /** Reads the present data, unless they are of an earlier release, which this one cannot read. */
   const readPresent = async <T>(work: (present: TableReader) => Promise<T>): Promise<T | undefined> => {
     const { version, supportedVersion } = await tables.schema();
     if (version < supportedVersion) return undefined;
@@ -142,8 +150,8 @@ function postgresTarget(storage: StorageConfig): RestoreTarget {
         `${countOf(sessions, "session")} of Petstore in ${environment} use ${name}; stop all servers first`,
       );
     },
-    async publish(copy, replaced, onProgress) {
-      await using source = await sqliteTables(copy).read();
+    async publish(copy, { replaced, by, onProgress }) {
+      await using source = await sqliteTables(copy, by).read();
       const beforePublish = async (_: TableReader, target: NewTables) => {
         // The counts of today hold.
         const quotas = replaced && (await readPresent(async (present) => present.quotas?.()));

@@ -122,7 +122,7 @@ export async function restoreBackup(
   request: RestoreRequest,
   show: (plan: RestorePlan) => Promise<void>,
 ): Promise<void> {
-  const { storage, onProgress } = request;
+  const { storage, by, onProgress } = request;
   const { directory } = storage;
   directory.create();
   using lock = await directory.lock();
@@ -138,7 +138,7 @@ export async function restoreBackup(
     await copyBackup(plan, copy, request);
     // A command such as an import may have begun, would continue in what is replaced, and report success.
     await target.rejectUse();
-    await target.publish(copy, plan.replaced, onProgress);
+    await target.publish(copy, { replaced: plan.replaced, by, onProgress });
   } finally {
     removeDatabase(copy);
   }

@@ -7,7 +7,7 @@ import { OPERATOR_NAME } from "../domain/operators.ts";
 import type { ServerState } from "../domain/servers.ts";
 import { openRegister } from "../observe/server-register.ts";
 import { defineCommand, Failure } from "./command.ts";
-import { databaseExists, noServer } from "./operation-call.ts";
+import { noServer } from "./operation-call.ts";
 import { RejectedCall } from "./server-call.ts";
 
 export const adminUrl = defineCommand({
@@ -15,6 +15,7 @@ export const adminUrl = defineCommand({
   summary: "Print a URL of the console that signs in whoever opens it first",
   description:
     "Prints the URL of the console with a code, which signs in once, within five minutes. It is that of a running server of this machine, or else of one on another machine whose --admin-address is not a loopback address. Treat the URL like a password.",
+  data: "changes",
   options: {
     operator: {
       type: {
@@ -31,9 +32,8 @@ export const adminUrl = defineCommand({
   async run({ values }, context) {
     const { clock, user = "unknown" } = context;
     const storage = storageOf(values);
-    const { openEmptyStores, openStores } = await import("../adapters.ts");
-    // Without a database, no server is running.
-    const stores = await (databaseExists(storage) ? openStores(storage) : openEmptyStores());
+    const { openStores } = await import("../adapters.ts");
+    const stores = await openStores(storage, { use: "existing" });
     try {
       const servers = await openRegister(stores.serverReports, clock).list();
       if (servers.length === 0) throw new Failure(noServer(storage, false));

@@ -93,11 +93,19 @@ export interface Input<P extends Positionals, O extends Options> {
   source(flag: keyof O & string): Source | undefined;
 }
 
+/**
+ * What a command does to the data here. `nothing` opens no database. `inspects` reads databases of any release, and
+ * `replaces` puts a whole one in the place of another. `reads`, `changes` and `creates` need tables of this release;
+ * what does not exist is empty, and only `creates` makes it. `migrates` brings tables of an earlier release up to date.
+ */
+export type DataUse = "nothing" | "inspects" | "reads" | "changes" | "creates" | "replaces" | "migrates";
+
 interface Definition<P extends Positionals, O extends Options> {
   /** The words of the command, such as `keys create`. */
   readonly name: string;
   readonly summary: string;
   readonly description: string;
+  readonly data: DataUse;
   readonly positionals?: P;
   readonly options: O;
   readonly examples: readonly string[];

@@ -7,6 +7,7 @@ import { backup } from "./data/backup.ts";
 import { copy } from "./data/copy.ts";
 import { exportCommand } from "./data/export.ts";
 import { importCommand } from "./data/import.ts";
+import { migrateCommand } from "./data/migrate.ts";
 import { restore } from "./data/restore.ts";
 import { demo } from "./demo.ts";
 import { doctor } from "./doctor.ts";
@@ -30,7 +31,7 @@ export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
   "Plans and bans": PLAN_COMMANDS,
   "Pets and orders": PET_AND_ORDER_COMMANDS,
   Operators: [login, logout, whoami, ...OPERATOR_COMMANDS, adminUrl, audit, webhookShow, webhookTest],
-  Data: [importCommand, exportCommand, backup, restore, copy],
+  Data: [importCommand, exportCommand, backup, restore, copy, migrateCommand],
   More: [openapi, completion],
 };
 

@@ -74,6 +74,7 @@ export const completion = defineCommand({
   summary: "Print a script that completes commands and options in a shell",
   description:
     "Prints a completion script for bash, zsh or fish. Commands, options, their choices, files and directories are completed. Load the script when the shell starts. It asks this program what fits, so it stays the same after an upgrade.",
+  data: "nothing",
   positionals: { SHELL: choice("SHELL", ["bash", "zsh", "fish"]) },
   options: {},
   examples: [

@@ -13,6 +13,7 @@ export const demo = defineCommand({
   summary: "Try Petstore with sample data and traffic, in a temporary directory",
   description:
     "Serves the API on a free port with sample pets, orders and keys of every plan, and uses it with clients that also run into their limits; one of them is banned. Everything is in a temporary directory. Ctrl-C stops the server and removes the directory.",
+  data: "nothing",
   options: {
     port: { ...SETTINGS.port, default: 0, defaultText: "any free port" },
     "admin-address": SETTINGS["admin-address"],

@@ -12,6 +12,7 @@ export const doctor = defineCommand({
   summary: "Check everything that a server needs, and say what to do",
   description:
     "Checks the settings, the data directory, the ports, the databases with their integrity and migrations, PostgreSQL and Valkey if they are set, the clock, the limit of open files, the access log and the TLS files. Give it the same settings as petstore serve. It changes nothing, and servers may be running. The exit status is 1 if there is an error; warnings alone are 0.",
+  data: "inspects",
   options: { ...SETTINGS, ...JSON_OPTION },
   examples: [
     "petstore doctor",

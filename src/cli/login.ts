@@ -30,6 +30,7 @@ export const login = defineCommand({
   summary: "Work on a remote server from now on",
   description:
     "Asks for your token without showing it, or reads it from standard input, and checks it on the server. From then on, commands about keys, usage, pets, orders, operators and servers work there; those about a machine, such as backup, still work here, as do all with --data or --database-url. You can be logged in to several servers: commands work on the last one, and --server names another. The token is kept in petstore/login.json in XDG_CONFIG_HOME or ~/.config, readable by you only. In scripts, set PETSTORE_SERVER and PETSTORE_TOKEN instead.",
+  data: "nothing",
   positionals: { URL: serverOrigin },
   options: {
     "token-file": { type: file, help: "File that contains the token" },
@@ -65,6 +66,7 @@ export const logout = defineCommand({
   summary: "Forget the token of a server, and work on the data here again",
   description:
     "Removes the token that petstore login has kept on this machine: that of URL, or of the server where commands work now. The token stays valid; petstore operators rotate replaces it.",
+  data: "nothing",
   positionals: { URL: optional(serverOrigin) },
   options: {},
   examples: ["petstore logout", "petstore logout https://admin.example.com"],
@@ -85,6 +87,7 @@ export const whoami = defineCommand({
   summary: "Show where commands work, and as which operator",
   description:
     "Shows the server where commands about the service work, its environment, and the operator and the role that the token has there. The exit status is 1 if they work on the data here, or if the server does not accept the token.",
+  data: "nothing",
   options: OPERATOR_OPTIONS,
   examples: ["petstore whoami", "petstore whoami --server https://admin.example.com --json"],
   async run({ values }) {

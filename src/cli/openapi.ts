@@ -8,6 +8,7 @@ export const openapi = defineCommand({
   summary: "Print the OpenAPI document",
   description:
     "Prints the OpenAPI 3.1 document of the API as JSON, with the URLs of both environments, and with limits and ban rules that are given here, or the defaults. A running server has it at /openapi.json, with its own. Postman and generators import it from there or from a file.",
+  data: "nothing",
   options: {
     ...STORAGE_OPTIONS,
     ...ADDRESS_OPTIONS,

@@ -1,4 +1,3 @@
-import { statSync } from "node:fs";
 import { hostname } from "node:os";
 import { type AnyInput, handlerOf, readBody, readQuery } from "../api/dispatch.ts";
 import { describeProblems, OutcomeUnknown, pathText, Rejection } from "../api/errors.ts";
@@ -25,7 +24,7 @@ import {
 import type { QuestionStore, ServerRegister } from "../domain/ports.ts";
 import { openRegister } from "../observe/server-register.ts";
 import { errorMessage } from "./arguments.ts";
-import { attributionOf, type Context, Failure, type Input, type Outcome } from "./command.ts";
+import { attributionOf, type Context, type DataUse, Failure, type Input, type Outcome } from "./command.ts";
 import type { OperationFlags } from "./operation-flags.ts";
 import { openQuotas } from "./quotas.ts";
 import { callServer, RejectedCall, UnansweredCall } from "./server-call.ts";
@@ -74,12 +73,10 @@ export type CallUnchecked = <Id extends CommandOperationId>(
 type Work = (call: CallUnchecked, saved: SavedSettings) => Promise<Outcome>;
 
 interface WorkOptions {
-  /** Whether the database is created if it is missing. */
-  readonly createsData?: boolean;
+  /** What the command does to the data. */
+  readonly data: DataUse;
   /** Whether the URL of the API is needed. */
   readonly showsUrl?: true | undefined;
-  /** Whether the command may change something. */
-  readonly isChange?: boolean;
   /** The flags that set the fields of the call. */
   readonly flags?: OperationFlags;
 }
@@ -95,7 +92,7 @@ export async function withOperator(
   input: OperatorInput,
   context: Context,
   work: Work,
-  options: WorkOptions = {},
+  options: WorkOptions = { data: "reads" },
 ): Promise<Outcome> {
   const { values } = input;
   let unreadableRows = 0;
@@ -104,7 +101,7 @@ export async function withOperator(
     if (rows !== unreadableRows) context.warn(unreadableText(rows));
     unreadableRows = rows;
   };
-  if (context.loginServer !== undefined && options.isChange && context.errorStream.isTerminal)
+  if (context.loginServer !== undefined && options.data !== "reads" && context.errorStream.isTerminal)
     context.warn(`this is on ${context.loginServer}, where you are logged in`);
   const saysWhetherDone: Work = (call, saved) =>
     work(
@@ -167,16 +164,13 @@ export function locationOf(values: OperatorValues): string {
 async function withLocal(
   input: OperatorInput,
   context: Context,
-  { work, onUnreadable, createsData }: OperatorWork,
+  { work, onUnreadable, data }: OperatorWork,
 ): Promise<Outcome> {
   const storage = storageOf(input.values);
   const { clock, warn } = context;
-  // Most commands create no database: without one, everything is empty.
-  const hasData = createsData || databaseExists(storage);
-  if (!hasData) storage.directory.rejectLostDatabase();
-  const { openEmptyStores, openStores } = await import("../adapters.ts");
+  const { openStores } = await import("../adapters.ts");
   const { dataHandlers } = await import("../operator/handlers/data-handlers.ts");
-  const stores = await (hasData ? openStores(storage) : openEmptyStores());
+  const stores = await openStores(storage, { use: data === "creates" ? "create" : "existing" });
   const quotas = await openQuotas(storage, stores, context);
   try {
     const settings = await stores.settings.readSettings();
@@ -278,10 +272,8 @@ function validated(operationId: CommandOperationId, input: AnyCallInput): AnyInp
   return { id, query, body, bytes: undefined };
 }
 
-/** Throws if this user may not see the database: without that, the answer would be that there are no keys. */
 export function databaseExists({ databaseUrl, directory }: StorageConfig): boolean {
-  if (databaseUrl !== undefined) return true;
-  return statSync(directory.files.store, { throwIfNoEntry: false }) !== undefined;
+  return databaseUrl !== undefined || directory.hasDatabase();
 }
 
 async function withRemote(

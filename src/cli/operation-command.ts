@@ -112,7 +112,10 @@ function commandOf<Id extends CommandOperationId, O extends Options, R>(
   const positionals: Record<string, ValueType<unknown>> = idType ? { [idName]: idType } : {};
   for (const [flag, { type }] of movedOptions) positionals[flag.toUpperCase()] = type;
   const example = `petstore ${name}${idType ? " 3" : ""}`;
+  // What an identifier names does not exist in a new database.
+  const data = !changesData(row) ? "reads" : identifier === undefined ? "creates" : "changes";
   return defineCommand({
+    data,
     examples: [example, `${example} --json`],
     summary,
     description: description.replaceAll("`", ""),
@@ -148,10 +151,7 @@ function commandOf<Id extends CommandOperationId, O extends Options, R>(
         if (warning !== undefined) context.warn(warning);
         return undefined;
       };
-      const isChange = changesData(row);
-      // What an identifier names does not exist in a new database.
-      const createsData = isChange && identifier === undefined;
-      return withOperator(operatorInput, context, work, { createsData, showsUrl, isChange, flags });
+      return withOperator(operatorInput, context, work, { data, showsUrl, flags });
     },
   });
 }

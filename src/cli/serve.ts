@@ -32,6 +32,7 @@ export const serve = defineCommand({
   summary: "Serve the API",
   description:
     "Serves one environment until a stop signal (Ctrl-C, SIGTERM, SIGHUP). It finishes the requests in progress, then exits. If no API key exists yet, it creates one, unless --no-first-key is set: it prints the key if standard output is a terminal, and otherwise writes it to a file in --data. The log goes to standard error.",
+  data: "migrates",
   options: {
     ...SETTINGS,
     ...ACCEPT_PRIMARY_OPTION,

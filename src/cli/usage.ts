@@ -51,6 +51,7 @@ export const usage = defineCommand({
   name: "usage",
   summary: "Show how many requests API keys have made",
   description: `Adds up the requests of one key, or of all keys. ADMITTED requests were within the rate limits; ERRORS are those of them whose response was 4xx or 5xx. LIMITED and BANNED requests got 429. Hours are kept for ${HOURLY_USAGE_DAYS} days and days for ${DAILY_USAGE_DAYS} days. While a server runs, the counts are at most five seconds old. By default the period is the last 24 hours by hour, and otherwise the last 30 days. The first and the last interval count in full. --operation leaves out requests to other operations; LAST USED is about all of them.`,
+  data: "reads",
   positionals: { ID: optional(ID_TYPES.keyId) },
   options: { ...USAGE_OPTIONS, ...OPERATOR_OPTIONS },
   examples: [

@@ -251,7 +251,7 @@ function postgresProblems(state: PostgresState): readonly (Finding | false)[] {
       !state.canCreateSchema &&
       postgres.error(
         "the user may not create the schema of the environment",
-        "GRANT CREATE ON DATABASE … TO …, or run any command once as the owner",
+        "GRANT CREATE ON DATABASE … TO …, or run petstore migrate once as the owner",
       ),
   ];
 }

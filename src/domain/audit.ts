@@ -38,6 +38,7 @@ export const AUDIT_ACTIONS = [
   "data.exported",
   "data.restored",
   "data.copied",
+  "database.migrated",
   "admin.signed-in",
   "admin.sign-in-failed",
   "admin.signed-out",

@@ -2,6 +2,9 @@ import { sha256 } from "../runtime/hash.ts";
 import { array, type Infer, integer, line, nullable, object, quantity } from "../api/schema.ts";
 import { LATE_SECONDS } from "./constants.ts";
 
+/** The age of the last report of a server that is gone. The others list it as up for at most a second more. */
+export const GONE_AFTER_MS = 4_000;
+
 const MAX_VALUE_LENGTH = 300;
 const count = integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
 
@@ -39,6 +42,9 @@ export const ServerReport = object(
   },
 );
 type ServerReport = Infer<typeof ServerReport>;
+
+/** What a report of every release has. */
+export const ServerVersion = object("The release of a server", { version: line(40) });
 
 export type ServerIdentity = Pick<ServerReport, "id" | "name" | "version" | "startedAt">;
 

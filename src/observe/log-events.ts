@@ -121,6 +121,7 @@ export const LOG_EVENTS = {
     ["database", "cause"],
   ),
   "database.available": info("the database is available again", ["database", "afterMs"]),
+  "database.migrated": info("the tables of an earlier release were migrated", ["from", "to"]),
   "database.changes-lost": error("the failover lost changes of API keys; every key is looked up again", [
     "revision",
     "revisionBefore",

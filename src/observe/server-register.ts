@@ -2,6 +2,7 @@ import { parseJson } from "../api/json.ts";
 import { Invalid } from "../api/schema.ts";
 import type { Clock, ServerRegister, ServerReportStore } from "../domain/ports.ts";
 import {
+  GONE_AFTER_MS,
   nameOfServer,
   type ServerActivity,
   type ServerIdentity,
@@ -13,8 +14,6 @@ import { repeat, type RepeatedWork } from "../runtime/event-loop.ts";
 
 /** How often a server reports what it does, and reads what the others do. */
 const HEARTBEAT_MS = 1_000;
-/** The age of the last report of a server that is gone. The others list it as up for at most a second more. */
-const GONE_AFTER_MS = 4_000;
 /** How long the last report of a server that was killed is kept, and of how many such servers. */
 const LOST_FOR_MS = 3_600_000;
 const MAX_LOST = 50;

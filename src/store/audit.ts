@@ -45,11 +45,18 @@ const INSERT = `INSERT INTO audit
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`;
 
 /** Adds an entry in the transaction of the change that it describes. */
-export function* addAudit(entry: NewAuditEntry): Steps<void> {
+export function* addAudit(entry: NewAuditEntry): Steps<AuditEntry> {
   const { at, actor, action, target, before, after } = entry;
   const { kind, name = null, operator = null } = actor;
   const changed = [target?.kind ?? null, target?.id ?? null, jsonOf(before), jsonOf(after)];
-  yield { sql: INSERT, values: [at, kind, name, operator, action, ...changed], audited: entry };
+  const values = [at, kind, name, operator, action, ...changed];
+  return addedEntry(entry, yield { sql: INSERT, values, audited: entry });
+}
+
+function addedEntry(entry: NewAuditEntry, rows: readonly unknown[]): AuditEntry {
+  // The row has the column that the statement returns.
+  const [row] = rows as readonly Pick<AuditEntry, "id">[];
+  return { ...entry, id: requireRow(row).id };
 }
 
 export type OnAudit = (entry: AuditEntry) => void;
@@ -75,9 +82,7 @@ function* collectAudit<T>(steps: Steps<T>, entries: AuditEntry[]): Steps<T> {
   while (step.done !== true) {
     const { audited } = step.value;
     const rows = yield step.value;
-    // The row has the column that the statement returns.
-    const [row] = rows as Pick<AuditEntry, "id">[];
-    if (audited !== undefined) entries.push({ ...audited, id: requireRow(row).id });
+    if (audited !== undefined) entries.push(addedEntry(audited, rows));
     step = steps.next(rows);
   }
   return step.value;
@@ -193,8 +198,8 @@ const DELETED_AT_ONCE = 100;
 export class SqlAuditStore implements AuditStore {
   constructor(private readonly database: SqlDatabase) {}
 
-  recordAudit(entry: NewAuditEntry): Promise<void> {
-    return this.database.write(() => addAudit(entry));
+  async recordAudit(entry: NewAuditEntry): Promise<void> {
+    await this.database.write(() => addAudit(entry));
   }
 
   deleteAudit(before: number): Promise<boolean> {

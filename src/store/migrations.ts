@@ -11,6 +11,7 @@
  */
 
 import packageJson from "../../package.json" with { type: "json" };
+import type { Attribution, AuditEntry, NewAuditEntry } from "../domain/audit.ts";
 
 /**
  * One step of a schema. A released step is never edited, not even its name and its comments, because databases store
@@ -45,6 +46,56 @@ export function latestVersion(migrations: Versions): number {
   return migrations.at(-1)?.version ?? 0;
 }
 
+/** The latest steps of each release, newest first. */
+export const RELEASES = [
+  { release: "1.2.0", sqlite: 20, postgres: 21 },
+  { release: "1.1.0", sqlite: 13, postgres: 15 },
+  { release: "1.0.0", sqlite: 10, postgres: 11 },
+  { release: "0.9.0", sqlite: 5, postgres: 6 },
+] as const;
+
+type Engine = "sqlite" | "postgres";
+
+/** Returns the newest of the releases, by default of all, whose tables a database has. */
+export function releaseOfTables(
+  version: number,
+  engine: Engine,
+  releases: readonly (typeof RELEASES)[number][] = RELEASES,
+): string | undefined {
+  return releases.find((each) => each[engine] <= version)?.release;
+}
+
+/**
+ * Returns the release of a server that is not in the table of servers, as none is up to release 1.2.0. It is taken to
+ * be that of the tables: one that is older still was left out of an upgrade before.
+ */
+export function unregisteredRelease(version: number, engine: Engine): string {
+  const unregistered = RELEASES.filter(({ release }) => Bun.semver.order(release, "1.2.0") <= 0);
+  return releaseOfTables(version, engine, unregistered) ?? "0.0.0";
+}
+
+/**
+ * Which tables a program opens: existing ones, or new ones too, or also those of an earlier release, which the Migrator
+ * brings up to date.
+ */
+export type TableUse = "existing" | "create" | Migrator;
+
+/** Who migrates, and when. */
+export interface Migrator extends Attribution {
+  /** Whether to migrate while servers run that cannot use the new tables. */
+  readonly isForced?: boolean;
+  /** Whether another process is the server of this SQLite database. */
+  readonly isServedElsewhere?: boolean;
+  /** Called with the audit entry after the tables of an earlier release were migrated. */
+  readonly onMigrated?: (entry: AuditEntry) => void;
+}
+
+/** Makes the entry of a migration from one version of the tables to another. */
+export function databaseMigrated(from: number, to: number, { actor, at }: Attribution): NewAuditEntry {
+  const after = { schemaVersion: to, release: packageJson.version };
+  return { actor, at, action: "database.migrated", before: { schemaVersion: from }, after };
+}
+
 /** The tables of a database, compared with those that this program makes. */
 export interface SchemaState {
   /** The version of the tables; 0 if there are none yet. */
@@ -77,7 +128,36 @@ export function schemaState(
 /** A version that is later than every release. */
 const NO_RELEASE = `${Number.MAX_SAFE_INTEGER}.0.0`;
 
-/** Throws if this program cannot run on the tables. */
-export function rejectNewerTables({ rejection }: SchemaState): void {
+/** There is nothing to read. */
+export class NoTables extends Error {
+  override readonly message = "it has no tables";
+}
+
+/** Throws unless the program can use the tables, or may make or migrate them. */
+export function checkTables({ rejection, version, supportedVersion }: SchemaState, use: TableUse): void {
   if (rejection !== undefined) throw new Error(rejection);
+  if (version >= supportedVersion || typeof use === "object") return;
+  if (version > 0) {
+    throw new Error(
+      `its tables have version ${version}, and petstore ${packageJson.version} needs version ${supportedVersion}; petstore serve migrates them when it starts, and so does petstore migrate; nothing was changed`,
+    );
+  }
+  if (use === "existing") throw new NoTables();
+}
+
+export const isUpToDate = ({ version, supportedVersion }: SchemaState): boolean =>
+  version >= supportedVersion;
+
+/** Throws if a server that runs, of which `running` are the releases, cannot run on the tables that the steps leave. */
+export function rejectRunningServers(
+  steps: readonly Pick<Migration, "version" | "name" | "oldestRelease">[],
+  running: readonly string[],
+): void {
+  const [oldest] = running.toSorted(Bun.semver.order);
+  if (oldest === undefined) return;
+  const step = steps.find((each) => Bun.semver.order(oldest, each.oldestRelease) < 0);
+  if (step === undefined) return;
+  throw new Error(
+    `step ${step.version} (${step.name}) leaves tables that need petstore ${step.oldestRelease} or newer, and a server of an earlier release is running; stop it first, or run petstore migrate --force; nothing was changed`,
+  );
 }

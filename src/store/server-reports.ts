@@ -1,11 +1,27 @@
 import type { ServerReportStore } from "../domain/ports.ts";
-import type { StoredReport } from "../domain/servers.ts";
+import { GONE_AFTER_MS, ServerVersion, type StoredReport } from "../domain/servers.ts";
 import type { Awaitable } from "../runtime/event-loop.ts";
-import { jsonArray, objectsOf, rowsOf, type SqlDatabase } from "./statements.ts";
+import { parseJson } from "../api/json.ts";
+import { Invalid } from "../api/schema.ts";
+import { type Dialect, jsonArray, objectsOf, rowsOf, type SqlDatabase, type Steps } from "./statements.ts";
 
 /** The most servers that are listed, and the most characters of a report. */
 const MAX_REPORTS = 1_000;
 const MAX_LENGTH = 16_384;
+
+const selectReports = ({
+  now,
+}: Dialect): string => `SELECT id, report, ${now} - reported_at AS "ageMs" FROM servers
+  WHERE length(report) <= ${MAX_LENGTH} ORDER BY id LIMIT ${MAX_REPORTS}`;
+
+/** The releases of the servers that run, as far as they register. */
+export function* registeredReleases(dialect: Dialect): Steps<readonly string[]> {
+  const reports = yield* objectsOf<StoredReport>(selectReports(dialect));
+  return reports.flatMap(({ report, ageMs }) => {
+    const read = ServerVersion.read(parseJson(report));
+    return Math.abs(Number(ageMs)) > GONE_AFTER_MS || read instanceof Invalid ? [] : [read.version];
+  });
+}
 
 export class SqlServerReportStore implements ServerReportStore {
   readonly #put: string;
@@ -15,8 +31,7 @@ export class SqlServerReportStore implements ServerReportStore {
     const { now } = database.dialect;
     this.#put = `INSERT INTO servers (id, report, reported_at) VALUES (?, ?, ${now})
       ON CONFLICT (id) DO UPDATE SET report = excluded.report, reported_at = excluded.reported_at`;
-    this.#select = `SELECT id, report, ${now} - reported_at AS "ageMs" FROM servers
-      WHERE length(report) <= ${MAX_LENGTH} ORDER BY id LIMIT ${MAX_REPORTS}`;
+    this.#select = selectReports(database.dialect);
   }
 
   async report(id: string, report: string): Promise<readonly StoredReport[]> {

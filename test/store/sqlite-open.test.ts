@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
-import { version } from "../../package.json";
+import { version as release } from "../../package.json";
 import { existsSync, writeFileSync } from "node:fs";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
-import type { Migration } from "../../src/store/migrations.ts";
+import type { Migration, TableUse } from "../../src/store/migrations.ts";
 import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { BY } from "../key-store-arguments.ts";
 import { ADD_SESSIONS, EXPECTED_TOKENS, SESSION_STEP, sessionTokens } from "./sessions-before-migration.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
 
@@ -28,8 +29,8 @@ const broken: Migration = {
   sql: "CREATE TABLE b (x INTEGER) STRICT; INSERT INTO nowhere VALUES (1)",
 };
 
-const open = (path: string, migrations: readonly Migration[]) =>
-  openDatabase(path, { migrations, synchronous: "FULL", cacheKiB: 2048, busyTimeoutMs: 40 });
+const open = (path: string, migrations: readonly Migration[], use: TableUse = BY) =>
+  openDatabase(path, { migrations, use, synchronous: "FULL", cacheKiB: 2048, busyTimeoutMs: 40 });
 
 describe("migrations", () => {
   test("an older database gets the migrations that it lacks, and keeps its data", () => {
@@ -49,6 +50,72 @@ describe("migrations", () => {
     again.close();
   });
 
+  test("an older database is rejected in one line and not changed, unless somebody migrates it, who is in the audit trail", async () => {
+    using directory = temporaryDirectory();
+    open(directory.path("a.db"), SQLITE_MIGRATIONS.slice(0, -1)).close();
+    using database = new Database(directory.path("a.db"));
+    const before = database.serialize();
+    const [version, latest] = SQLITE_MIGRATIONS.slice(-2).map((step) => step.version);
+    for (const use of ["existing", "create"] as const) {
+      expect(() => openSqlite(directory.path("a.db"), { use })).toThrow(
+        `its tables have version ${version}, and petstore ${release} needs version ${latest}; petstore serve migrates them when it starts, and so does petstore migrate; nothing was changed`,
+      );
+    }
+    expect(database.serialize()).toEqual(before);
+    const migrated: unknown[] = [];
+    const use = { ...BY, onMigrated: (entry: unknown) => void migrated.push(entry) };
+    const stores = openSqlite(directory.path("a.db"), { use });
+    const after = { schemaVersion: latest, release };
+    expect((await stores.audit.listAudit({ limit: 10 })).items).toMatchObject([
+      { ...BY, action: "database.migrated", before: { schemaVersion: version }, after },
+    ]);
+    expect(migrated).toEqual([...(await stores.audit.listAudit({ limit: 10 })).items]);
+    await stores.close();
+    await openSqlite(directory.path("a.db"), { use }).close();
+    expect(migrated).toHaveLength(1);
+  });
+
+  test("new tables are no migration, and nothing is made by who opens existing ones", async () => {
+    using directory = temporaryDirectory();
+    expect(() => openSqlite(directory.path("a.db"), { use: "existing" })).toThrow("cannot open the database");
+    expect(existsSync(directory.path("a.db"))).toBe(false);
+    const stores = openSqlite(directory.path("a.db"), { use: BY });
+    expect((await stores.audit.listAudit({ limit: 10 })).items).toEqual([]);
+    await stores.close();
+  });
+
+  test("a step is refused while a server of another process runs that cannot use its tables", async () => {
+    using directory = temporaryDirectory();
+    const next: Migration = {
+      version: 900,
+      name: "next",
+      oldestRelease: "999.0.0",
+      sql: "CREATE TABLE next (x INTEGER)",
+    };
+    const migrations = [...SQLITE_MIGRATIONS, next];
+    const stores = openSqlite(directory.path("a.db"));
+    const refused = () =>
+      expect(() => open(directory.path("a.db"), migrations, elsewhere)).toThrow(
+        "step 900 (next) leaves tables that need petstore 999.0.0 or newer, and a server of an earlier release is running; stop it first, or run petstore migrate --force; nothing was changed",
+      );
+    const elsewhere = { ...BY, isServedElsewhere: true };
+    // A server of release 1.2.0 does not register.
+    refused();
+    await stores.serverReports.report("a", JSON.stringify({ version: "999.0.0" }));
+    await stores.serverReports.report("b", JSON.stringify({ version: "998.0.0" }));
+    refused();
+    await stores.serverReports.deleteReports(["b"]);
+    open(directory.path("a.db"), migrations, elsewhere).close();
+    await stores.serverReports.report("b", JSON.stringify({ version: "999.0.0" }));
+    const further = [
+      ...migrations,
+      { ...next, version: 901, oldestRelease: "999.1.0", sql: "DROP TABLE next" },
+    ];
+    expect(() => open(directory.path("a.db"), further, elsewhere)).toThrow("step 901");
+    open(directory.path("a.db"), further, { ...elsewhere, isForced: true }).close();
+    await stores.close();
+  });
+
   test("a newer database opens if its steps say that this release can run on it, and is not migrated", () => {
     using directory = temporaryDirectory();
     open(directory.path("a.db"), [first, second]).close();
@@ -64,7 +131,7 @@ describe("migrations", () => {
     open(directory.path("a.db"), [first, second, third]).close();
     using database = new Database(directory.path("a.db"));
     const before = database.serialize();
-    const message = `cannot open the database ${directory.path("a.db")}: the tables need petstore 999.10.0 or newer; this is petstore ${version}`;
+    const message = `cannot open the database ${directory.path("a.db")}: the tables need petstore 999.10.0 or newer; this is petstore ${release}`;
     expect(() => open(directory.path("a.db"), [first, second])).toThrow(message);
     expect(() => open(directory.path("a.db"), [first])).toThrow(message);
     expect(database.serialize()).toEqual(before);
@@ -74,7 +141,7 @@ describe("migrations", () => {
     expect(() => open(directory.path("a.db"), [first])).toThrow(message);
     database.run("INSERT INTO schema_migrations (version, name) VALUES (5, 'without a release')");
     expect(() => open(directory.path("a.db"), [first])).toThrow(
-      `the tables need a newer petstore; this is petstore ${version}`,
+      `the tables need a newer petstore; this is petstore ${release}`,
     );
   });
 
@@ -92,7 +159,7 @@ describe("migrations", () => {
     const older = open(directory.path("a.db"), SQLITE_MIGRATIONS.slice(0, steps));
     for (const statement of ADD_SESSIONS) older.exec(statement);
     older.close();
-    const stores = openSqlite(directory.path("a.db"));
+    const stores = openSqlite(directory.path("a.db"), { use: BY });
     expect(await sessionTokens(stores)).toEqual(EXPECTED_TOKENS);
     await stores.close();
   });

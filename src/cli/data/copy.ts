@@ -20,6 +20,7 @@ export const copy = defineCommand({
   summary: "Copy everything from SQLite to PostgreSQL, or back",
   description:
     "Copies pets, orders, keys, idempotency records, usage history, audit trail and settings between SQLite in --data and a PostgreSQL database, and with --limits-url the usage and bans of keys between SQLite and Valkey. All servers of the environment must be stopped. It compares the number and the checksum of the rows on both sides; the copy becomes visible in one step after that. If it is interrupted, run it again. Counts that Valkey has of another service are a failure. The source stays as it is, and a target with other data is a failure.",
+  data: "replaces",
   options: {
     to: {
       type: postgresUrl,

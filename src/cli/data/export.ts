@@ -19,6 +19,7 @@ export const exportCommand = defineCommand({
   summary: "Export pets, orders, keys or the audit trail",
   description:
     "Writes all pets, orders, API keys or audit entries of an environment as they are at one instant, while servers run. Without FILE, or with -, it writes to standard output. A file appears when it is complete, readable by its owner only, and replaces an earlier one. petstore import reads pets and orders back. Keys come without their secrets.",
+  data: "reads",
   positionals: { KIND: choice("KIND", EXPORT_KINDS), FILE: optional(destination) },
   options: {
     format: {

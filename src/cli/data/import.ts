@@ -54,6 +54,7 @@ export const importCommand = defineCommand({
   summary: "Import pets or orders from a file",
   description:
     "Adds the pets of a file: NDJSON, a JSON array or CSV, gzip or not; the content shows which. - is standard input. Every row is checked as the API checks it; rows that are not valid go to a file of rejected rows. The import works while servers run, and they show the pets within a second. An import that is interrupted continues where it was when the same command runs again, and a file that was imported completely is not imported twice. The exit status is 0 if every row was imported or skipped.",
+  data: "creates",
   positionals: { FILE: { ...file, expected: "the path of a file, or - for standard input" } },
   options: OPTIONS,
   examples: [
@@ -122,7 +123,9 @@ async function importFile(job: Import): Promise<void> {
   const storage = storageOf(job.values);
   const isDryRun = job.values["dry-run"];
   if (isDryRun && !databaseExists(storage)) return importFrom(job, undefined, NO_PROGRESS);
-  await using tables = await (await tableStoreOf(storage)).share();
+  const tableStore = await tableStoreOf(storage);
+  if (isDryRun && !(await tableStore.exists())) return importFrom(job, undefined, NO_PROGRESS);
+  await using tables = await tableStore.share();
   const store = new ImportStore(tables);
   const from = isDryRun ? NO_PROGRESS : await begin(job, store);
   if (from) await importFrom(job, store, from);

@@ -1,4 +1,5 @@
 import { SQL } from "bun";
+import packageJson from "../../../package.json" with { type: "json" };
 import { messageOf, Unavailable } from "../../api/errors.ts";
 import { hostUrls } from "../../text/host-urls.ts";
 import { scheduler, DeadlineExceeded, withTimeout } from "../../runtime/event-loop.ts";
@@ -79,8 +80,13 @@ export async function withConnection<T>(
   }
 }
 
-/** The name of a session in pg_stat_activity, such as `petstore production`. */
-export function applicationName(schema: string | undefined): string {
+/** The name of a session in pg_stat_activity, such as `petstore production 1.3.0`. */
+function applicationName(schema: string | undefined): string {
+  return `${earlierApplicationName(schema)} ${packageJson.version}`;
+}
+
+/** The name up to release 1.2.0, whose servers are not in the table of servers. */
+export function earlierApplicationName(schema: string | undefined): string {
   return schema === undefined ? "petstore" : `petstore ${schema}`;
 }
 

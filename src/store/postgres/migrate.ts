@@ -1,13 +1,22 @@
 import type { SQL } from "bun";
+import type { AuditEntry } from "../../domain/audit.ts";
+import { addAudit } from "../audit.ts";
 import {
   type AppliedStep,
+  checkTables,
+  databaseMigrated,
+  isUpToDate,
   type Migration,
-  rejectNewerTables,
+  rejectRunningServers,
   type SchemaState,
   schemaState,
   SELECT_STEPS,
+  type TableUse,
+  unregisteredRelease,
 } from "../migrations.ts";
-import { isLocked, MIGRATIONS_LOCK, tableExists, takeLock } from "./connection.ts";
+import { registeredReleases } from "../server-reports.ts";
+import { earlierApplicationName, isLocked, MIGRATIONS_LOCK, tableExists, takeLock } from "./connection.ts";
+import { POSTGRES_DIALECT, runAll } from "./statements.ts";
 import { scheduler, withTimeout } from "../../runtime/event-loop.ts";
 import { type OnlineMigration, POSTGRES_MIGRATIONS } from "./migrations.ts";
 
@@ -20,6 +29,8 @@ const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
 /** Release 1.1.0 made the table without this column. */
 const HAS_RELEASES = `SELECT FROM pg_attribute
   WHERE attrelid = 'schema_migrations'::regclass AND attname = 'oldest_release'`;
+const HAS_STEPS = `SELECT FROM pg_class WHERE relname = 'schema_migrations'
+  AND relnamespace = to_regnamespace(coalesce($1, current_schema()))`;
 const ADD_RELEASES = "ALTER TABLE schema_migrations ADD COLUMN oldest_release text";
 
 /**
@@ -39,42 +50,95 @@ const LOCK_RETRY_MS = 400;
 const LOCK_ATTEMPTS = 100;
 const ONLINE_STATEMENT_TIMEOUT_MS = 60 * 60 * 1000;
 
-/** Brings the tables up to date. Any number of instances can call it at once: each step is applied by one of them. */
-export async function migrate(sql: SQL, schema: string | undefined): Promise<void> {
-  for (const step of await withTimeout(OPEN_TIMEOUT_MS, lockMissingSteps(sql, schema))) {
+/** How long to wait for sessions and reports of servers that have been stopped or killed. */
+const SERVER_END_MS = 5_000;
+
+/**
+ * Makes the tables, or brings those of an earlier release up to date. Any number of instances can call it at once: each
+ * step is applied by one of them. Nothing is changed if `use` does not allow it.
+ */
+export async function migrate(sql: SQL, schema: string | undefined, use: TableUse): Promise<void> {
+  const { from, steps } = await withTimeout(OPEN_TIMEOUT_MS, lockMissingSteps(sql, schema, use));
+  const migrator = from > 0 && typeof use === "object" ? use : undefined;
+  let migrated: AuditEntry | undefined;
+  for (const step of steps) {
+    const recordStep = async (tx: SQL) => {
+      await record(tx, step);
+      if (migrator === undefined || step !== steps.at(-1)) return;
+      const entry = databaseMigrated(from, step.version, migrator);
+      migrated = await runAll(tx, () => addAudit(entry));
+    };
     await ("sql" in step
-      ? withTimeout(OPEN_TIMEOUT_MS, applyInTransaction(sql, step))
-      : applyOnline(sql, step));
+      ? withTimeout(OPEN_TIMEOUT_MS, applyInTransaction(sql, step, recordStep))
+      : applyOnline(sql, step, recordStep));
   }
+  if (migrated) migrator?.onMigrated?.(migrated);
 }
 
-async function lockMissingSteps(sql: SQL, schema: string | undefined): Promise<typeof POSTGRES_MIGRATIONS> {
+interface MissingSteps {
+  /** The version of the tables; 0 if there are none. */
+  readonly from: number;
+  readonly steps: typeof POSTGRES_MIGRATIONS;
+}
+
+async function lockMissingSteps(sql: SQL, schema: string | undefined, use: TableUse): Promise<MissingSteps> {
   // The first check takes no lock: opening a database that is up to date does not wait for other instances.
   const isMigrated = await tableExists(sql, "schema_migrations");
-  if (isMigrated && isUpToDate(await usableSchema(sql))) return [];
+  if (isMigrated) {
+    const state = await readSchema(sql);
+    if (isUpToDate(state)) {
+      checkTables(state, use);
+      return { from: state.version, steps: [] };
+    }
+  }
   // The lock is polled for. Building an index concurrently waits for every transaction, and would also wait for an
   // instance that waits for this lock.
   if (!(await takeLock(sql, MIGRATIONS_LOCK, LOCK_WAIT_MS))) {
     throw new Error("another instance is migrating it; start this one when that is done");
   }
+  // A session can cache that a table does not exist.
+  const hasSteps = (await sql.unsafe(HAS_STEPS, [schema ?? null])).length > 0;
+  const state = hasSteps ? await readSchema(sql) : schemaState([], POSTGRES_MIGRATIONS);
+  checkTables(state, use);
+  const steps = POSTGRES_MIGRATIONS.filter((step) => step.version > state.version);
+  if (state.version > 0 && typeof use === "object" && !use.isForced)
+    await waitForServers(sql, schema, { state, steps });
   if (schema !== undefined) await createSchema(sql, schema);
-  // This does not call to_regclass again, because a session can cache that a table does not exist.
   await sql.unsafe(CREATE_VERSION_TABLE);
-  const schemaNow = await usableSchema(sql);
-  if (!isUpToDate(schemaNow) && (await sql.unsafe(HAS_RELEASES)).length === 0)
+  if (steps.length > 0 && (await sql.unsafe(HAS_RELEASES)).length === 0)
     await inTransaction(sql, (tx) => tx.unsafe(ADD_RELEASES));
-  return POSTGRES_MIGRATIONS.filter((step) => step.version > schemaNow.version);
+  return { from: state.version, steps };
 }
 
-function isUpToDate({ version, supportedVersion }: SchemaState): boolean {
-  return version >= supportedVersion;
+/** Throws if servers run that cannot run on the new tables. */
+async function waitForServers(
+  sql: SQL,
+  schema: string | undefined,
+  { state, steps }: { readonly state: SchemaState } & Pick<MissingSteps, "steps">,
+): Promise<void> {
+  const deadline = scheduler.now() + SERVER_END_MS;
+  for (;;) {
+    try {
+      return rejectRunningServers(steps, await runningReleases(sql, schema, state));
+    } catch (error) {
+      if (scheduler.now() > deadline) throw error;
+      await scheduler.sleep(LOCK_RETRY_MS);
+    }
+  }
 }
 
-/** The state of the tables. Throws if this program cannot run on them. */
-async function usableSchema(sql: SQL): Promise<SchemaState> {
-  const state = await readSchema(sql);
-  rejectNewerTables(state);
-  return state;
+/** The releases of the servers that use the tables. One that does not register is known by its sessions. */
+async function runningReleases(
+  sql: SQL,
+  schema: string | undefined,
+  { version }: SchemaState,
+): Promise<readonly string[]> {
+  const [{ count }] = await sql<[{ count: number }]>`SELECT count(*)::int AS count FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = ${earlierApplicationName(schema)}`;
+  const registered = (await tableExists(sql, "servers"))
+    ? await runAll(sql, () => registeredReleases(POSTGRES_DIALECT))
+    : [];
+  return count > 0 ? [...registered, unregisteredRelease(version, "postgres")] : registered;
 }
 
 /** Reads the table of migrations, which exists. */
@@ -89,10 +153,12 @@ async function createSchema(sql: SQL, schema: string): Promise<void> {
   if (!found.exists) await sql`CREATE SCHEMA IF NOT EXISTS ${sql(schema)}`;
 }
 
-async function applyInTransaction(sql: SQL, step: Migration): Promise<void> {
+type RecordStep = (tx: SQL) => Promise<void>;
+
+async function applyInTransaction(sql: SQL, step: Migration, recordStep: RecordStep): Promise<void> {
   await inTransaction(sql, async (tx) => {
     await tx.unsafe(step.sql);
-    await record(tx, step);
+    await recordStep(tx);
   });
 }
 
@@ -111,7 +177,7 @@ async function inTransaction(sql: SQL, work: (tx: SQL) => Promise<void>): Promis
   }
 }
 
-async function applyOnline(sql: SQL, step: OnlineMigration): Promise<void> {
+async function applyOnline(sql: SQL, step: OnlineMigration, recordStep: RecordStep): Promise<void> {
   // The lock that building an index waits for blocks no reads or writes.
   const timeouts = ["statement_timeout", "lock_timeout"].map(
     (name) => `SET ${name} = ${ONLINE_STATEMENT_TIMEOUT_MS}`,
@@ -119,7 +185,7 @@ async function applyOnline(sql: SQL, step: OnlineMigration): Promise<void> {
   await withTimeout(OPEN_TIMEOUT_MS, sql.unsafe(timeouts.join("; ")));
   for (const statement of step.statements)
     await withTimeout(ONLINE_STATEMENT_TIMEOUT_MS, sql.unsafe(statement));
-  await withTimeout(OPEN_TIMEOUT_MS, record(sql, step));
+  await withTimeout(OPEN_TIMEOUT_MS, inTransaction(sql, recordStep));
 }
 
 type Recorded = Pick<Migration, "version" | "name" | "oldestRelease">;

@@ -17,6 +17,7 @@ import { findCredentials, SELECT_CREDENTIALS, SqlKeyStore } from "../api-keys.ts
 import { auditedDatabase, type OnAudit, reportAudit } from "../audit.ts";
 import { BatchQueue } from "../batch-queue.ts";
 import { InProgressRequests } from "../idempotency.ts";
+import type { TableUse } from "../migrations.ts";
 import { operatorStores } from "../operator-stores.ts";
 import { placeOrder, SqlInventoryStore, SqlReadStore, updateOrder } from "../orders.ts";
 import { SqlQuestionStore } from "../questions.ts";
@@ -52,6 +53,8 @@ export interface PostgresStores extends DatabaseStores {
 }
 
 interface PostgresOptions extends PoolsOptions, PrimaryOptions {
+  /** Which tables are opened; by default, tables are made where there are none. */
+  readonly use?: TableUse | undefined;
   /** The time from which the age of idempotency records is counted, if it is earlier than that of the database. */
   readonly retentionNow?: () => number;
   /** Called after each transaction that creates pets. */
@@ -68,14 +71,14 @@ const OPEN_OPTIONS = {
   idleInTransactionMs: 10_000,
 };
 
-/** Connects once and migrates the tables. */
-export async function migratePostgres(url: string, schema: string | undefined): Promise<void> {
+/** Connects once, and makes or migrates the tables if `use` allows it. */
+export async function migratePostgres(url: string, schema: string | undefined, use: TableUse): Promise<void> {
   let sql: SQL | undefined;
   try {
     // This throws if the file of sslrootcert cannot be read.
     sql = connect(url, { ...OPEN_OPTIONS, schema });
     await withTimeout(OPEN_TIMEOUT_MS, checkServer(sql));
-    await migrate(sql, schema);
+    await migrate(sql, schema, use);
   } catch (error) {
     throw cannotOpen(url, error);
   } finally {
@@ -88,13 +91,13 @@ function cannotOpen(url: string, error: unknown): Error {
   return new Error(`cannot open the database ${addressOf(url)}: ${reason}`, { cause: error });
 }
 
-/** Migrates the tables and opens the stores, which share the connections. */
+/** Makes or migrates the tables if `use` allows it, and opens the stores, which share the connections. */
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<PostgresStores> {
   const cannotFind = (error: unknown) => {
     throw cannotOpen(url, error);
   };
   const primary = await Primary.of(url, options).catch(cannotFind);
-  await migratePostgres(primary.url, options.schema);
+  await migratePostgres(primary.url, options.schema, options.use ?? "create");
   await primary.mark().catch(cannotFind);
   const pools = new Pools(primary, options);
   const store = new PostgresStore(pools, options);

@@ -23,10 +23,10 @@ import { LAST_BACKUP_SETTING } from "../../domain/servers.ts";
 import { withTimeout } from "../../runtime/event-loop.ts";
 import { SAVE_SETTING } from "../settings.ts";
 import {
-  applicationName,
   COMMAND_TIMEOUT_MS,
   connect,
   COPY_LOCK,
+  earlierApplicationName,
   pollUntil,
   tableExists,
   takeLock,
@@ -87,7 +87,7 @@ export function postgresTables({ url: anyServer, schema, ...options }: PostgresT
     read: async () => openReader(await onPrimary()),
     async share() {
       const { url } = await onPrimary();
-      await migratePostgres(url, schema);
+      await migratePostgres(url, schema, "create");
       return new PostgresSharedTables(connect(url, { ...SHARED_OPTIONS, schema }));
     },
     create: async () => createTables(await onPrimary()),
@@ -107,11 +107,12 @@ const SESSION_END_MS = 3_000;
 /** Counts the sessions of servers and commands that use the environment. */
 export async function postgresSessions(options: PostgresTablesOptions): Promise<number> {
   const { schema } = options;
+  const name = earlierApplicationName(schema);
   const { url } = await Primary.of(options.url, options);
   const read = async (sql: SQL) => {
     const [found] = await sql<[{ count: number }]>`
       SELECT count(*)::int AS count FROM pg_stat_activity
-      WHERE application_name = ${applicationName(schema)} AND datname = current_database() AND pid <> pg_backend_pid()`;
+      WHERE (application_name = ${name} OR starts_with(application_name, ${`${name} `})) AND datname = current_database() AND pid <> pg_backend_pid()`;
     return found.count;
   };
   return await withConnection(
@@ -125,7 +126,7 @@ export async function postgresSessions(options: PostgresTablesOptions): Promise<
 const ROWS_PER_BATCH = 2_000;
 
 async function openReader({ url, schema, primary }: OnPrimary): Promise<TableReader> {
-  await migratePostgres(url, schema);
+  await migratePostgres(url, schema, "existing");
   const sql = connect(url, { ...CONNECT_OPTIONS, schema });
   // Each query sees what was committed before the first one.
   await inTime(sql.unsafe("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"));
@@ -231,7 +232,7 @@ async function createTables({ url, schema, primary }: OnPrimary): Promise<NewTab
     // Nothing of this is seen before the last transaction, which waits for the disk and for standbys.
     await inTime(sql`SET synchronous_commit = off`);
     await inTime(sql`DROP SCHEMA IF EXISTS ${sql(unpublished)} CASCADE`);
-    await migratePostgres(url, unpublished);
+    await migratePostgres(url, unpublished, "create");
   } catch (error) {
     await close();
     throw error;

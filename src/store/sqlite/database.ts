@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { Connection, createDatabaseFile, failureOf, isBusy, keepLogFiles, openFile } from "./connection.ts";
-import type { Migration } from "../migrations.ts";
-import { migrate, rejectForeignDatabase } from "./migrations.ts";
+import type { Migration, TableUse } from "../migrations.ts";
+import { migrate, rejectForeignDatabase } from "./migrate.ts";
 import { scheduler } from "../../runtime/event-loop.ts";
 
 /** Earlier versions can corrupt the file when one process checkpoints the log while another writes. */
@@ -23,6 +23,8 @@ const MAX_IDLE_LOG_BYTES = 64 * 1024 * 1024;
 
 interface DatabaseOptions {
   readonly migrations: readonly Migration[];
+  /** Which tables are opened; by default, a new file gets tables. */
+  readonly use?: TableUse | undefined;
   /**
    * With FULL, commits survive a power failure. With NORMAL they survive a crash, but a power failure can undo the last
    * ones.
@@ -53,13 +55,13 @@ export function openDatabaseFor<T>(
   create: (connection: Connection) => T,
 ): T {
   try {
-    createDatabaseFile(path);
+    if (options.use !== "existing") createDatabaseFile(path);
     const database = openFile(path);
     if (options.keepsFiles || existsSync(`${path}-shm`)) keepLogFiles(database);
     const connection = new Connection(database, options);
     try {
       configure(connection, options);
-      migrate(connection, options.migrations);
+      migrate(connection, options.migrations, options.use ?? "create");
       connection.exec(`PRAGMA busy_timeout = ${options.busyTimeoutMs}`);
       return create(connection);
     } catch (error) {

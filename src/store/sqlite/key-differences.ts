@@ -4,7 +4,8 @@ import { DEFAULT_PLANS } from "../../domain/api-keys.ts";
 import { withoutLinks } from "../../runtime/own-files.ts";
 import { type API_KEYS, TABLES } from "../tables.ts";
 import type { Connection } from "./connection.ts";
-import { hasTable, withDatabase } from "./snapshot.ts";
+import { hasTable } from "./migrate.ts";
+import { withDatabase } from "./snapshot.ts";
 
 const COMPARED = new Set(["api_keys", "key_secrets", "plans", "operators", "operator_tokens"]);
 

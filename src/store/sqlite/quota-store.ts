@@ -6,7 +6,7 @@ import { OpenFiles, type RescueOptions } from "./open-files.ts";
 import { openDatabaseFor } from "./database.ts";
 import { renameDurably } from "../../runtime/own-files.ts";
 import { removeDatabase } from "./durable-files.ts";
-import type { Migration } from "../migrations.ts";
+import type { Migration, TableUse } from "../migrations.ts";
 
 export const QUOTA_MIGRATIONS: readonly Migration[] = [
   {
@@ -38,7 +38,9 @@ export const QUOTA_MIGRATIONS: readonly Migration[] = [
 type Row = Readonly<Record<string, string | number>>;
 
 /** What a server does when its file was deleted or replaced. */
-type QuotaStoreOptions = Omit<RescueOptions, "to">;
+interface QuotaStoreOptions extends Omit<RescueOptions, "to"> {
+  readonly use?: TableUse;
+}
 
 /**
  * Opens the store of counts and bans. It has a file of its own, so that saving counts and writing pets do not wait for
@@ -49,6 +51,7 @@ type QuotaStoreOptions = Omit<RescueOptions, "to">;
 export function openQuotaStore(path: string, options?: QuotaStoreOptions): QuotaStore {
   const settings = {
     migrations: QUOTA_MIGRATIONS,
+    use: options?.use,
     synchronous: "NORMAL",
     cacheKiB: 4 * 1024,
     busyTimeoutMs: 0,

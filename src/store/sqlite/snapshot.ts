@@ -11,7 +11,8 @@ import { addAudit } from "../audit.ts";
 import { type AppliedStep, latestVersion, type SchemaState, schemaState } from "../migrations.ts";
 import { SAVE_SETTING } from "../settings.ts";
 import { Connection, createDatabaseFile, failureOf, keepLogFiles, openFile } from "./connection.ts";
-import { SQLITE_MIGRATIONS, rejectForeignDatabase, stepsOf, versionOf } from "./migrations.ts";
+import { hasTable, rejectForeignDatabase, stepsOf, versionOf } from "./migrate.ts";
+import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { QUOTA_MIGRATIONS } from "./quota-store.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
@@ -60,12 +61,6 @@ export function recordBackup(path: string, at: number): void {
     hasTable(connection, "server_settings") &&
     connection.value(SAVE_SETTING, LAST_BACKUP_SETTING, String(at));
   withDatabase(path, record, "write to");
-}
-
-/** Whether a database has a table. Databases of earlier releases lack some. */
-export function hasTable(connection: Connection, table: string, database = "main"): boolean {
-  const sql = `SELECT 1 FROM ${database}.sqlite_schema WHERE name = ?`;
-  return connection.value(sql, table) !== undefined;
 }
 
 /** Reads a whole database and checks it. Servers may be running on it. */

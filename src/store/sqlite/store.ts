@@ -17,6 +17,7 @@ import { type IdempotentOperation, InProgressRequests } from "../idempotency.ts"
 import { operatorStores } from "../operator-stores.ts";
 import { placeOrder, SqlInventoryStore, SqlReadStore, updateOrder } from "../orders.ts";
 import { PET_ROWS } from "../rows.ts";
+import type { TableUse } from "../migrations.ts";
 import { SqlQuestionStore } from "../questions.ts";
 import { SqlServerReportStore } from "../server-reports.ts";
 import { SqlSettingsStore } from "../settings.ts";
@@ -54,6 +55,7 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
   const files = new OpenFiles(path);
   const shared = {
     migrations: SQLITE_MIGRATIONS,
+    use: options.use,
     synchronous: "FULL",
     busyTimeoutMs: BUSY_TIMEOUT_MS,
     beforeCommit: files.check,
@@ -127,6 +129,7 @@ function checkColumns(connection: Connection): void {
 }
 
 interface SqliteStoreOptions {
+  readonly use?: TableUse | undefined;
   readonly maxQueuedWrites?: number;
   /** How long a write is retried while another process has the database locked. */
   readonly maxBusyMs?: number;

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { addAudit } from "../audit.ts";
+import type { TableUse } from "../migrations.ts";
 import { rowsOf, type Statements, type Steps } from "../statements.ts";
 import {
   canonicalRowOf,
@@ -36,12 +37,12 @@ const OPTIONS = {
 /** The options for transactions that run at the same time as a server's, and wait for it for up to `writeWaitMs`. */
 const SHARED_OPTIONS = { ...OPTIONS, busyTimeoutMs: 0, writeWaitMs: 60_000 };
 
-/** The tables of the database in a file. */
-export function sqliteTables(path: string): TableStore {
+/** The tables of the database in a file. Reading them migrates those of an earlier release only with a Migrator. */
+export function sqliteTables(path: string, use: TableUse = "existing"): TableStore {
   return {
     exists: async () => existsSync(path),
     schema: async () => inspectSchema(path),
-    read: async () => openReader(path),
+    read: async () => openReader(path, use),
     share: async () => new SqliteSharedTables(openDatabase(path, SHARED_OPTIONS)),
     create: async () => createTables(path),
     recordBackup: async (at) => recordBackup(path, at),
@@ -51,8 +52,8 @@ export function sqliteTables(path: string): TableStore {
 /** Reading this many rows takes a few milliseconds and less than a megabyte. */
 const ROWS_PER_BATCH = 2_000;
 
-function openReader(path: string): TableReader {
-  const connection = openDatabase(path, OPTIONS);
+function openReader(path: string, use: TableUse = "existing"): TableReader {
+  const connection = openDatabase(path, { ...OPTIONS, use });
   const version = dataVersion(connection);
   connection.exec("BEGIN");
   return new SqliteTableReader(connection, version);

@@ -1,5 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
+import { version } from "../../../package.json";
 import { Database } from "bun:sqlite";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -242,11 +243,11 @@ describe("a restore to PostgreSQL", () => {
   });
 });
 
-test("sessions are named after the environment", async () => {
+test("sessions are named after the environment and the release", async () => {
   await restored(firstBackup);
   await using sql = new SQL(url, { max: 1 });
   await using _ = await postgresAt(url).read();
   const rows =
     await sql`SELECT application_name AS name FROM pg_stat_activity WHERE datname = current_database()`;
-  expect(rows.map(({ name }: { name: string }) => name)).toContain("petstore production");
+  expect(rows.map(({ name }: { name: string }) => name)).toContain(`petstore production ${version}`);
 });

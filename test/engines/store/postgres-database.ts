@@ -1,9 +1,10 @@
 import { SQL } from "bun";
 import { openPostgres, type PostgresStores } from "../../../src/store/postgres/store.ts";
+import { BY } from "../../key-store-arguments.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 
-/** On a busy machine a query takes longer than the default. */
-const PATIENT = { timeoutMs: 60_000 };
+/** On a busy machine a query takes longer than the default. Tables of an earlier release are migrated. */
+const OPTIONS = { timeoutMs: 60_000, use: BY };
 
 /** A database for any number of instances of the store, and a connection of its own. */
 export interface TestDatabase {
@@ -24,7 +25,7 @@ export function databaseAt(url: string): TestDatabase {
     url,
     sql,
     async open(options) {
-      const stores = await openPostgres(url, { ...PATIENT, ...options });
+      const stores = await openPostgres(url, { ...OPTIONS, ...options });
       opened.push(stores);
       return stores;
     },

@@ -5,14 +5,14 @@ import { configOf } from "../../../src/config/config.ts";
 import { SETTINGS } from "../../../src/config/options.ts";
 import { type Flags, parseOptions } from "../../../src/config/parse-options.ts";
 import { silentLog } from "../../../src/observe/log.ts";
-import { type KeyName, readRecorded, SHOP } from "./previous-release.ts";
+import { type EarlierRelease, type KeyName, readRecorded, SHOP } from "./previous-release.ts";
 import { DEFAULT_PLANS } from "../../../src/domain/api-keys.ts";
 import { DEFAULT_BAN } from "../../../src/domain/rate-limit.ts";
 import { allKeys, BY } from "../../key-store-arguments.ts";
 
 const PRO_LIMITS = { "pro-limits": ["301/3010"] };
 
-/** This release on the data of the previous one. To the server, it is the moment at which the fixtures were made. */
+/** This release on the data of an earlier one. To the server, it is the moment at which the fixtures were made. */
 async function start(flags: Flags, at: number): Promise<App> {
   const values = parseOptions(
     SETTINGS,
@@ -24,9 +24,13 @@ async function start(flags: Flags, at: number): Promise<App> {
   return startApp(configOf(values), { clock, log: silentLog });
 }
 
-/** Data of the previous release, on either database. */
-export function upgradedDataCases(engine: "sqlite" | "postgres", flags: () => Promise<Flags>): void {
-  const recorded = readRecorded(engine);
+/** Data of an earlier release, on either database. */
+export function upgradedDataCases(
+  engine: "sqlite" | "postgres",
+  release: EarlierRelease,
+  flags: () => Promise<Flags>,
+): void {
+  const recorded = readRecorded(engine, release);
   let app: App;
 
   beforeAll(async () => void (app = await start(await flags(), recorded.at)));

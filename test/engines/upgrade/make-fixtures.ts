@@ -16,22 +16,24 @@ import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { executable, PG_DUMP } from "../../../trials/harness/programs.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import {
-  FIXTURES,
+  EARLIER_RELEASES,
+  earlierProgram,
+  fixturesOf,
   type KeyName,
   PREVIOUS_RELEASE,
-  previousRelease,
   PROGRAM_FILE,
   type Recorded,
   SHOP,
 } from "./previous-release.ts";
 
 const ROOT = resolve(import.meta.dir, "../../..");
+const FIXTURES = fixturesOf(PREVIOUS_RELEASE);
 
 /** The dependencies that it had are those of today. */
 async function makeProgram(): Promise<void> {
   const directory = temporaryDirectory("previous-source");
   const archive = join(directory, "source.tar");
-  outputOf(["git", "-C", ROOT, "archive", "-o", archive, PREVIOUS_RELEASE.commit]);
+  outputOf(["git", "-C", ROOT, "archive", "-o", archive, EARLIER_RELEASES[PREVIOUS_RELEASE].commit]);
   outputOf(["tar", "-x", "-C", directory, "-f", archive]);
   symlinkSync(join(ROOT, "node_modules"), join(directory, "node_modules"));
   const { outputs } = await Bun.build({
@@ -68,7 +70,7 @@ const PETS = [
 
 /** Uses the previous release as clients and operators do, and records what it responds. */
 async function fill(storage: readonly string[]): Promise<Recorded> {
-  const program = previousRelease();
+  const program = earlierProgram(PREVIOUS_RELEASE);
   const command = async (...args: string[]) => {
     const { code, out, err } = await runProgram([...program, "keys", ...args, "--json", ...storage]);
     if (code !== 0) throw new Error(err);

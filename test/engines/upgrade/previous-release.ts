@@ -3,14 +3,18 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 
-/** The release before this one. `fixtures` has its program in one file, and databases that it made. */
-export const PREVIOUS_RELEASE = {
-  version: "1.1.0",
-  commit: "05df6f1ea85005b475a2d32ee56b9976a5aa4603",
+/** Earlier releases. `fixtures` has the program of each in one file, and databases that it made. */
+export const EARLIER_RELEASES = {
+  "1.1.0": { commit: "05df6f1ea85005b475a2d32ee56b9976a5aa4603" },
+  "1.2.0": { commit: "a01dadeb4c4e9f99a1c98a38307b8cc336987f7f" },
 } as const;
+export type EarlierRelease = keyof typeof EARLIER_RELEASES;
 
-export const FIXTURES = join(import.meta.dir, "fixtures");
-export const PROGRAM_FILE = `petstore-${PREVIOUS_RELEASE.version}.js.gz`;
+export const PREVIOUS_RELEASE = "1.2.0" satisfies EarlierRelease;
+
+/** The directory with the fixtures of a release. */
+export const fixturesOf = (release: EarlierRelease): string => join(import.meta.dir, "fixtures", release);
+export const PROGRAM_FILE = "petstore.js.gz";
 
 /** Keys of the fixtures, by name. */
 export type KeyName = "shop" | "mobile" | "load" | "rolled" | "revoked" | "banned";
@@ -36,23 +40,28 @@ export interface Recorded {
   readonly remaining: number;
 }
 
-export function readRecorded(engine: "sqlite" | "postgres"): Recorded {
-  return JSON.parse(readFileSync(join(FIXTURES, `${engine}.json`), "utf8"));
+export function readRecorded(engine: "sqlite" | "postgres", release: EarlierRelease): Recorded {
+  return JSON.parse(readFileSync(join(fixturesOf(release), `${engine}.json`), "utf8"));
 }
 
-/** The command that runs the previous release. */
-export function previousRelease(): readonly string[] {
-  const path = join(temporaryDirectory("previous-release"), "petstore.js");
-  writeFileSync(path, gunzipSync(readFileSync(join(FIXTURES, PROGRAM_FILE))));
+/** The command that runs an earlier release. */
+export function earlierProgram(release: EarlierRelease): readonly string[] {
+  const path = join(temporaryDirectory("earlier-release"), "petstore.js");
+  writeFileSync(path, gunzipSync(readFileSync(join(fixturesOf(release), PROGRAM_FILE))));
   return [process.execPath, "--no-env-file", "--config=/dev/null", path];
 }
 
-/** A data directory with the SQLite databases that the previous release made. */
-export function fixtureData(): string {
-  const directory = temporaryDirectory("previous-data");
+/** A data directory with the SQLite databases that an earlier release made. */
+export function fixtureData(release: EarlierRelease): string {
+  const directory = temporaryDirectory("earlier-data");
   for (const name of ["production.db", "production-limits.db"]) {
-    copyFileSync(join(FIXTURES, name), join(directory, name));
+    copyFileSync(join(fixturesOf(release), name), join(directory, name));
     chmodSync(join(directory, name), 0o600);
   }
   return directory;
+}
+
+/** The statements that make the PostgreSQL schema of an earlier release. */
+export function fixtureSql(release: EarlierRelease): string {
+  return readFileSync(join(fixturesOf(release), "postgres.sql"), "utf8");
 }

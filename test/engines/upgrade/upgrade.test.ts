@@ -1,8 +1,6 @@
 import { runProgram } from "../../../trials/harness/child.ts";
 import { SQL } from "bun";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { PETSTORE, type PetstoreServer, startPetstore } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
@@ -10,7 +8,14 @@ import { freePort, freePorts } from "../../../trials/harness/server.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { upgradedDataCases } from "./data-cases.ts";
 import { expectNothingLost, startLoad, untilMoreCreates } from "./load.ts";
-import { FIXTURES, fixtureData, previousRelease, readRecorded } from "./previous-release.ts";
+import {
+  type EarlierRelease,
+  earlierProgram,
+  fixtureData,
+  fixtureSql,
+  PREVIOUS_RELEASE,
+  readRecorded,
+} from "./previous-release.ts";
 
 // Servers start and stop several times, on a machine that may be busy.
 setDefaultTimeout(120_000);
@@ -18,38 +23,36 @@ setDefaultTimeout(120_000);
 /** Each server counts on its own until Valkey responds, which it does late on a busy machine. */
 const PATIENT = ["--limits-timeout", "1s", "--max-connections-per-address", "0"];
 
-const previous = previousRelease();
+const previous = earlierProgram(PREVIOUS_RELEASE);
 
-/** The URL of a PostgreSQL database with what the previous release stored. */
-async function fixtureDatabase(): Promise<string> {
+/** The URL of a PostgreSQL database with what an earlier release stored. */
+async function fixtureDatabase(release: EarlierRelease): Promise<string> {
   const url = await postgresUrl();
   const sql = new SQL(url, { max: 1 });
-  await sql.unsafe(readFileSync(join(FIXTURES, "postgres.sql"), "utf8")).simple();
+  await sql.unsafe(fixtureSql(release)).simple();
   await sql.end();
   return url;
 }
 
-describe("data of the previous release on PostgreSQL", () =>
-  upgradedDataCases("postgres", async () => ({
+describe.each(["1.1.0", "1.2.0"] as const)("data of release %s on PostgreSQL", (release) =>
+  upgradedDataCases("postgres", release, async () => ({
     data: [temporaryDirectory("data")],
-    "database-url": [await fixtureDatabase()],
+    "database-url": [await fixtureDatabase(release)],
     "limits-url": [await valkeyUrl()],
     "limits-timeout": ["1s"],
-  })));
+  })),
+);
 
-/** `schema` is the last version of the schema that the previous release knows. */
-async function expectDowngradeRefused(flags: readonly string[], schema: number): Promise<void> {
-  const { code, out, err } = await runProgram([...previous, "serve", ...flags]);
-  expect({ code, out }).toEqual({ code: 1, out: "" });
-  expect(err).toMatch(
-    /its schema has version \d+, and this petstore supports versions up to \d+; upgrade petstore/,
-  );
-  expect(err).toContain(`versions up to ${schema};`);
-}
-
-test("SQLite under load: the previous release stops, this one starts on its data, and nothing is lost", async () => {
-  const flags = ["--data", fixtureData(), "--port", `${freePort()}`, "--max-connections-per-address", "0"];
-  const key = readRecorded("sqlite").secrets.load;
+test("SQLite under load: this release starts on the data of the one before, which then starts on its tables, and nothing is lost", async () => {
+  const flags = [
+    "--data",
+    fixtureData(PREVIOUS_RELEASE),
+    "--port",
+    `${freePort()}`,
+    "--max-connections-per-address",
+    "0",
+  ];
+  const key = readRecorded("sqlite", PREVIOUS_RELEASE).secrets.load;
   const before = await startPetstore(flags, [], previous);
   const urls = Array.from({ length: 20 }, () => before.url);
   const load = startLoad(urls, key);
@@ -58,15 +61,21 @@ test("SQLite under load: the previous release stops, this one starts on its data
   expect(await before.stop()).toBe(0);
   const after = await startPetstore(flags);
   await untilMoreCreates(load);
-  await expectNothingLost(load, after.url, key);
   expect(await after.stop()).toBe(0);
-
-  await expectDowngradeRefused(flags, 13);
+  const undone = await startPetstore(flags, [], previous);
+  await untilMoreCreates(load);
+  await expectNothingLost(load, undone.url, key);
+  expect(await undone.stop()).toBe(0);
 });
 
-test("two instances on PostgreSQL, replaced one after the other under load: every request succeeds, nothing is lost", async () => {
-  const storage = ["--database-url", await fixtureDatabase(), "--limits-url", await valkeyUrl()];
-  const key = readRecorded("postgres").secrets.load;
+test("two instances on PostgreSQL, replaced one after the other under load, and back: every request succeeds, nothing is lost", async () => {
+  const storage = [
+    "--database-url",
+    await fixtureDatabase(PREVIOUS_RELEASE),
+    "--limits-url",
+    await valkeyUrl(),
+  ];
+  const key = readRecorded("postgres", PREVIOUS_RELEASE).secrets.load;
   const ports = freePorts(2);
   const start = (port: number, program: readonly string[]): Promise<PetstoreServer> =>
     startPetstore(
@@ -79,10 +88,15 @@ test("two instances on PostgreSQL, replaced one after the other under load: ever
   const load = startLoad(urls, key);
   await untilMoreCreates(load);
 
-  // After the first of them, both releases serve from the migrated tables; the last is a restart of this release.
-  for (const index of [0, 1, 0]) {
+  // After the first of them, both releases serve from the migrated tables; the last undoes a half of it.
+  const replacements = [
+    [0, PETSTORE],
+    [1, PETSTORE],
+    [0, previous],
+  ] as const;
+  for (const [index, program] of replacements) {
     expect(await servers[index]?.stop()).toBe(0);
-    servers[index] = await start(ports[index] ?? 0, PETSTORE);
+    servers[index] = await start(ports[index] ?? 0, program);
     await untilMoreCreates(load);
   }
   for (const url of urls) await expectNothingLost(load, url, key);
@@ -90,5 +104,107 @@ test("two instances on PostgreSQL, replaced one after the other under load: ever
   const statuses = new Set(load.attempts.map(({ status }) => status));
   expect([...statuses].filter((status) => ![0, 200, 201, 503].includes(status))).toEqual([]);
   await Promise.all(servers.map((server) => server.stop()));
-  await expectDowngradeRefused([...storage, "--data", temporaryDirectory("data"), "--port", "0"], 15);
+});
+
+const petstore = (storage: readonly string[], line: string) =>
+  runProgram([...PETSTORE, ...line.split(" "), ...storage]);
+
+/** What the commands of this release do while a server of 1.1.0 runs, which cannot use the tables of this release. */
+async function expectMigratesNotUnder(server: PetstoreServer, storage: readonly string[]): Promise<void> {
+  for (const line of ["keys list", "keys create --name new --plan pro", "export pets"]) {
+    const { code, err } = await petstore(storage, line);
+    expect({ line, code }).toEqual({ line, code: 1 });
+    expect(err).toContain(
+      "petstore serve migrates them when it starts, and so does petstore migrate; nothing was changed",
+    );
+  }
+  const planned = await petstore(storage, "migrate --dry-run");
+  expect(planned).toMatchObject({ code: 0, err: "" });
+  expect(planned.out).toMatch(/^STEP +SERVERS OF 1\.1\.0$/m);
+  const refused = await petstore(storage, "migrate");
+  expect(refused.code).toBe(1);
+  expect(refused.err).toContain("or newer, and a server of an earlier release is running; stop it first,");
+  expect(await petstore(storage, "migrate --dry-run")).toEqual(planned);
+  expect((await fetch(server.url.replace(/v1$/, "healthz"))).status).toBe(200);
+}
+
+/** Reads the entries of migrations. */
+async function migrationsIn(storage: readonly string[]) {
+  const { out, err } = await petstore(storage, "audit --action database.migrated --json");
+  expect(err).toBe("");
+  return JSON.parse(out);
+}
+
+test("SQLite: commands change no tables of an earlier release, whose server runs; petstore migrate does without it", async () => {
+  const storage = ["--data", fixtureData("1.1.0")];
+  const server = await startPetstore([...storage, "--port", "0"], [], earlierProgram("1.1.0"));
+  await expectMigratesNotUnder(server, storage);
+  expect(await server.stop()).toBe(0);
+  const migrated = await petstore(storage, "migrate");
+  expect(migrated).toMatchObject({ code: 0, err: "" });
+  expect(migrated.out).toMatch(/^Migrated the tables of production \(data: .+\) from version 13 to \d+:/);
+  const [entry, ...others] = await migrationsIn(storage);
+  expect(others).toEqual([]);
+  expect(entry).toMatchObject({ actor: { kind: "command line" }, before: { schemaVersion: 13 } });
+  expect((await petstore(storage, "migrate")).out).toContain("are up to date");
+});
+
+test("PostgreSQL: neither serve nor a command changes tables that running servers need, and --force does", async () => {
+  const storage = ["--database-url", await fixtureDatabase("1.1.0"), "--data", temporaryDirectory("data")];
+  const server = await startPetstore([...storage, "--port", "0"], [], earlierProgram("1.1.0"));
+  await expectMigratesNotUnder(server, storage);
+  const served = await petstore(storage, "serve --port 0");
+  expect(served.code).toBe(1);
+  expect(served.err).toContain("a server of an earlier release is running");
+  expect(await petstore(storage, "migrate --force")).toMatchObject({ code: 0, err: "" });
+  expect(await migrationsIn(storage)).toMatchObject([{ before: { schemaVersion: 15 } }]);
+  await server.stop();
+});
+
+test("a server that migrates says so in its log and in the audit trail", async () => {
+  const storage = ["--database-url", await fixtureDatabase(PREVIOUS_RELEASE)];
+  const server = await startPetstore([...storage, "--port", "0"]);
+  const lines = server.log.filter(({ event }) => event === "database.migrated");
+  expect(lines.map(({ text }) => JSON.parse(text))).toMatchObject([{ from: 21 }]);
+  expect(await migrationsIn(storage)).toMatchObject([
+    { actor: { kind: "server" }, before: { schemaVersion: 21 } },
+  ]);
+  await server.stop();
+});
+
+test("PostgreSQL: a registered server of an earlier release blocks the steps that it cannot go on after", async () => {
+  const storage = [
+    "--database-url",
+    await fixtureDatabase(PREVIOUS_RELEASE),
+    "--data",
+    temporaryDirectory("data"),
+  ];
+  expect((await petstore(storage, "migrate")).code).toBe(0);
+  await using sql = new SQL(storage[1] ?? "", { max: 1 });
+  await sql`SET search_path = production`;
+  // As if the tables of the release before already had that of servers.
+  await sql`DELETE FROM schema_migrations WHERE version > 21`;
+  const report = JSON.stringify({ version: "1.1.5" });
+  const beat = async () => {
+    await sql`INSERT INTO servers (id, report, reported_at)
+      VALUES ('a', ${report}, extract(epoch FROM statement_timestamp()) * 1000)
+      ON CONFLICT (id) DO UPDATE SET reported_at = excluded.reported_at`;
+  };
+  await beat();
+  const beating = setInterval(() => void beat(), 300);
+  const refused = await petstore(storage, "migrate").finally(() => clearInterval(beating));
+  expect(refused.code).toBe(1);
+  expect(refused.err).toContain("and a server of an earlier release is running");
+});
+
+test("a backup of tables of 1.1.0 is restored to PostgreSQL, which migrates the copy, and the backup stays", async () => {
+  const directory = temporaryDirectory("backups");
+  const backedUp = await petstore(["--data", fixtureData("1.1.0")], `backup ${directory}`);
+  expect(backedUp).toMatchObject({ code: 0, err: "" });
+  const storage = ["--database-url", await postgresUrl(), "--data", temporaryDirectory("data")];
+  expect(await petstore(storage, `restore ${directory}`)).toMatchObject({ code: 0 });
+  expect(JSON.parse((await petstore(storage, "keys list --json")).out)).toHaveLength(5);
+  expect(await migrationsIn(storage)).toMatchObject([
+    { actor: { kind: "command line" }, before: { schemaVersion: 13 } },
+  ]);
 });

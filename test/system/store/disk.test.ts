@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { appendFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
-import { FIXTURES } from "../../engines/upgrade/previous-release.ts";
+import { fixturesOf } from "../../engines/upgrade/previous-release.ts";
 import { startPetstore } from "../../../trials/harness/petstore.ts";
 
 /** A command that runs the one after it, for which the directory is a disk in memory. */
@@ -20,7 +20,7 @@ test("a database on a disk that was filled after a clean stop is read; full and 
       process.execPath,
       join(import.meta.dir, "disk-child.ts"),
       directory,
-      join(FIXTURES, "production.db"),
+      join(fixturesOf("1.1.0"), "production.db"),
     ],
     { stderr: "inherit" },
   );

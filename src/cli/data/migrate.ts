@@ -1,0 +1,100 @@
+import { describeEnvironment, type StorageConfig, storageOf } from "../../config/config.ts";
+import { DATABASE_OPTIONS, JSON_OPTION } from "../../config/options.ts";
+import { switchOption } from "../../config/value-types.ts";
+import { latestVersion, type Migration, releaseOfTables } from "../../store/migrations.ts";
+import { attributionOf, type Context, defineCommand, Failure } from "../command.ts";
+import { databaseExists } from "../operation-call.ts";
+import { columns, json } from "../output.ts";
+
+export const migrateCommand = defineCommand({
+  name: "migrate",
+  summary: "Migrate the tables of an earlier release",
+  description:
+    "Brings the tables up to date, as petstore serve does when it starts. No other command does, so this one is for a role of PostgreSQL that may change tables, or for a time of its own. It lists each step, and whether servers of the release that the tables have can go on after it. A step after which they cannot is refused while such servers run. The migration is in the audit trail.",
+  data: "migrates",
+  options: {
+    "dry-run": switchOption("List the steps, and change nothing"),
+    force: switchOption(
+      "Migrate although servers run that cannot use the new tables: they fail from then on",
+    ),
+    ...DATABASE_OPTIONS,
+    ...JSON_OPTION,
+  },
+  examples: [
+    "petstore migrate --dry-run",
+    "petstore migrate --database-url postgres://owner@db.example.com/petstore",
+  ],
+  async run({ values }, context) {
+    const { "dry-run": isDryRun, force: isForced } = values;
+    const storage = storageOf(values);
+    if (!databaseExists(storage))
+      throw new Failure(`there is no database in ${describeEnvironment(storage)}; petstore serve makes one`);
+    const plan = await planOf(storage);
+    if (!isDryRun) await applyMigrations(storage, isForced, context);
+    return values.json ? json({ ...plan, isDryRun }) : describe(plan, isDryRun, storage);
+  },
+});
+
+interface Step extends Pick<Migration, "version" | "name" | "oldestRelease"> {
+  /** Whether servers of the release that the tables have can go on after the step. */
+  readonly keepsServers: boolean;
+}
+
+interface Plan {
+  /** The version of the tables; 0 if there are none. */
+  readonly from: number;
+  readonly to: number;
+  /** The release that the tables have; null if there are none. */
+  readonly release: string | null;
+  readonly steps: readonly Step[];
+}
+
+async function planOf(storage: StorageConfig): Promise<Plan> {
+  const { tableStoreOf } = await import("../../archive/contents.ts");
+  const tables = await tableStoreOf(storage);
+  const from = (await tables.exists()) ? (await tables.schema()).version : 0;
+  const engine = storage.databaseUrl === undefined ? "sqlite" : "postgres";
+  const migrations =
+    engine === "sqlite"
+      ? (await import("../../store/sqlite/migrations.ts")).SQLITE_MIGRATIONS
+      : (await import("../../store/postgres/migrations.ts")).POSTGRES_MIGRATIONS;
+  const release = releaseOfTables(from, engine) ?? null;
+  const missing = migrations.filter(({ version }) => version > from);
+  return {
+    from,
+    to: Math.max(from, latestVersion(migrations)),
+    release,
+    steps: missing.map(({ version, name, oldestRelease }) => {
+      const keepsServers = release !== null && Bun.semver.order(oldestRelease, release) <= 0;
+      return { version, name, oldestRelease, keepsServers };
+    }),
+  };
+}
+
+async function applyMigrations(storage: StorageConfig, isForced: boolean, context: Context): Promise<void> {
+  const { openStores } = await import("../../adapters.ts");
+  const { databaseUrl, directory } = storage;
+  // A server on SQLite holds this lock. Without one, none starts meanwhile.
+  using lock = databaseUrl === undefined ? await directory.lock() : undefined;
+  const isServedElsewhere = databaseUrl === undefined && lock === undefined;
+  const stores = await openStores(storage, {
+    use: { ...attributionOf(context), isForced, isServedElsewhere },
+  });
+  await stores.close();
+}
+
+function describe({ from, to, release, steps }: Plan, isDryRun: boolean, storage: StorageConfig): string {
+  const where = describeEnvironment(storage);
+  if (steps.length === 0) return `The tables of ${where} are up to date (version ${from}).\n`;
+  if (release === null)
+    return `${isDryRun ? "A migration makes" : "Made"} the tables of ${where} (version ${to}).\n`;
+  const rows = steps.map(({ version, keepsServers, name }) => [
+    `${version}`,
+    keepsServers ? "go on" : "must stop",
+    name,
+  ]);
+  const title = isDryRun
+    ? `A migration changes the tables of ${where} from version ${from} to ${to}`
+    : `Migrated the tables of ${where} from version ${from} to ${to}`;
+  return `${title}:\n\n${columns([["STEP", `SERVERS OF ${release}`, ""], ...rows])}`;
+}
