@@ -60,13 +60,15 @@ export class Transport {
   readonly #reported = new Set<string>();
 
   constructor(options: PetstoreOptions<Ids>) {
-    const { key, baseUrl } = options;
+    const { baseUrl } = options;
+    // Browsers have no environment.
+    const key: string | undefined = options.key ?? Reflect.get(globalThis, "process")?.env?.["PETSTORE_KEY"];
     const waitForRateLimit = options.waitForRateLimit ?? true;
     const maxConcurrency = options.maxConcurrency ?? MAX_CONCURRENCY;
     if (!(maxConcurrency >= 1)) throw new TypeError("maxConcurrency must be at least 1.");
-    if (!key || !baseUrl) throw new TypeError("new Petstore() needs key and baseUrl.");
     // The message has no key, because messages end up in logs.
-    if (!KEY.test(key)) throw new TypeError("key must be pet_live_ or pet_test_ and letters and digits.");
+    if (!key || !KEY.test(key))
+      throw new TypeError("key or PETSTORE_KEY must be pet_live_ or pet_test_ and letters and digits.");
     this.#key = key;
     // `localhost:8080` would be a URL whose scheme is localhost.
     if (!/^https?:\/\/./.test(baseUrl))

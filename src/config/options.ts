@@ -426,8 +426,8 @@ function withoutServiceLinks(variables: Variables): Variables {
   return Object.fromEntries(entries);
 }
 
-/** The variables by which scripts select a remote server. */
-const ELSEWHERE_VARIABLES = ["PETSTORE_SERVER", "PETSTORE_TOKEN", "PETSTORE_PLAIN_HTTP"];
+/** The variables by which scripts select a remote server, and the one that has the API key of a client. */
+const ELSEWHERE_VARIABLES = ["PETSTORE_SERVER", "PETSTORE_TOKEN", "PETSTORE_PLAIN_HTTP", "PETSTORE_KEY"];
 
 /** Rejects unknown variables. PETSTORE_TEST_ variables are for the tests of this project. */
 function rejectUnknownVariable(commandFlags: readonly string[], variables: Variables, location = ""): void {

@@ -60,8 +60,8 @@ export function settingBlocks(settings: DocsSettings): Blocks {
     "quickstart-variables": fenced(
       "sh",
       "# The key is shown once, when it is created.",
+      `export PETSTORE_KEY=${KEY_PREFIX[environment]}…`,
       `API=${url}`,
-      `KEY=${KEY_PREFIX[environment]}…`,
     ),
     "created-pet": fenced("http", ...createdPet(url, plans.free.perMinute)),
     "next-link": fenced("http", nextLink(url)),

@@ -67,7 +67,7 @@ export function addTryIt(content: PageContent, id: OperationId, settings: DocsSe
   content.prose(tryItSection(id, content.path, settings), namesOf(requestFields(id)));
   content.examples(examplesOf(id, exampleContext(settings)));
   content.code(
-    `<p class="note">Replace <code>${KEY_PREFIX[settings.environment]}YOUR_KEY</code> with your key.</p><div class="try-it"></div>`,
+    `<p class="note">Export your key first: <code>export PETSTORE_KEY=${KEY_PREFIX[settings.environment]}…</code></p><div class="try-it"></div>`,
   );
   content.code(codeBlock(toJson(example?.value, 2), "json", `Response ${status}`));
 }

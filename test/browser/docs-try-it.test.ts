@@ -67,7 +67,7 @@ describe("a request", () => {
     for (const language of ["curl", "fetch", "Python", "TypeScript"]) {
       await page.getByRole("radio", { name: language }).check();
       const shown = await requestText();
-      expect(shown).toContain("pet_live_YOUR_KEY");
+      expect(shown).toContain("PETSTORE_KEY");
       expect(shown).toContain(headers["idempotency-key"] ?? "");
     }
     expect(await page.content()).not.toContain(key);

@@ -11,8 +11,8 @@ export async function installClient(directory: string): Promise<void> {
 }
 
 /** What a program prints, which must succeed. */
-export async function run(command: string[], cwd: string): Promise<string> {
-  const { code, out, err } = await runProgram(command, { cwd });
+export async function run(command: string[], cwd: string, env: Record<string, string> = {}): Promise<string> {
+  const { code, out, err } = await runProgram(command, { cwd, env });
   if (code !== 0) throw new Error(`${command.join(" ")}: exit code ${code}\n${out}${err}`);
   return out;
 }

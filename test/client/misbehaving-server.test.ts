@@ -139,7 +139,7 @@ test.each(["pet_live_abc\n", "Bearer pet_live_abc", "sk_live_abc", "pet_live_YOU
   "the key %j is rejected by the constructor, without the key in the message",
   (key) => {
     const create = () => new client.Petstore({ key, baseUrl: "http://petstore.test/v1" });
-    expect(create).toThrow("key must be pet_live_ or pet_test_ and letters and digits.");
+    expect(create).toThrow("key or PETSTORE_KEY must be pet_live_ or pet_test_ and letters and digits.");
   },
 );
 

@@ -133,3 +133,20 @@ describe("cache", () => {
     expect(sent.map(({ headers }) => headers.get("If-None-Match"))).toEqual(sentEtags);
   });
 });
+
+test("without a key the client has that of PETSTORE_KEY, and with one it does not look there", async () => {
+  const baseUrl = service.url;
+  const plan = async (petstore: Petstore) => (await petstore.key.get()).plan;
+  const before = process.env["PETSTORE_KEY"];
+  try {
+    process.env["PETSTORE_KEY"] = service.key;
+    expect(await plan(new Petstore({ baseUrl }))).toBe("enterprise");
+    expect(() => new Petstore({ key: "", baseUrl })).toThrow("key or PETSTORE_KEY must be");
+    process.env["PETSTORE_KEY"] = "pet_live_wrong";
+    expect(await plan(new Petstore({ key: service.key, baseUrl }))).toBe("enterprise");
+    delete process.env["PETSTORE_KEY"];
+    expect(() => new Petstore({ baseUrl })).toThrow("key or PETSTORE_KEY must be");
+  } finally {
+    if (before !== undefined) process.env["PETSTORE_KEY"] = before;
+  }
+});

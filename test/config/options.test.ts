@@ -226,6 +226,10 @@ describe("--env-file", () => {
     rejected({ "env-file": [file(`# settings\n${line}\n`)] }).toThrow(error);
   });
 
+  test("the API key of a client is no setting, also in the shell that starts a server", () => {
+    expect(() => check({}, { PETSTORE_KEY: "pet_live_1" })).not.toThrow();
+  });
+
   test.each([
     ["a missing file", ["missing"], 'is "missing"; it cannot be read: the file does not exist'],
     ["a directory", [directory], `is "${directory}"; it cannot be read: it is a directory`],

@@ -3,19 +3,26 @@ import { BASE_PATH } from "../../domain/constants.ts";
 import { CLIENT_PATH, type ExampleLanguage, type TryItField } from "../page-data.ts";
 import { fieldProblem, JSON_NUMBER, listOf, type Members, type RequestInput, requestOf } from "./request.ts";
 
-/** A program that runs as it is, once `key` is an API key. */
+/** A program that runs as it is, if PETSTORE_KEY in its environment is an API key. */
 export interface Example {
   readonly language: ExampleLanguage;
   /** The text of the program, without a newline at its end. */
   readonly code: string;
 }
 
+/** Programs have no key: they are copied into files. */
+type ProgramInput = Omit<RequestInput, "key">;
+
 /** Programs that send a request: the examples of an operation, and what a form sends. */
-export function programsOf(input: RequestInput): readonly Example[] {
-  const { method, url, headers, body, members } = requestOf(input);
+export function programsOf(input: ProgramInput): readonly Example[] {
+  const { method, url, headers, body, members } = requestOf({ ...input, key: "" });
   const quotedHeaders = headers.map(([name, value]) => [name, quoted(value)] as const);
-  // `requests` sets the type of JSON.
-  const pythonHeaders = quotedHeaders.filter(([name]) => name !== "Content-Type");
+  const jsHeaders = [["Authorization", "`Bearer ${process.env.PETSTORE_KEY}`"] as const, ...quotedHeaders];
+  const pythonHeaders = [
+    ["Authorization", `f"Bearer {os.environ['PETSTORE_KEY']}"`] as const,
+    // `requests` sets the type of JSON.
+    ...quotedHeaders.filter(([name]) => name !== "Content-Type"),
+  ];
   // JavaScript would round or rewrite the others.
   const isExact = members.every(([, json]) => json.startsWith('"') || String(Number(json)) === json);
   const jsBody = isExact
@@ -25,7 +32,13 @@ export function programsOf(input: RequestInput): readonly Example[] {
   return [
     {
       language: "curl",
-      code: curlCommand({ method, url: url.href, headers, ...(body !== undefined && { body: json }) }),
+      code: curlCommand({
+        method,
+        url: url.href,
+        key: "$PETSTORE_KEY",
+        headers,
+        ...(body !== undefined && { body: json }),
+      }),
     },
     { language: "typescript", code: typescriptProgram(input) },
     {
@@ -34,7 +47,7 @@ export function programsOf(input: RequestInput): readonly Example[] {
         `const url = ${quoted(url.href)};`,
         "const response = await fetch(url, {",
         method !== "GET" && `  method: "${method}",`,
-        `  headers: ${literalOf(quotedHeaders, JS, "  headers: ")},`,
+        `  headers: ${literalOf(jsHeaders, JS, "  headers: ")},`,
         body !== undefined && `  body: ${jsBody},`,
         "  signal: AbortSignal.timeout(15_000),",
         "});",
@@ -46,6 +59,8 @@ export function programsOf(input: RequestInput): readonly Example[] {
     {
       language: "python",
       code: lines(
+        "import os",
+        "",
         "import requests",
         "",
         `response = requests.${method.toLowerCase()}(`,
@@ -102,8 +117,8 @@ function quoted(text: string): string {
   return `'${json.slice(1, -1).replaceAll('\\"', '"')}'`;
 }
 
-function typescriptProgram(input: RequestInput): string {
-  const { baseUrl, key } = input;
+function typescriptProgram(input: ProgramInput): string {
+  const { baseUrl } = input;
   const { result, call, args } = typescriptCall(input);
   const start = `const ${result} = await petstore.${call}(`;
   const statement = args.reduce((text: string, arg, i) => {
@@ -114,8 +129,8 @@ function typescriptProgram(input: RequestInput): string {
   return `// npm install ${baseUrl.slice(0, -BASE_PATH.length)}${CLIENT_PATH}
 import { Petstore } from "@petstore/client";
 
+// The key is in PETSTORE_KEY.
 const petstore = new Petstore({
-  key: ${quoted(key)},
   baseUrl: ${quoted(baseUrl)},
 });
 
@@ -133,7 +148,7 @@ interface Call {
 }
 
 /** The call that sends the request: of the method for it, or of `request`, which sends any. */
-function typescriptCall(input: RequestInput): Call {
+function typescriptCall(input: ProgramInput): Call {
   const { operation, values } = input;
   const { call, fields } = operation;
   const textOf = ({ name }: TryItField) => values[name] ?? "";
@@ -154,7 +169,7 @@ function typescriptCall(input: RequestInput): Call {
   const isRejected = fields.some((field) => fieldProblem(field, textOf(field)) !== undefined);
   const hasFraction = given.some((field) => field.type === "integer" && /\D/.test(textOf(field).slice(1)));
   if (isRejected || hasFraction || (ids !== undefined && !isByIds)) {
-    const { method, url, body: sentBody } = requestOf(input);
+    const { method, url, body: sentBody } = requestOf({ ...input, key: "" });
     const path = quoted(url.href.slice(input.baseUrl.length));
     const members = body.length === 0 ? "{}" : literalOf(body, JS, "");
     const sent = sentBody === undefined ? options : [["body", members] as const, ...options];

@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { shortDuration } from "../../text/formatting.ts";
 import { readStored, writeStored } from "../../pages/storage.ts";
 import { nextCursor } from "../../client/response.ts";
-import { BASE_PATH, KEY_PREFIX } from "../../domain/constants.ts";
+import { BASE_PATH } from "../../domain/constants.ts";
 import { highlight } from "../highlight.ts";
 import { EXAMPLE_LANGUAGES, type TryItData } from "../page-data.ts";
 import { urlOf } from "./page-controls.ts";
@@ -72,8 +72,7 @@ function TryItForm({ data }: { readonly data: TryItData }) {
 
   useLayoutEffect(() => {
     // The programs contain a placeholder, because people share them.
-    const key = `${KEY_PREFIX[data.environment]}YOUR_KEY`;
-    showPrograms(programsOf({ operation, values, baseUrl: data.baseUrl, key }));
+    showPrograms(programsOf({ operation, values, baseUrl: data.baseUrl }));
   }, [values]);
 
   function submit(changed: Values) {

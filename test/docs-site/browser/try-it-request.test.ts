@@ -174,21 +174,21 @@ test("without any field the body is an empty object", () => {
 });
 
 const programsWith = (operation: TryItOperation, values: Record<string, string>) => {
-  const programs = programsOf({ operation, values, baseUrl, key: "pet_live_YOUR_KEY" });
+  const programs = programsOf({ operation, values, baseUrl });
   return Object.fromEntries(programs.map(({ language, code }) => [language, code]));
 };
 
-test("programs in four languages send the request, with a placeholder for the key", () => {
+test("programs in four languages send the request, with the key of the environment", () => {
   const values = { name: "Rex", categoryId: "9007199254740993", "Idempotency-Key": "order-1" };
   const programs = programsWith(createPet, values);
   expect(Object.keys(programs)).toEqual(["curl", "typescript", "fetch", "python"]);
   for (const code of Object.values(programs))
-    for (const part of ["pet_live_YOUR_KEY", "9007199254740993", "order-1"]) expect(code).toContain(part);
+    for (const part of ["PETSTORE_KEY", "9007199254740993", "order-1"]) expect(code).toContain(part);
   expect(programs["fetch"]).toBe(`const url = "${baseUrl}/pets";
 const response = await fetch(url, {
   method: "POST",
   headers: {
-    Authorization: "Bearer pet_live_YOUR_KEY",
+    Authorization: \`Bearer \${process.env.PETSTORE_KEY}\`,
     "Content-Type": "application/json",
     "Idempotency-Key": "order-1",
   },

@@ -22,14 +22,17 @@ const RUNNERS: Readonly<Record<ExampleLanguage, readonly [extension: string, ...
   python: ["py", executable(PYTHON)],
 };
 
+/** An example and the API key that its environment has. */
+export type Program = Example & { readonly key: string };
+
 /** What an example prints, as for a reader who has copied it into a file of its own; if it fails, its errors too. */
-export async function outputOf({ language, code: text }: Example): Promise<string> {
+export async function outputOf({ language, code: text, key }: Program): Promise<string> {
   const [extension, ...command] = RUNNERS[language];
   const cwd = mkdtempSync(join(directory, `${language}-`));
   const file = join(cwd, `example.${extension}`);
   writeFileSync(file, text);
   // curl writes its progress to standard error.
-  const { code, out, err } = await runProgram([...command, file], { cwd });
+  const { code, out, err } = await runProgram([...command, file], { cwd, env: { PETSTORE_KEY: key } });
   return code === 0 ? out : `exit code ${code}\n${out}${err}`;
 }
 
@@ -41,13 +44,19 @@ export function typeErrorsOf(programs: Readonly<Record<string, string>>): Promis
 }
 
 /** The examples of the guides by their names. */
-export function guideExamples(context: ExampleContext): ReadonlyMap<string, readonly Example[]> {
+export function guideExamples(context: ExampleContext): ReadonlyMap<string, readonly Program[]> {
   const markdown = inContext(Object.values(GUIDE_SOURCES).join("\n"), context);
   const blocks = markdown.matchAll(/<!-- example-([a-z-]+) -->\n([\s\S]*?)<!-- \/example-\1 -->/g);
-  return new Map(Array.from(blocks, ([, name = "", text = ""]) => [name, examplesIn(text)]));
+  return new Map(
+    Array.from(blocks, ([, name = "", text = ""]) => [name, withKey(context.key, examplesIn(text))]),
+  );
 }
 
-export function only(language: ExampleLanguage, examples: readonly Example[]): Example {
+export function withKey(key: string, examples: readonly Example[]): readonly Program[] {
+  return examples.map((example) => ({ ...example, key }));
+}
+
+export function only<E extends Example>(language: ExampleLanguage, examples: readonly E[]): E {
   const example = examples.find((each) => each.language === language);
   if (example === undefined) throw new Error(`no example in ${language}`);
   return example;

@@ -5,9 +5,8 @@ import { DEFAULT_SETTINGS } from "../../../docs/generate.ts";
 import { exampleContext, examplesOf, inContext } from "../../../src/docs-site/examples.ts";
 import { GUIDE_SOURCES } from "../../../src/docs-site/sources.ts";
 import { EXAMPLE_LANGUAGES, type ExampleLanguage } from "../../../src/docs-site/page-data.ts";
-import type { Example } from "../../../src/docs-site/browser/programs.ts";
 import { type Service, startService } from "../../service.ts";
-import { guideExamples, only, outputOf, typeErrorsOf } from "./example-runner.ts";
+import { guideExamples, only, outputOf, type Program, typeErrorsOf, withKey } from "./example-runner.ts";
 
 const LANGUAGES = Object.keys(EXAMPLE_LANGUAGES) as ExampleLanguage[];
 
@@ -53,7 +52,7 @@ test.each(LANGUAGES)(
     const operationIds = Object.keys(RESPONSES) as OperationId[];
     expect(operationIds.toSorted()).toEqual((Object.keys(OPERATIONS) as OperationId[]).toSorted());
     for (const operationId of operationIds) {
-      const examples = examplesOf(operationId, { baseUrl, key });
+      const examples = withKey(key, examplesOf(operationId, { baseUrl, key }));
       expect(await outputOf(only(language, examples))).toBe(PRINTED[language](operationId));
     }
   },
@@ -105,7 +104,7 @@ const problem = (status: number, code: string, headers: Record<string, string> =
 
 type Target = Pick<Service, "url" | "key">;
 
-function exampleIn(language: ExampleLanguage, name: string, { url, key }: Target = service): Example {
+function exampleIn(language: ExampleLanguage, name: string, { url, key }: Target = service): Program {
   return only(language, guideExamples({ baseUrl: url, key }).get(name) ?? []);
 }
 
@@ -148,8 +147,8 @@ describe("the examples of the guides, in each language", () => {
     const commands = Array.from(markdown.matchAll(/^```sh\n(curl .*?)^```$/gms), ([, code = ""]) => code);
     expect(commands.length).toBeGreaterThan(2);
     for (const command of commands) {
-      const code = `API=${service.url}\nKEY=${service.key}\n${command.replace(/^curl/, "curl --fail-with-body")}`;
-      expect(await outputOf({ language: "curl", code })).not.toStartWith("exit code");
+      const code = `API=${service.url}\n${command.replace(/^curl/, "curl --fail-with-body")}`;
+      expect(await outputOf({ language: "curl", code, key: service.key })).not.toStartWith("exit code");
     }
   });
 
@@ -176,6 +175,14 @@ describe("the examples of the guides, in each language", () => {
       expect(output).toBe(language === "curl" ? "" : "0 pets; 0 requests left\n");
     });
     await Promise.all(runs);
+  });
+
+  test.each(LANGUAGES)("rate-limits: in %s, a 503 is repeated after Retry-After", async (language) => {
+    const replies = [() => problem(503, "unavailable", { "Retry-After": "1" })];
+    await using proxy = startProxy(service, () => replies.shift()?.());
+    const { key } = service;
+    const output = await outputOf(exampleIn(language, "rate-limits", { url: proxy.url, key }));
+    expect([output.includes("exit code"), proxy.statuses]).toEqual([false, [200, 200]]);
   });
 
   example("idempotency", "a create whose response is lost is repeated, and creates one pet", async () => {
@@ -205,7 +212,7 @@ describe("the examples of the guides, in each language", () => {
         () => problem(429, "rate_limited", { "Retry-After": "1" }),
       ];
       await using proxy = startProxy(shop, () => replies.shift()?.());
-      const { code } = exampleIn(language, "idempotency", { url: proxy.url, key: shop.key });
+      const { code, key } = exampleIn(language, "idempotency", { url: proxy.url, key: shop.key });
       const limits = { curl: "--max-time 15", fetch: "timeout(15_000)", python: "timeout=15" };
       expect(code).toContain(limits[language]);
       const impatient = code
@@ -213,7 +220,9 @@ describe("the examples of the guides, in each language", () => {
         .replace("timeout=15", "timeout=1")
         .replace("time 15", "time 1")
         .replace(/(?:Math|random)\.random\(\)/, "0");
-      expect(await outputOf({ language, code: impatient })).toContain('{"id":1,"name":"Rex","categoryId":7}');
+      expect(await outputOf({ language, code: impatient, key })).toContain(
+        '{"id":1,"name":"Rex","categoryId":7}',
+      );
       // On a busy machine more than the first response are late, and repeated too.
       expect(proxy.statuses.slice(0, 4)).toEqual([201, 201, 201, 201]);
       expect(replies).toEqual([]);
@@ -231,10 +240,10 @@ describe("the examples of the guides, in each language", () => {
         ["http://127.0.0.1:1/v1", /^exit code [17]\n/],
       ] as const;
       for (const [url, reason] of failures) {
-        const { code } = exampleIn(language, "idempotency", { url, key: shop.key });
+        const { code, key } = exampleIn(language, "idempotency", { url, key: shop.key });
         const once = code.replace("retry 5", "retry 0").replace(/(attempt ===?) 6/, "$1 1");
         expect(once).not.toBe(code);
-        expect(await outputOf({ language, code: once })).toMatch(reason);
+        expect(await outputOf({ language, code: once, key })).toMatch(reason);
       }
     },
   );
@@ -243,17 +252,20 @@ describe("the examples of the guides, in each language", () => {
     "rate-limits: in %s, a 429 that stays is an error with the reason",
     async (language) => {
       await using proxy = startProxy(service, () => problem(429, "key_banned"));
-      const { code } = exampleIn(language, "rate-limits", { url: proxy.url, key: service.key });
+      const { code, key } = exampleIn(language, "rate-limits", { url: proxy.url, key: service.key });
       const once = code.replace(/(maxAttempts = |max_attempts=)6/, "$11");
       expect(once).not.toBe(code);
-      expect(await outputOf({ language, code: once })).toMatch(/key_banned|429 Client Error/);
+      expect(await outputOf({ language, code: once, key })).toMatch(/key_banned|429 Client Error/);
       expect(proxy.statuses).toHaveLength(1);
     },
   );
 
   test("an example whose request is rejected ends with an error that says why", async () => {
     const target = { baseUrl: service.url, key: "pet_live_wrong" };
-    const programs = [...guideExamples(target), ["createPet", examplesOf("createPet", target)] as const];
+    const programs = [
+      ...guideExamples(target),
+      ["createPet", withKey(target.key, examplesOf("createPet", target))] as const,
+    ];
     // The client throws errors, and people read the response to a single command of curl.
     const isTried = (language: ExampleLanguage, name: string) =>
       language === "curl"

@@ -7,9 +7,10 @@ import { executable, PYTHON } from "../../../trials/harness/programs.ts";
 import { run, typeErrorsIn } from "../../client/install.ts";
 import { startService } from "../../service.ts";
 
-/** What a new reader of /docs does: copy the program of the first page, put in the key, run it. */
+/** What a new reader of /docs does: copy the program of the first page, export the key, run it. */
 const service = await startService();
 const response = await fetch(new URL("/docs", service.url), { headers: { Accept: "text/html" } });
+const env = { PETSTORE_KEY: service.key };
 const page = await response.text();
 afterAll(() => service.stop());
 
@@ -29,7 +30,7 @@ function programAfter(comment: string): string {
   );
   const program = blocks.findLast((text) => text.startsWith(comment));
   if (program === undefined) throw new Error(`no program with ${comment}`);
-  return program.replaceAll("pet_live_YOUR_KEY", service.key);
+  return program;
 }
 
 test("from /docs to the first 201 in TypeScript, with the client that the server serves", async () => {
@@ -44,13 +45,13 @@ test("from /docs to the first 201 in TypeScript, with the client that the server
   expect(await typeErrorsIn(directory)).toBe("");
   const script = new Bun.Transpiler({ loader: "ts" }).transformSync(program);
   writeFileSync(join(directory, "first.mjs"), script);
-  expect(await run(["node", "first.mjs"], directory)).toEndWith("completed\n");
+  expect(await run(["node", "first.mjs"], directory, env)).toEndWith("completed\n");
   expect((await service.call({ path: "/pets" })).json).toEqual([REX]);
 });
 
 test("from /docs to the first 201 in Python", async () => {
   const directory = temporaryDirectory("first-call");
   writeFileSync(join(directory, "first.py"), programAfter("# pip install requests\n"));
-  expect(await run([executable(PYTHON), "first.py"], directory)).toEndWith("completed\n");
+  expect(await run([executable(PYTHON), "first.py"], directory, env)).toEndWith("completed\n");
   expect((await service.call({ path: "/pets" })).json).toContainEqual(REX);
 });

@@ -35,7 +35,7 @@ test.each(["curl", "typescript", "fetch", "python"] as const)(
     for (const { operation, values } of operations) {
       const request = requestOf({ ...origin, operation, values });
       const program = only(language, programsOf({ ...origin, operation, values }));
-      expect(await outputOf(program)).toContain("ok");
+      expect(await outputOf({ ...program, key: KEY })).toContain("ok");
       const got = received.at(-1);
       expect(got?.method).toBe(operation.method);
       expect(got?.path).toBe(request.url.pathname + request.url.search);
@@ -47,7 +47,7 @@ test.each(["curl", "typescript", "fetch", "python"] as const)(
 
 test("TypeScript sends If-Match by the option of the method", () => {
   const values = { orderId: "3", status: "cancelled", "If-Match": '"a"' };
-  const programs = programsOf({ baseUrl: "http://127.0.0.1/v1", key: KEY, operation: updateOrder, values });
+  const programs = programsOf({ baseUrl: "http://127.0.0.1/v1", operation: updateOrder, values });
   expect(only("typescript", programs).code).toContain(`orders.cancel(3, { ifMatch: '"a"' })`);
 });
 
