@@ -109,6 +109,22 @@ async function compareGroupCommit(connection: Connection): Promise<void> {
   console.log(`32 durable creates: in one transaction ${ms(times.together)}, in 32 ${ms(times.alone)}`);
 }
 
+/** What 32 new pets of as many categories cost, which enter the index of categories later or at once. */
+function compareRecentPets(connection: Connection): void {
+  const insert = "INSERT INTO pets (name, category_id, status, is_recent) VALUES ('Rex', ?, 'available', ?)";
+  const index = `UPDATE pets SET is_recent = NULL
+    WHERE id > (SELECT recent_after FROM pet_revision) AND is_recent IS NOT NULL`;
+  const move = "UPDATE pet_revision SET recent_after = (SELECT max(id) FROM pets)";
+  let category = 0;
+  const create = (isRecent: 1 | null) => (call: number) =>
+    connection.transaction(() => {
+      for (let i = 0; i < 32; i++) connection.run(insert, 10 + (category++ % 90), isRecent);
+      if (call % 32 === 0) for (const sql of [index, move]) connection.run(sql);
+    });
+  connection.run(move);
+  compare("32 new pets of 90 categories", { "1,024 at a time": create(1), "at once": create(null) }, 192);
+}
+
 for (const pets of [100_000, 1_000_000]) {
   const connection = databaseWith(pets);
   compareBlockCache(connection, pets);
@@ -116,6 +132,7 @@ for (const pets of [100_000, 1_000_000]) {
     compareChanges(connection, pets);
     comparePages(connection, pets);
     compareChecks(connection);
+    compareRecentPets(connection);
     await compareGroupCommit(connection);
   }
   connection.close();

@@ -71,21 +71,28 @@ function selectPage(select: string, options: PageOptions, dialect: Dialect): str
  * Selects a page of pets. The index has the columns of all filters, so that a page reads the pets that it shows and no
  * others. Where the index has choices after those columns, the page merges the pages of all choices: SQLite reads each
  * as far as the merged page needs it. Of 3,000,000 pets, a page of 20 takes 25 µs with four choices, and 19 with one.
+ * Pets that are not in the index are read in their order; there are few.
  */
 export function selectPets(select: string, options: PageOptions, dialect: Dialect): string {
   const { filters, isByIds = false, parameters = [] } = options;
   if (isByIds || filters.length === 0) return selectPage(select, options, dialect);
-  const { name, columns } = petIndex(filters, dialect);
+  const { name, columns, partial } = petIndex(filters, dialect);
   const from = select + dialect.indexedBy(name);
   const given = Object.values(columns).slice(0, filters.length);
   const merged = Object.keys(columns).slice(filters.length);
-  if (merged.length === 0)
+  if (merged.length === 0 && partial === undefined)
     return selectPage(from, { ...options, filters: given, indexed: given.length }, dialect);
   const parameter = (i: number) => parameters[i] ?? `?${i + 1}`;
-  let conditions = [given.map((column, i) => `${column} = ${parameter(i)}`).join(" AND ")];
+  const id = parameter(given.length);
+  const ofFilters = given.map((column, i) => `${column} = ${parameter(i)}`).join(" AND ");
+  let conditions = [partial === undefined ? ofFilters : `${ofFilters} AND ${partial.isIndexed}`];
   for (const column of merged)
     conditions = conditions.flatMap((each) => choicesOf(column).map((choice) => `${each} AND ${choice}`));
-  const pages = conditions.map((each) => `${from} WHERE ${each} AND id > ${parameter(given.length)}`);
+  const pages = conditions.map((each) => `${from} WHERE ${each} AND id > ${id}`);
+  if (partial !== undefined) {
+    const { isOther, othersAfter } = partial;
+    pages.push(`${select} WHERE id > max(${id}, ${othersAfter}) AND ${isOther} AND ${ofFilters}`);
+  }
   return `${pages.join(" UNION ALL ")} ORDER BY id LIMIT +${parameter(given.length + 1)}`;
 }
 

@@ -176,6 +176,13 @@ export interface PetIndex {
   readonly name: string;
   /** The columns before `id`, in the order of the table of filters, with the expressions that are indexed. */
   readonly columns: Readonly<Record<string, string>>;
+  /** Which pets are in the index, if not all, and where the few others are. */
+  readonly partial?: {
+    readonly isIndexed: string;
+    readonly isOther: string;
+    /** No other pet has this identifier or a lower one. */
+    readonly othersAfter: string;
+  };
 }
 
 /** How the SQL of the two databases differs. */

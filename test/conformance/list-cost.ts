@@ -82,9 +82,13 @@ export const PET_QUERIES: readonly PetQuery[] = after.flatMap((start) =>
 const ORDER_QUERIES: readonly OrderQuery[] = [undefined, 6_000n].flatMap((before) =>
   combinations(ORDER_VALUES).map((filters) => Object.assign(filters, { before, limit: LIMIT })),
 );
-const AUDIT_QUERIES: readonly AuditQuery[] = [{}, { after: 1_000n }].flatMap((start) =>
-  combinations(AUDIT_VALUES).map((filters) => Object.assign(filters, start, { limit: LIMIT })),
+const AUDIT_QUERIES: readonly AuditQuery[] = combinations(AUDIT_VALUES).map((filters) =>
+  Object.assign(filters, { limit: LIMIT }),
 );
+/** The entries that follow another one are read in their order, whatever the filters are. */
+const FOLLOWING_QUERIES: readonly AuditQuery[] = AUDIT_QUERIES.filter(
+  (query) => Object.keys(query).length <= 2,
+).map((query) => Object.assign({ after: 1_000n }, query));
 
 /** A page that is measured, with its name. */
 export interface MeasuredPage extends BoundedPage {
@@ -108,5 +112,6 @@ export function measuredPages(dialect: Dialect) {
       whole(orderPageOfKey(keyId, { status, after: start, limit }, dialect)),
     ),
     "audit entries": pages(AUDIT_QUERIES, (query) => auditPage(query, dialect)),
+    "following audit entries": pages(FOLLOWING_QUERIES, (query) => auditPage(query, dialect)),
   };
 }

@@ -31,13 +31,16 @@ async function counterOf(rows: number): Promise<PageCounter> {
   const numbers = `(WITH RECURSIVE all_n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM all_n WHERE n < ${rows})
     SELECT n FROM all_n)`;
   for (const statement of fillStatements(rows, numbers)) database.run(statement);
+  // The last pets are recent, as those that a server has added.
+  database.run("UPDATE pets SET is_recent = 1 WHERE id > ?", [rows - 1_000]);
+  database.run("UPDATE pet_revision SET recent_after = ?", [rows - 1_000]);
   database.close();
   return new PageCounter(path);
 }
 
-test("a page of 5 pets reads fewer than 16 pages of the file, with every combination of filters", () => {
+test("a page of 5 pets reads fewer than 24 pages of the file, with every combination of filters", () => {
   const reads = PET_QUERIES.map((query) => ({ query, of: many.pagesOf(petPage(query, SQLITE_DIALECT)) }));
-  expect(reads.filter(({ of }) => of.pages >= 16)).toEqual([]);
+  expect(reads.filter(({ of }) => of.pages >= 24)).toEqual([]);
   // The counter counts.
   expect(Math.max(...reads.map(({ of }) => of.pages))).toBeGreaterThan(3);
 });

@@ -366,10 +366,15 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
     version: 22,
     name: "pets by category and status",
     oldestRelease: "1.2.0",
-    // Release 1.2.0 names the index pets_by_category in its statements, and needs no more of it than the ranges of
-    // identifiers. The next release can drop it.
+    // New pets of 90 categories would change as many pages of this index: a create would take 60 µs of CPU time instead
+    // of 49. So they are recent at first, and enter it 1,024 at a time. No pet up to `recent_after` is recent. Release
+    // 1.2.0 adds none that are. It names the index pets_by_category in its statements, and needs no more of it than the
+    // ranges of identifiers; the next release can drop it.
     sql: `
-      CREATE INDEX pets_by_category_and_status ON pets (category_id, status, id);
+      ALTER TABLE pets ADD COLUMN is_recent INTEGER CHECK (is_recent = 1);
+      CREATE INDEX pets_by_category_and_status ON pets (category_id, status, id) WHERE is_recent IS NULL;
+      ALTER TABLE pet_revision ADD COLUMN recent_after INTEGER NOT NULL DEFAULT 0;
+      UPDATE pet_revision SET recent_after = (SELECT coalesce(max(id), 0) FROM pets);
       DROP INDEX pets_by_category;
       CREATE INDEX pets_by_category ON pets (id >> 11);
     `,

@@ -45,6 +45,11 @@ export const SQLITE_DIALECT: Dialect = {
     {
       name: "pets_by_category_and_status",
       columns: { category_id: "category_id", status: "status" },
+      partial: {
+        isIndexed: "is_recent IS NULL",
+        isOther: "is_recent IS NOT NULL",
+        othersAfter: "(SELECT recent_after FROM pet_revision)",
+      },
     },
   ],
   timeline: "'0'",

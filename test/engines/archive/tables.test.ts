@@ -18,6 +18,7 @@ const NOT_COPIED = new Set([
 ]);
 const NOT_COPIED_COLUMNS = new Set([
   "pets.entry", // generated
+  "pets.is_recent", // how SQLite finds the pet
   "attempts.id", // the order of the insertions
   "webhook.server", // another one delivers
   "webhook.beat",
