@@ -81,7 +81,7 @@ test("the connections open with the first read and close when no other follows",
   const { sql } = database;
   const count = async () => {
     const [row] = await sql<[{ open: number }]>`SELECT count(*)::int AS open FROM pg_stat_activity
-      WHERE datname = current_database() AND application_name = 'petstore'`;
+      WHERE datname = current_database() AND application_name LIKE 'petstore %'`;
     return row.open;
   };
   const before = await count();
