@@ -1,6 +1,7 @@
 /* Writes the rows of a database to a file, as NDJSON or CSV. */
 
 import { gzipSync } from "node:zlib";
+import { AUDIT_FIELDS } from "../domain/audit.ts";
 import { columnOf } from "../domain/fields.ts";
 import { KEY_FIELDS } from "../domain/key-fields.ts";
 import { OPERATOR_ORDER_FIELDS, PET_FIELDS } from "../domain/resources.ts";
@@ -24,34 +25,16 @@ interface Exported {
   rows(reader: TableReader): AsyncIterable<readonly Row[]>;
 }
 
-/** The name of a column in camel case. */
-type FieldName<Column extends string> = Column extends `${infer First}_${infer Rest}`
-  ? `${First}${Capitalize<FieldName<Rest>>}`
-  : Column;
-
 /** Describes the rows of a table. */
 function rowsOf<Column extends string>(table: Table<Column>, fields: FileFields): Exported {
   return { fields, columns: Object.keys(table.columns), rows: (reader) => reader.rows(table) };
 }
 
-const AUDIT_FIELDS = {
-  id: { type: "integer" },
-  at: { type: "time" },
-  actor: { type: "text" },
-  actorName: { type: "text" },
-  operator: { type: "text" },
-  action: { type: "text" },
-  targetKind: { type: "text" },
-  targetId: { type: "integer" },
-  valuesBefore: { type: "json" },
-  valuesAfter: { type: "json" },
-} as const satisfies FileFields<FieldName<keyof typeof AUDIT.columns>>;
-
 const EXPORTED = {
   pets: rowsOf(PETS, fileFieldsOf(PET_FIELDS)),
   orders: rowsOf(ORDERS, fileFieldsOf(OPERATOR_ORDER_FIELDS)),
   keys: rowsOf(API_KEYS, fileFieldsOf(KEY_FIELDS)),
-  audit: rowsOf(AUDIT, AUDIT_FIELDS),
+  audit: rowsOf(AUDIT, fileFieldsOf(AUDIT_FIELDS)),
 } as const satisfies Record<string, Exported>;
 
 export type ExportKind = keyof typeof EXPORTED;

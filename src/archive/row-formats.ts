@@ -1,7 +1,7 @@
 /* The formats of files: how rows are read from CSV, NDJSON or a JSON array, and how they are written. */
 
 import { formatTime } from "../text/formatting.ts";
-import { type Fields, mapValues, type ResourceField, type StoredAs } from "../domain/fields.ts";
+import type { ResourceField, StoredAs, StoredFields } from "../domain/fields.ts";
 
 /** How a value is written. */
 type FieldType = "integer" | "text" | "time" | "json";
@@ -24,9 +24,13 @@ const FILE_TYPES: Readonly<Record<StoredAs, FieldType>> = {
   json: "json",
 };
 
-/** Describes the fields of a resource in a file. */
-export function fileFieldsOf(fields: Fields): FileFields {
-  return mapValues(fields, ({ storedAs, ifMissing }) => ({ type: FILE_TYPES[storedAs], ifMissing }));
+/** Describes the fields of what is stored in a file. */
+export function fileFieldsOf(fields: StoredFields): FileFields {
+  const types = Object.entries(fields).map(([name, { storedAs, ifMissing }]) => [
+    name,
+    { type: FILE_TYPES[storedAs], ifMissing },
+  ]);
+  return Object.fromEntries(types);
 }
 
 /** The input as a whole is unreadable, so the import ends. The message names the line if it is known. */

@@ -1,6 +1,6 @@
 import { formatOptionalTime, formatTime } from "../text/formatting.ts";
 import { type ApiKey, type KeyChange, type NewSecret, storedKeyOf } from "./api-keys.ts";
-import { shownValuesOf } from "./fields.ts";
+import { shownValuesOf, type StoredFields } from "./fields.ts";
 import { KEY_FIELDS } from "./key-fields.ts";
 
 export const ACTOR_KINDS = ["console", "command line", "admin API", "server"] as const;
@@ -73,6 +73,33 @@ export interface NewAuditEntry {
   readonly before?: AuditedValues;
   readonly after?: AuditedValues;
 }
+
+/** A row of the audit trail. */
+export interface AuditRow {
+  readonly id: bigint;
+  readonly at: number;
+  readonly actor: Actor["kind"];
+  readonly actorName: string | undefined;
+  readonly operator: string | undefined;
+  readonly action: AuditAction;
+  readonly targetKind: AuditTarget["kind"] | undefined;
+  readonly targetId: bigint | undefined;
+  readonly valuesBefore: AuditedValues | undefined;
+  readonly valuesAfter: AuditedValues | undefined;
+}
+
+export const AUDIT_FIELDS = {
+  id: { storedAs: "int64" },
+  at: { storedAs: "time" },
+  actor: { storedAs: "choice" },
+  actorName: { storedAs: "text" },
+  operator: { storedAs: "text" },
+  action: { storedAs: "choice" },
+  targetKind: { storedAs: "choice" },
+  targetId: { storedAs: "int64" },
+  valuesBefore: { storedAs: "json" },
+  valuesAfter: { storedAs: "json" },
+} as const satisfies StoredFields & Record<keyof AuditRow, unknown>;
 
 export interface AuditEntry extends NewAuditEntry {
   readonly id: bigint;

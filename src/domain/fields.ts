@@ -18,6 +18,9 @@ export type ResourceField<K extends StoredAs = StoredAs> = {
       };
 }[K];
 
+/** What is known of fields that no schema describes. */
+export type StoredFields = Readonly<Record<string, Pick<ResourceField, "storedAs" | "ifMissing">>>;
+
 /** The schemas of what is stored. */
 interface StoredSchemas {
   readonly int64: Schema<bigint, "int64">;

@@ -1,14 +1,7 @@
-import type {
-  Actor,
-  AuditAction,
-  AuditedValues,
-  AuditEntry,
-  AuditQuery,
-  AuditTarget,
-  NewAuditEntry,
-} from "../domain/audit.ts";
+import type { AuditEntry, AuditQuery, AuditRow, NewAuditEntry } from "../domain/audit.ts";
 import type { AuditStore, Page } from "../domain/ports.ts";
 import type { Awaitable } from "../runtime/event-loop.ts";
+import { AUDIT_ROWS } from "./rows.ts";
 import {
   type BoundedPage,
   type Dialect,
@@ -23,34 +16,28 @@ import {
   type Steps,
 } from "./statements.ts";
 
-interface AuditRow {
-  readonly id: bigint;
-  readonly at: bigint;
-  readonly actor: Actor["kind"];
-  readonly actorName: string | null;
-  readonly operator: string | null;
-  readonly action: AuditAction;
-  readonly targetKind: AuditTarget["kind"] | null;
-  readonly targetId: bigint | null;
-  /** Both columns are JSON objects. */
-  readonly valuesBefore: string | null;
-  readonly valuesAfter: string | null;
-}
-
-const SELECT = `SELECT id, at, actor, actor_name AS "actorName", operator, action, target_kind AS "targetKind",
-  target_id AS "targetId", values_before AS "valuesBefore", values_after AS "valuesAfter"`;
-
-const INSERT = `INSERT INTO audit
-  (at, actor, actor_name, operator, action, target_kind, target_id, values_before, values_after)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`;
+const SELECT = `SELECT ${AUDIT_ROWS.selected}`;
+const COLUMNS = Object.keys(AUDIT_ROWS.given);
+const INSERT = `INSERT INTO audit (${COLUMNS.join(", ")}) VALUES (${COLUMNS.map(() => "?").join(", ")}) RETURNING id`;
 
 /** Adds an entry in the transaction of the change that it describes. */
 export function* addAudit(entry: NewAuditEntry): Steps<AuditEntry> {
-  const { at, actor, action, target, before, after } = entry;
-  const { kind, name = null, operator = null } = actor;
-  const changed = [target?.kind ?? null, target?.id ?? null, jsonOf(before), jsonOf(after)];
-  const values = [at, kind, name, operator, action, ...changed];
+  const values = AUDIT_ROWS.valuesOf(rowOf(entry));
   return addedEntry(entry, yield { sql: INSERT, values, audited: entry });
+}
+
+function rowOf({ at, actor, action, target, before, after }: NewAuditEntry): Omit<AuditRow, "id"> {
+  return {
+    at,
+    actor: actor.kind,
+    actorName: actor.name,
+    operator: actor.operator,
+    action,
+    targetKind: target?.kind,
+    targetId: target?.id,
+    valuesBefore: before,
+    valuesAfter: after,
+  };
 }
 
 function addedEntry(entry: NewAuditEntry, rows: readonly unknown[]): AuditEntry {
@@ -93,26 +80,18 @@ export function auditedDatabase(database: SqlDatabase, onAudit: OnAudit | undefi
   return { ...database, write: (statements) => reportAudit(statements, database.write, onAudit) };
 }
 
-function jsonOf(values: AuditedValues | undefined): string | null {
-  return values === undefined ? null : JSON.stringify(values);
-}
-
 /** Columns that are null in the row are absent from the entry. */
-function entryOf(row: AuditRow): AuditEntry {
-  const { id, at, actor, actorName, operator, action, targetKind, targetId, valuesBefore, valuesAfter } = row;
-  const hasTarget = targetKind !== null && targetId !== null;
+function entryOf(row: Readonly<Record<string, unknown>>): AuditEntry {
+  const { id, at, action, actor: kind, actorName: name, operator, ...rest } = AUDIT_ROWS.workingObjectOf(row);
+  const { targetKind, targetId, valuesBefore, valuesAfter } = rest;
   return {
     id,
-    at: Number(at),
-    actor: {
-      kind: actor,
-      ...(actorName !== null && { name: actorName }),
-      ...(operator !== null && { operator }),
-    },
+    at,
+    actor: { kind, ...(name !== undefined && { name }), ...(operator !== undefined && { operator }) },
     action,
-    ...(hasTarget && { target: { kind: targetKind, id: targetId } }),
-    ...(valuesBefore !== null && { before: JSON.parse(valuesBefore) }),
-    ...(valuesAfter !== null && { after: JSON.parse(valuesAfter) }),
+    ...(targetKind && targetId !== undefined && { target: { kind: targetKind, id: targetId } }),
+    ...(valuesBefore && { before: valuesBefore }),
+    ...(valuesAfter && { after: valuesAfter }),
   };
 }
 

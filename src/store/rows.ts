@@ -1,8 +1,9 @@
+import { AUDIT_FIELDS, type AuditRow } from "../domain/audit.ts";
 import {
   type ColumnOf,
   columnOf,
-  type ResourceField,
   type Fields,
+  type StoredFields,
   type StoredAs,
   type StoredInJson,
 } from "../domain/fields.ts";
@@ -25,6 +26,8 @@ import {
   type Steps,
 } from "./statements.ts";
 
+type StoredField = StoredFields[string];
+
 /** How the objects of a resource are stored in the rows of a table. */
 class RowMapping<T extends object> {
   readonly columns: Readonly<Record<ColumnOf<keyof T & string>, ColumnType>>;
@@ -32,13 +35,13 @@ class RowMapping<T extends object> {
   readonly selected: string;
   /** The columns of an INSERT: all except the identifier, which the database assigns. */
   readonly given: Readonly<Record<string, ColumnType>>;
-  readonly #fields: readonly [name: string, field: ResourceField][];
+  readonly #fields: readonly [name: string, field: StoredField][];
   /** The fields of `given`. */
-  readonly #givenFields: readonly [name: string, field: ResourceField][];
+  readonly #givenFields: readonly [name: string, field: StoredField][];
 
   constructor(
     readonly table: string,
-    fields: Fields,
+    fields: StoredFields,
   ) {
     this.#fields = Object.entries(fields);
     const columns = Object.fromEntries(
@@ -136,7 +139,7 @@ const COLUMN_TYPES: Readonly<Record<StoredAs, ColumnType>> = {
   json: "text",
 };
 
-function readValue(value: unknown, { storedAs }: ResourceField): unknown {
+function readValue(value: unknown, { storedAs }: StoredField): unknown {
   if (storedAs === "time") return new Date(Number(value)).toISOString();
   if (storedAs === "json") return JSON.parse(`${value}`);
   return storedAs === "integer" ? Number(value) : value;
@@ -146,3 +149,4 @@ export const PET_ROWS = new RowMapping<Pet>("pets", PET_FIELDS);
 export const ORDER_ROWS = new RowMapping<Order>("orders", ORDER_FIELDS);
 export const OPERATOR_ORDER_ROWS = new RowMapping<OperatorOrder>("orders", OPERATOR_ORDER_FIELDS);
 export const KEY_ROWS = new RowMapping<StoredKey>("api_keys", KEY_FIELDS);
+export const AUDIT_ROWS = new RowMapping<AuditRow>("audit", AUDIT_FIELDS);

@@ -7,7 +7,7 @@ import type { NewAuditEntry } from "../domain/audit.ts";
 import type { Quota } from "../domain/rate-limit.ts";
 import { LAST_BACKUP_SETTING, PRIMARY_SETTING } from "../domain/servers.ts";
 import type { SchemaState } from "./migrations.ts";
-import { KEY_ROWS, OPERATOR_ORDER_ROWS, PET_ROWS } from "./rows.ts";
+import { AUDIT_ROWS, KEY_ROWS, OPERATOR_ORDER_ROWS, PET_ROWS } from "./rows.ts";
 import {
   type ColumnType,
   type Dialect,
@@ -77,17 +77,7 @@ export const DEPRECATED_USE = table("deprecated_use", ["operation", "key_id"], {
   last_used_at: "integer",
 });
 
-export const AUDIT = withIds("audit", {
-  at: "integer",
-  actor: "text",
-  actor_name: "text",
-  action: "text",
-  target_kind: "text",
-  target_id: "integer",
-  values_before: "text",
-  values_after: "text",
-  operator: "text",
-});
+export const AUDIT = withIds("audit", AUDIT_ROWS.columns);
 
 /** How far each import has come. */
 export const IMPORTS = table("imports", ["fingerprint"], {
