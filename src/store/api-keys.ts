@@ -14,6 +14,8 @@ import {
 } from "../domain/api-keys.ts";
 import { type Attribution, keyCreated, keyExpiresSoon, keyRolled, keyUpdated } from "../domain/audit.ts";
 import type { ChangedKey, KeyChanges, KeyStore, Page } from "../domain/ports.ts";
+import { DAY_MS } from "../domain/rate-limit.ts";
+import { DAILY_USAGE_DAYS } from "../domain/usage-history.ts";
 import type { Awaitable } from "../runtime/event-loop.ts";
 import { addAudit } from "./audit.ts";
 import { ReusedCounts } from "./key-counts.ts";
@@ -111,25 +113,43 @@ const INSERT_SECRET = "INSERT INTO key_secrets (hash, key_id, hint, issued_at) V
 const LIMIT_SECRETS = `UPDATE key_secrets SET valid_until = ?
   WHERE key_id = ? AND coalesce(valid_until > ?, TRUE)`;
 
+/** How long a secret is kept after it was replaced and has stopped working: as long as the usage history. */
+const REPLACED_SECRETS_MS = DAILY_USAGE_DAYS * DAY_MS;
+/** Deletes the secrets of a key that were replaced before a time, by one that is older than that time, too. */
+const DELETE_REPLACED = `DELETE FROM key_secrets WHERE key_id = ?1 AND valid_until < ?2 AND coalesce(issued_at, 0) <
+  (SELECT max(later.issued_at) FROM key_secrets AS later WHERE later.key_id = ?1 AND later.issued_at < ?2)`;
+
 /** The keys whose expiry is near and not announced yet. */
 const EXPIRES_SOON = `expires_at > ? AND expires_at <= ? AND revoked_at IS NULL
   AND coalesce(announced_expiry <> expires_at, TRUE)`;
 /** The most keys of a transaction, which takes SQLite some milliseconds, in which requests wait. */
 const ANNOUNCED_AT_ONCE = 100;
 
+export interface KeyStoreOptions {
+  readonly findCredential?: KeyStore["findCredential"];
+  /** The time from which the age of replaced secrets is counted, if it is earlier than the time of a rotation. */
+  readonly retentionNow?: (() => number) | undefined;
+}
+
 /**
  * The keys, with the same statements on both databases. On PostgreSQL, lookups that arrive together share a statement.
  */
 export class SqlKeyStore implements KeyStore {
   readonly #counts = new ReusedCounts();
+  readonly findCredential: KeyStore["findCredential"];
+  readonly #retentionNow: () => number;
 
   constructor(
     private readonly database: SqlDatabase,
-    readonly findCredential: KeyStore["findCredential"] = (hash) =>
+    options: KeyStoreOptions = {},
+  ) {
+    const findOne: KeyStore["findCredential"] = (hash) =>
       database.read(function* () {
         return (yield* findCredentials(FIND_CREDENTIAL, hash)).get(hash);
-      }),
-  ) {}
+      });
+    this.findCredential = options.findCredential ?? findOne;
+    this.#retentionNow = options.retentionNow ?? (() => Infinity);
+  }
 
   /**
    * Reads the revision before the keys, so that a change in between is reported twice. The other order would miss it.
@@ -192,8 +212,10 @@ export class SqlKeyStore implements KeyStore {
 
   addSecret(id: number, secret: NewSecret & { overlapEndsAt: number }, by: Attribution): Promise<void> {
     const { overlapEndsAt } = secret;
+    const keptSince = Math.min(by.at, this.#retentionNow()) - REPLACED_SECRETS_MS;
     return this.#change(function* (revision) {
       yield* requireKey(id);
+      yield* rowsOf(DELETE_REPLACED, id, keptSince);
       yield* rowsOf(LIMIT_SECRETS, overlapEndsAt, id, overlapEndsAt);
       yield* rowsOf(INSERT_SECRET, secret.hash, id, secret.hint, by.at);
       yield* rowsOf("UPDATE api_keys SET revision = ? WHERE id = ?", revision, id);

@@ -1,6 +1,6 @@
 import type { OperatorStores } from "../domain/database-stores.ts";
 import type { InventoryStore } from "../domain/ports.ts";
-import { SqlKeyStore } from "./api-keys.ts";
+import { type KeyStoreOptions, SqlKeyStore } from "./api-keys.ts";
 import { SqlAuditStore } from "./audit.ts";
 import { SqlPolicyStore } from "./limit-policy.ts";
 import { SqlOperatorStore } from "./operators.ts";
@@ -9,12 +9,16 @@ import type { SqlDatabase } from "./statements.ts";
 import { SqlUsageHistoryStore } from "./usage-history.ts";
 
 /** The stores that operations of operators use, on one database. */
-export function operatorStores(database: SqlDatabase, inventory: InventoryStore) {
+export function operatorStores(
+  database: SqlDatabase,
+  inventory: InventoryStore,
+  keyOptions: KeyStoreOptions = {},
+) {
   return {
     store: new SqlReadStore(database),
     inventory,
     operators: new SqlOperatorStore(database),
-    keys: new SqlKeyStore(database),
+    keys: new SqlKeyStore(database, keyOptions),
     policies: new SqlPolicyStore(database),
     audit: new SqlAuditStore(database),
     usageHistory: new SqlUsageHistoryStore(database),

@@ -89,6 +89,23 @@ export function keyStoreConformance(test: TestCase): void {
     expect(await keys.findCredential(hash(5))).toStrictEqual({ key: other });
   });
 
+  test("addSecret: deletes the secrets of the key that were replaced 400 days before, and no other", async (opened) => {
+    const { keys } = opened;
+    const day = (n: number) => ({ ...BY, at: AT + n * 24 * HOUR_MS });
+    for (const n of [1, 2]) await keys.createKey(free, storedSecret(n), day(0));
+    await keys.addSecret(2, { ...storedSecret(3), overlapEndsAt: 0 }, day(1));
+    const overlaps = { 4: 0, 5: day(31).at, 6: 0, 7: day(440).at };
+    const days = { 4: 10, 5: 30, 6: 35, 7: 434 };
+    for (const n of [4, 5, 6, 7] as const)
+      await keys.addSecret(1, { ...storedSecret(n), overlapEndsAt: overlaps[n] }, day(days[n]));
+    const hintsOf = async (id: number) => (await keys.listSecrets([id])).get(id)?.map(({ hint }) => hint);
+    // The first was replaced on day 10 and the fourth on day 30, 404 days before; the fifth on day 35, 399 days before.
+    expect(await hintsOf(1)).toEqual(["pet_live_7…7", "pet_live_6…6", "pet_live_5…5"]);
+    expect(await hintsOf(2)).toEqual(["pet_live_3…3", "pet_live_2…2"]);
+    expect(await keys.findCredential(hash(4))).toBeUndefined();
+    expect(await keys.findCredential(hash(6))).toBeDefined();
+  });
+
   test("listSecrets: the hint, time and end of each secret, newest first; of one millisecond, those with an end last", async (opened) => {
     const { keys } = opened;
     for (const n of [1, 2]) await keys.createKey(free, storedSecret(n), { ...BY, at: AT });

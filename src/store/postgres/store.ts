@@ -13,7 +13,7 @@ import type {
 } from "../../domain/ports.ts";
 import type { NewPet } from "../../domain/resources.ts";
 import { withTimeout } from "../../runtime/event-loop.ts";
-import { findCredentials, SELECT_CREDENTIALS, SqlKeyStore } from "../api-keys.ts";
+import { findCredentials, SELECT_CREDENTIALS } from "../api-keys.ts";
 import { auditedDatabase, type OnAudit, reportAudit } from "../audit.ts";
 import { BatchQueue } from "../batch-queue.ts";
 import { InProgressRequests } from "../idempotency.ts";
@@ -121,9 +121,11 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     });
   const forReads = { ...database, read: readsForOperators(pools) };
   return {
-    ...operatorStores(database, inventoryOn(database)),
+    ...operatorStores(database, inventoryOn(database), {
+      findCredential: (hash) => lookups.submit(hash),
+      retentionNow: options.retentionNow,
+    }),
     store,
-    keys: new SqlKeyStore(database, (hash) => lookups.submit(hash)),
     settings: new SqlSettingsStore(database),
     serverReports: new SqlServerReportStore(unloggedDatabase(pools)),
     questions: new SqlQuestionStore(unloggedDatabase(pools)),

@@ -99,7 +99,11 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     };
   });
   opened.move();
-  const stores = { ...operatorStores(database, store.inventory), store, ...unsynced };
+  const stores = {
+    ...operatorStores(database, store.inventory, { retentionNow: options.retentionNow }),
+    store,
+    ...unsynced,
+  };
   const readThread = options.readsInThread ? new ReadThread(path) : undefined;
   const inThread = readThread && { ...database, read: readThread.read };
   const indexing = options.rescue && indexForeignPets(store);
