@@ -237,6 +237,7 @@ function publicHandler(server: HttpServer, options: Services): RequestHandler {
     baseUrl,
     otherUrl,
     maxConnectionsPerAddress,
+    now: () => clock.now(),
     get plans() {
       return policy.current.plans;
     },

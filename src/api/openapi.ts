@@ -43,7 +43,14 @@ interface OpenApiOptions<Id extends string, O extends Operation> {
   readonly additionsOf?: (
     id: Id,
     operation: O,
-  ) => { request?: JsonSchema; success: JsonSchema; headers: JsonSchema; responses: JsonSchema };
+  ) => {
+    /** Instead of that of the table. */
+    description?: string;
+    request?: JsonSchema;
+    success: JsonSchema;
+    headers: JsonSchema;
+    responses: JsonSchema;
+  };
   readonly errorResponse: (status: number, codes: CodesOf<O>, operation: O) => JsonSchema;
   /** Returns all error codes of an operation. */
   readonly errorsOf: (operation: O) => CodesOf<O>;
@@ -72,7 +79,7 @@ export function openApiPaths<Id extends string, O extends Operation>(
       operationId: id,
       tags: [tag],
       summary,
-      description,
+      description: additions?.description ?? description,
       ...flags(operation),
       ...(parameters.length > 0 && { parameters }),
       ...(body && {

@@ -24,7 +24,7 @@ export const openapi = defineCommand({
     const { env: environment, "other-environment-url": otherUrl } = values;
     const baseUrl = expectedUrl(values) ?? DEFAULT_URL[environment];
     const policy = applyPolicyChange(DEFAULT_POLICY, givenPolicy(values));
-    const settings = { environment, baseUrl, otherUrl, ...policy };
+    const settings = { environment, baseUrl, otherUrl, now: Date.now, ...policy };
     return `${openApiJson(settings)}\n`;
   },
 });

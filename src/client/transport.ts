@@ -30,7 +30,7 @@ interface Received extends errors.ErrorDetails {
 }
 
 const USER_AGENT = "petstore-client/1.2.0";
-const KEY = /^pet_(?:live|test)_[0-9A-Za-z]+$/;
+const KEY = /^pet_(?:live|test)_[^\W_]+$/;
 /** A server allows an address 256 connections, so that three more clients of the address have as many. */
 const MAX_CONCURRENCY = 64;
 /** While nothing has ever responded, the address is probably wrong. */
@@ -67,12 +67,11 @@ export class Transport {
     const maxConcurrency = options.maxConcurrency ?? MAX_CONCURRENCY;
     if (!(maxConcurrency >= 1)) throw new TypeError("maxConcurrency must be at least 1.");
     // The message has no key, because messages end up in logs.
-    if (!key || !KEY.test(key))
-      throw new TypeError("key or PETSTORE_KEY must be pet_live_ or pet_test_ and letters and digits.");
+    if (!key || !KEY.test(key)) throw new TypeError("key or PETSTORE_KEY is no pet_live_ or pet_test_ key.");
     this.#key = key;
     // `localhost:8080` would be a URL whose scheme is localhost.
     if (!/^https?:\/\/./.test(baseUrl))
-      throw new TypeError(`baseUrl must be a URL such as https://api.example.com/v1, not ${baseUrl}.`);
+      throw new TypeError(`baseUrl must be a URL such as https://example.com/v1, not ${baseUrl}.`);
     this.#baseUrl = new URL(baseUrl).href.replace(/\/+$/, "");
     this.#advice = this.#baseUrl.endsWith("/v1") ? "" : ` Set baseUrl to ${this.#baseUrl}/v1.`;
     this.#integer = options.ids === "string" ? String : BigInt;
@@ -175,7 +174,7 @@ export class Transport {
         return lostResponse(event.url, { cause, idempotencyKey, response });
       }
       this.#hooks.onResponse?.({ ...event, response });
-      this.#reportDeprecation(event, response.headers);
+      this.#reportDeprecation(event, response);
       if (response.status === 304 && known) {
         const headers = new Headers(known.headers);
         for (const [name, value] of response.headers) headers.set(name, value);
@@ -218,9 +217,7 @@ export class Transport {
       new errors.InvalidResponseError(`${method} ${url} ${problem}`, details);
     // 0 is what a browser shows of a redirect.
     if (status === 0 || (status >= 300 && status !== 304))
-      throw invalid(
-        `redirects to ${headers.get("Location") ?? "another address"}: set baseUrl to the address itself.`,
-      );
+      throw invalid(`redirects to ${headers.get("Location") ?? "another address"}: set baseUrl to it.`);
     const isEmpty = !body && (status === 204 || status === 304);
     if (method === "HEAD" || (isEmpty && expected === "any")) return { data: undefined, response };
     const type = headers.get("Content-Type") ?? "no Content-Type";
@@ -246,7 +243,7 @@ export class Transport {
     if (this.#cache.size > this.#cacheSize && oldest !== undefined) this.#cache.delete(oldest);
   }
 
-  #reportDeprecation({ method, url }: RequestEvent, headers: Headers): void {
+  #reportDeprecation({ method, url }: RequestEvent, { headers, status }: ResponseMetadata): void {
     const since = headers.get("Deprecation");
     if (since === null) return;
     const sunset = headers.get("Sunset");
@@ -265,7 +262,7 @@ export class Transport {
     const operation = `${method} ${url.replace(/\?.*/, "").replace(/-?\d+$/, "{id}")}`;
     if (this.#reported.has(operation)) return;
     this.#reported.add(operation);
-    const removal = sunset ? ` and will be removed on ${sunset}` : "";
+    const removal = sunset ? ` and ${status === 410 ? "was" : "will be"} removed on ${sunset}` : "";
     const page = link?.match(/<([^>]*)>; rel="deprecation"/)?.[1];
     // oxlint-disable-next-line no-console -- the warning that the documentation promises
     console.warn(`Petstore: ${operation} is deprecated${removal}.${page ? ` See ${page}` : ""}`);

@@ -207,7 +207,7 @@ export interface Pets<Id = bigint> {
    * that of the last request, and undefined without identifiers.
    */
   byIds(ids: Iterable<Int64>, options?: CallOptions): Call<Pet<Id>[], ResponseMetadata | undefined>;
-  /** @deprecated The operation will be removed on 5 December 2030. Use `byIds`. */
+  /** @deprecated Its removal is on 5 December 2030. Use `byIds`. */
   get(id: Int64, options?: CallOptions): Call<Pet<Id>>;
 }
 

@@ -1,6 +1,7 @@
 import { CLIENT_PACKAGE_PATHS } from "../domain/constants.ts";
 import { andThen, loadFor, loadOnce } from "../runtime/event-loop.ts";
 import type { DocsPages } from "../petstore/static-routes.ts";
+import { documentedVersion } from "../petstore/operations.ts";
 import type { DocsSettings } from "./layout.ts";
 
 /**
@@ -9,7 +10,7 @@ import type { DocsSettings } from "./layout.ts";
  */
 export function createDocsSite(settings: DocsSettings): DocsPages {
   const pages = loadFor(
-    () => settings.plans,
+    () => documentedVersion(settings),
     async () => (await import("./render-site.ts")).sitePages(settings),
   );
   const client = loadOnce(async () => (await import("./client-package.ts")).clientPackage(settings));

@@ -1,5 +1,5 @@
 import { encodeCursor } from "../domain/cursor.ts";
-import { grouped, longDuration, plural } from "../text/formatting.ts";
+import { grouped, longDate, longDuration, plural } from "../text/formatting.ts";
 import { KEY_PREFIX } from "../domain/constants.ts";
 import { PAGE_LIMIT } from "../domain/size-limits.ts";
 import type { Limits } from "../domain/rate-limit.ts";
@@ -10,7 +10,7 @@ import { deprecationHeaders, NEW_PET_PATH, OPERATIONS } from "../petstore/operat
 import { exampleContext, inContext } from "./examples.ts";
 import { tryItData } from "./fields.ts";
 import type { DocsSettings } from "./layout.ts";
-import type { DocumentedSettings } from "../petstore/documented-settings.ts";
+import { type DocumentedSettings, isPast } from "../petstore/documented-settings.ts";
 import { guidePath } from "./links.ts";
 import { markdownTable } from "./markdown.ts";
 import { type DocsPage, PageContent } from "./page-content.ts";
@@ -69,6 +69,7 @@ export function settingBlocks(settings: DocsSettings): Blocks {
     "plans-note": "These are the limits of this server.",
     workers: workerTable(plans),
     "ban-rules": banRules(ban),
+    removal: removal(OPERATIONS.getPet.deprecated.sunset, settings),
     "deprecation-headers": fenced("http", ...deprecationLines(url)),
     environments: environmentTable(settings),
     "connection-limit": connectionLimit(settings.maxConnectionsPerAddress),
@@ -140,6 +141,14 @@ function banRules({ strikes, graceMs, lengthMs, maxLengthMs }: DocsSettings["ban
 - ${plural(strikes, "strike")} ${strikes === 1 ? "bans" : "ban"} the key for ${longDuration(lengthMs)}. The last of them already gets \`key_banned\`.`;
   if (maxLengthMs === lengthMs) return rules;
   return `${rules}\n- A ban within 24 hours of the end of the last one is twice as long as that one, at most ${longDuration(maxLengthMs)}.`;
+}
+
+function removal(sunset: Date, settings: DocsSettings): string {
+  const date = longDate(sunset);
+  const state = isPast(sunset, settings)
+    ? `**\`GET /pets/{petId}\` was removed on ${date}**: it responds 410 \`operation_removed\`.`
+    : `**\`GET /pets/{petId}\` is deprecated and will be removed on ${date} at 00:00 UTC**; from then on it responds 410 \`operation_removed\`.`;
+  return `> ${state} Use \`GET /pets\` with the \`status\` filter, or [\`GET /pets?id=7\`](pagination.md#pets-by-their-identifiers) for one pet.`;
 }
 
 function deprecationLines(url: string): string[] {

@@ -4,7 +4,7 @@ import { PROTOCOL_ERRORS } from "../api/protocol-errors.ts";
 import type { JsonSchema } from "../api/schema.ts";
 import { BASE_PATH, KEY_PREFIX } from "../domain/constants.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
-import type { DocumentedSettings } from "../petstore/documented-settings.ts";
+import { type DocumentedSettings, isPast } from "../petstore/documented-settings.ts";
 import { type ErrorCode, ERRORS } from "../petstore/errors.ts";
 import { NOT_MODIFIED, SCHEMAS } from "../petstore/openapi/document.ts";
 import { errorExample, EXAMPLES } from "../petstore/openapi/examples.ts";
@@ -44,7 +44,7 @@ export function operationPage(id: OperationId, settings: DocsSettings): DocsPage
     `<p class="endpoint">${methodBadge(method)} <code>${BASE_PATH}${template}</code> <span class="operation-id">${id}</span></p>`,
     "",
   );
-  content.markdown(introduction(operation));
+  content.markdown(introduction(operation, settings));
   content.markdown("## Request");
   addTryIt(content, id, settings);
   content.markdown("## Responses");
@@ -73,10 +73,16 @@ export function addTryIt(content: PageContent, id: OperationId, settings: DocsSe
 }
 
 /** The introduction of a deprecated operation says what the description says, and more. */
-function introduction({ description, deprecated, acceptsIdempotencyKey }: PetstoreOperation): string {
+function introduction(
+  { description, deprecated, acceptsIdempotencyKey }: PetstoreOperation,
+  settings: DocumentedSettings,
+): string {
   if (deprecated !== undefined) {
     const { since, sunset, replacement } = deprecated;
-    return `> **Deprecated** since ${longDate(since)}. It will be removed on ${longDate(sunset)}. Use \`GET ${replacement}\` instead. [How to migrate](deprecation.md)`;
+    const state = isPast(sunset, settings)
+      ? `**Removed** on ${longDate(sunset)}, deprecated since ${longDate(since)}: it responds 410.`
+      : `**Deprecated** since ${longDate(since)}. It will be removed on ${longDate(sunset)}.`;
+    return `> ${state} Use \`GET ${replacement}\` instead. [How to migrate](deprecation.md)`;
   }
   return acceptsIdempotencyKey ? `${description} See [Idempotency](idempotency.md).` : description;
 }

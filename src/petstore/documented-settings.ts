@@ -13,6 +13,13 @@ export interface DocumentedSettings {
   /** It is another object when it or the ban rules have changed. */
   readonly plans: Plans;
   readonly ban: BanRules;
+  /** The time, by which the documentation says that an operation was removed; before any removal by default. */
+  readonly now?: () => number;
+}
+
+/** Whether the documentation says that what goes at this time is gone. */
+export function isPast(time: Date, { now = () => 0 }: Pick<DocumentedSettings, "now">): boolean {
+  return now() >= time.getTime();
 }
 
 /** The URL of a path outside the API, such as `/openapi.json`. */

@@ -15,7 +15,7 @@ import {
 } from "../domain/resources.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
 import { CallerKey } from "./key.ts";
-import { docsUrl } from "./documented-settings.ts";
+import { docsUrl, type DocumentedSettings, isPast } from "./documented-settings.ts";
 import { type ErrorCode, ERRORS, type Removal } from "./errors.ts";
 
 /** A row of the table of operations. */
@@ -69,6 +69,15 @@ const ORDER_ID = {
   description: "Identifier of an order that your API key placed",
 } as const;
 
+/** What the OpenAPI document says of an operation that is deprecated or removed. */
+export function removalOf({ sunset, list, replacement }: Deprecation, isRemoved: boolean): string {
+  const date = longDate(sunset);
+  const state = isRemoved
+    ? `Removed on ${date}: it responds 410.`
+    : `Deprecated. It will be removed on ${date}; from then on it responds 410.`;
+  return `${state} Use \`GET ${list}\`, or \`GET ${replacement}\` for one pet.`;
+}
+
 /**
  * The table of operations. The router, the validation, the OpenAPI document and the types of the handlers derive from
  * it.
@@ -106,7 +115,7 @@ export const OPERATIONS = {
     path: "/pets/{petId}",
     tag: "Pets",
     summary: "Fetch one pet",
-    description: `Deprecated. It will be removed on ${longDate(GET_PET_DEPRECATION.sunset)}; from then on it responds 410. Use \`GET ${GET_PET_DEPRECATION.list}\`, or \`GET ${GET_PET_DEPRECATION.replacement}\` for one pet.`,
+    description: removalOf(GET_PET_DEPRECATION, false),
     identifier: { name: "petId", notFound: "pet_not_found", description: "Identifier of the pet" },
     success: {
       status: 200,
@@ -183,6 +192,16 @@ export const NEW_PET_PATH = `${OPERATIONS.createPet.path}?id=`;
 
 /** The public API. */
 export const PETSTORE_API = new Api({ basePath: BASE_PATH, errors: ERRORS, operations: OPERATIONS });
+
+/** Another text when what the documentation states has changed. */
+export function documentedVersion(settings: DocumentedSettings): string {
+  const { plans, ban } = settings;
+  const removed = PETSTORE_API.rows.filter(
+    ([, { deprecated }]: readonly [OperationId, PetstoreOperation]) =>
+      deprecated !== undefined && isPast(deprecated.sunset, settings),
+  );
+  return JSON.stringify([plans, ban, removed.map(([id]) => id)]);
+}
 
 /** The error codes of an operation, without those of every operation. A read-only key may use only GET. */
 export function operationErrors(operation: PetstoreOperation): ErrorCode[] {

@@ -8,7 +8,7 @@ import {
 import { docsUrl, type DocumentedSettings, siteUrl } from "./documented-settings.ts";
 import { methodNotAllowed, serviceUnavailable } from "../api/errors.ts";
 import { formatTime, shortDuration } from "../text/formatting.ts";
-import { PETSTORE_API } from "./operations.ts";
+import { documentedVersion, PETSTORE_API } from "./operations.ts";
 import { andThen, type Awaitable, loadFor } from "../runtime/event-loop.ts";
 import type { Clock } from "../domain/ports.ts";
 import { DAY_MS, type Decision } from "../domain/rate-limit.ts";
@@ -39,7 +39,7 @@ export function staticRoutes(options: StaticRouteOptions) {
   const { docsSettings, docsPages, securityContacts, clock, isServing } = options;
   const docs = route((request, lines) => docsPages.respond(request, lines));
   const document = (build: () => Promise<string>, type: string) =>
-    content(build, type, () => docsSettings.plans);
+    content(build, type, () => documentedVersion(docsSettings));
   const routes = new Map<string, StaticRoute>([
     ["/", route(rootResponse(docsSettings, docsPages))],
     [DOCS_PATH, docs],

@@ -1,4 +1,5 @@
-import { afterEach, expect, test } from "bun:test";
+import { afterEach, expect, spyOn, test } from "bun:test";
+import { Petstore } from "../../src/client/index.ts";
 import { idOf, useService } from "../service.ts";
 
 const DAY_MS = 86_400_000;
@@ -66,6 +67,39 @@ test("placeOrder 201: createdAt follows the machine's clock", async () => {
   service.clock.step(DAY_MS);
   const { json } = await service.post("/store/orders", { petId });
   expect(json).toMatchObject({ createdAt: new Date(service.clock.now()).toISOString() });
+});
+
+test("documentation, OpenAPI document and client say of getPet that it will be removed, and then that it was", async () => {
+  const origin = new URL(service.url).origin;
+  const texts = async () => {
+    const of = async (path: string) => (await fetch(origin + path)).text();
+    const { paths } = JSON.parse(await of("/openapi.json"));
+    const [callout] = /<blockquote.*?<\/blockquote>/s.exec(await of("/docs/reference/getPet")) ?? [];
+    const { description } = paths["/pets/{petId}"].get;
+    return [description, await of("/docs/deprecation.md"), callout] as string[];
+  };
+  const warning = async () => {
+    const warn = spyOn(console, "warn").mockImplementation(() => {});
+    try {
+      const petstore = new Petstore({ key: service.key, baseUrl: service.url });
+      await petstore.pets.get(1).catch(() => {});
+      return String(warn.mock.calls[0]?.[0]);
+    } finally {
+      warn.mockRestore();
+    }
+  };
+  const now = service.clock.now();
+  for (const text of [...(await texts()), await warning()]) {
+    expect(text).toContain("will be removed on ");
+    expect(text).not.toMatch(/was removed|Removed/);
+  }
+  service.clock.step(Date.parse("2030-12-05T00:00:00Z") - now);
+  for (const text of [...(await texts()), await warning()]) {
+    expect(text).toMatch(/(?:was removed|Removed(?:<\/strong>)?) on /);
+    expect(text).not.toContain("will be removed");
+  }
+  service.clock.step(now - service.clock.now());
+  for (const text of await texts()) expect(text).toContain("will be removed on ");
 });
 
 test("createPet 201: an Idempotency-Key is forgotten after 24 hours of the machine's clock", async () => {

@@ -16,7 +16,7 @@ import { API_VERSION, IDEMPOTENCY_LIFETIME_MS, KEY_PREFIX } from "../../domain/c
 import { IDEMPOTENCY_KEY_MAX_LENGTH, PAGE_LIMIT } from "../../domain/size-limits.ts";
 import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../../domain/resources.ts";
 import type { OperationId } from "../../domain/operation-ids.ts";
-import { docsUrl, type DocumentedSettings } from "../documented-settings.ts";
+import { docsUrl, type DocumentedSettings, isPast } from "../documented-settings.ts";
 import { type ErrorCode, ERRORS } from "../errors.ts";
 import { CallerKey, RateLimitWindow } from "../key.ts";
 import {
@@ -28,6 +28,7 @@ import {
   PETSTORE_API,
   type PetstoreOperation,
   isConditionalGet,
+  removalOf,
 } from "../operations.ts";
 import { errorExample, EXAMPLES, FILTERED } from "./examples.ts";
 import {
@@ -74,6 +75,7 @@ export function openApiDocument(settings: DocumentedSettings): JsonSchema {
       const notModified = { description: NOT_MODIFIED, headers: ownHeaders };
       return {
         ...EXAMPLES[id],
+        description: descriptionOf(operation, settings),
         headers: ownHeaders,
         responses: isConditionalGet(operation) ? { "304": notModified } : {},
       };
@@ -132,6 +134,10 @@ export function openApiDocument(settings: DocumentedSettings): JsonSchema {
     },
     "x-responses-outside-operations": outsideOperations,
   });
+}
+
+function descriptionOf({ deprecated, description }: PetstoreOperation, settings: DocumentedSettings): string {
+  return deprecated ? removalOf(deprecated, isPast(deprecated.sunset, settings)) : description;
 }
 
 /** The document as YAML text. */

@@ -98,7 +98,7 @@ export function componentHeaders({ baseUrl, plans }: DocumentedSettings) {
       deprecation["Deprecation"],
     ),
     Sunset: header(
-      "When the operation will be removed (RFC 8594), as an HTTP date.",
+      "The time of the removal of the operation (RFC 8594), as an HTTP date.",
       { type: "string", pattern: " GMT$" },
       deprecation["Sunset"],
     ),
