@@ -1,0 +1,75 @@
+import { afterAll, expect, test } from "bun:test";
+import { SQL } from "bun";
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { fillNewTables } from "../../../src/archive/copy.ts";
+import { openPostgres } from "../../../src/store/postgres/store.ts";
+import { postgresTables } from "../../../src/store/postgres/tables.ts";
+import { inspectDatabase } from "../../../src/store/sqlite/snapshot.ts";
+import { sqliteTables } from "../../../src/store/sqlite/tables.ts";
+import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
+import { addPet } from "../../conformance/store-fixture.ts";
+import { cleanUpAfterAll, cliDirectory, InProcessCli } from "../../cli/cli.ts";
+
+cleanUpAfterAll();
+
+const first = await startPostgres();
+const second = await startStandby(first);
+afterAll(() => Promise.all([first.stop(), second.stop()]));
+
+/** As libpq writes several servers. The one that is replaced comes first. */
+const both = first.url.replace(/@([^/]+)/, `@$1,${new URL(second.url).host}`);
+const cli = new InProcessCli();
+const backups = cliDirectory();
+const files = () => readdirSync(backups).filter((name) => name.startsWith("production"));
+
+/** Backs up as cron would, and returns the number of pets in the backup. */
+async function petsInBackup(): Promise<number> {
+  cli.clock.advance(1_000);
+  const { path } = await cli.json<{ path: string }>("backup", backups, "--database-url", both);
+  return inspectDatabase(path).rows["pets"] ?? 0;
+}
+
+async function addPets(url: string, count: number): Promise<void> {
+  const { store, close } = await openPostgres(url, { schema: "production" });
+  for (let i = 0; i < count; i++) await addPet(store);
+  await close();
+}
+
+test("a backup does not wait for a synchronous standby that is lost, and is recorded", async () => {
+  await addPets(both, 3);
+  // The data directory of a server knows which primary was used last.
+  mkdirSync(cli.dataDir);
+  expect(await petsInBackup()).toBe(3);
+  await second.kill();
+  const startedAt = performance.now();
+  expect(await petsInBackup()).toBe(3);
+  // A commit that waits for the standby would take until it is back.
+  expect(performance.now() - startedAt).toBeLessThan(30_000);
+  await using sql = new SQL(first.url, { max: 1 });
+  const [row] = await sql`SELECT value FROM production.server_settings WHERE name = 'last-backup'`;
+  expect(row).toEqual({ value: String(cli.clock.now()) });
+  await second.restart();
+});
+
+test("of a server that is replaced meanwhile there is no backup", async () => {
+  await using source = await postgresTables({ url: both, schema: "production" }).read();
+  const to = join(cliDirectory(), "backup.db");
+  const beforePublish = () => promote(second);
+  await expect(fillNewTables({ source, to: sqliteTables(to), beforePublish })).rejects.toThrow(
+    `${new URL(second.url).host}/postgres has replaced ${new URL(first.url).host}/postgres as the primary meanwhile`,
+  );
+  expect([existsSync(to), existsSync(`${to}.copy`)]).toEqual([false, false]);
+});
+
+test("after a promotion, a backup has what the new primary has, though the old one runs and comes first", async () => {
+  await addPets(second.url, 4);
+  expect(await petsInBackup()).toBe(7);
+  // Nor is the old one used when the new one is gone.
+  await second.kill();
+  const before = files();
+  await expect(petsInBackup()).rejects.toThrow("was the primary before another server was promoted");
+  expect(files()).toEqual(before);
+  await second.restart();
+  expect(await petsInBackup()).toBe(7);
+});
