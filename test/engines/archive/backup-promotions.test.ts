@@ -1,14 +1,18 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, expect, spyOn, test } from "bun:test";
 import { SQL } from "bun";
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { version } from "../../../package.json";
+import { makeBackup } from "../../../src/archive/backup.ts";
 import { fillNewTables } from "../../../src/archive/copy.ts";
+import { scheduler } from "../../../src/runtime/event-loop.ts";
 import { openPostgres } from "../../../src/store/postgres/store.ts";
 import { postgresTables } from "../../../src/store/postgres/tables.ts";
 import { inspectDatabase } from "../../../src/store/sqlite/snapshot.ts";
 import { sqliteTables } from "../../../src/store/sqlite/tables.ts";
 import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
 import { addPet } from "../../conformance/store-fixture.ts";
+import { storageIn } from "../../data-directory.ts";
 import { cleanUpAfterAll, cliDirectory, InProcessCli } from "../../cli/cli.ts";
 
 cleanUpAfterAll();
@@ -72,4 +76,23 @@ test("after a promotion, a backup has what the new primary has, though the old o
   expect(files()).toEqual(before);
   await second.restart();
   expect(await petsInBackup()).toBe(7);
+});
+
+test("a server that stops responding ends a backup, which leaves nothing", async () => {
+  using timers = spyOn(scheduler, "setTimeout");
+  // Two minutes take two seconds.
+  timers.mockImplementation((work, ms) => setTimeout(work, ms / 60));
+  const directory = cliDirectory();
+  const backup = makeBackup({
+    storage: { ...storageIn(cli.dataDir), databaseUrl: second.url },
+    directory,
+    keep: undefined,
+    at: cli.clock.now(),
+    version,
+    onProgress: ({ step }) => step === "copying" && second.freeze(),
+    onUnrecorded: () => {},
+  });
+  await expect(backup).rejects.toThrow("no response within 125000 ms");
+  expect(readdirSync(directory)).toEqual([".production.lock"]);
+  second.thaw();
 });
