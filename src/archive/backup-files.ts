@@ -9,7 +9,7 @@ import { basename, join } from "node:path";
 import { parseJson } from "../api/json.ts";
 import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
 import { removeDirectory, removeFile, writeNewFile } from "../runtime/own-files.ts";
-import { type BackupDescription, descriptionOf, readDescription } from "../store/sqlite/snapshot.ts";
+import { type DatabaseFacts, descriptionOf, readDescription } from "../store/sqlite/snapshot.ts";
 import { formatTime } from "../text/formatting.ts";
 import type { OnProgress } from "./contents.ts";
 import { callInThread } from "./database-thread.ts";
@@ -79,56 +79,52 @@ export async function writeChecksum(file: string, path: string, onProgress: OnPr
   writeNewFile(checksumFile(path), `${checksum}  ${basename(path)}\n`, { isDurable: true });
 }
 
-/** A backup that can be read. */
-export interface BackupFiles {
-  readonly path: string;
-  /** The file with the database. */
-  readonly database: string;
-  readonly description: BackupDescription;
-}
+/** What release 1.2.0 and earlier ones put into the directory of a backup. */
+const CHECKSUMS = "SHA256SUMS";
+const DESCRIPTION = "backup.json";
 
 /** Whether the path is that of one backup, and not of a directory of backups. */
 export function isBackup(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() === true || existsSync(join(path, CHECKSUMS));
-}
-
-/** Reads and verifies a backup. Throws if it is incomplete, or has changed since it was made. */
-export async function readBackup(path: string, onProgress: OnProgress) {
-  const database = databaseOf(path);
-  const checksums = database === path ? checksumFile(path) : join(path, CHECKSUMS);
-  for (const file of [database, checksums]) {
-    if (!existsSync(file)) throw new Error(`the backup ${path} is incomplete: ${basename(file)} is missing`);
-  }
-  const damaged = (what: string) => new Error(`the backup ${path} is damaged: ${what}; use another backup`);
-  const lines = readFileSync(checksums, "utf8").split("\n");
-  const expected = lines.find((line) => basename(line.slice(66)) === basename(database))?.slice(0, 64);
-  if (expected === undefined)
-    throw damaged(`${basename(checksums)} has no checksum of ${basename(database)}`);
-  if (expected !== (await checksumOf(database, "comparing the checksum", onProgress)))
-    throw damaged(`the checksum of ${basename(database)} is wrong`);
-  const facts = await callInThread("inspectDatabase", [database], () =>
-    onProgress({ step: "checking the backup" }),
-  );
-  const [problem] = facts.problems;
-  if (problem !== undefined) throw damaged(problem);
-  return { path, database, facts };
+  return databaseOf(path) !== path || statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
 /** The file with the database of a backup. */
 export function databaseOf(path: string): string {
   if (!existsSync(join(path, CHECKSUMS))) return path;
-  const names = ENVIRONMENTS.map((environment) => `${environment}.db`);
-  return join(path, names.find((name) => existsSync(join(path, name))) ?? "production.db");
+  const names = ENVIRONMENTS.map((environment) => join(path, `${environment}.db`));
+  return names.find(existsSync) ?? join(path, "production.db");
 }
 
-/** What release 1.2.0 and earlier ones put into the directory of a backup. */
-const CHECKSUMS = "SHA256SUMS";
-const DESCRIPTION = "backup.json";
-
-export function describeBackup(path: string, database: string): BackupDescription {
-  if (path === database) return readDescription(path);
+/** Reads and verifies a backup. Throws if it is incomplete, or has changed since it was made. */
+export async function readBackup(path: string, onProgress: OnProgress) {
+  const database = databaseOf(path);
+  const isFile = database === path;
+  const checksums = isFile ? checksumFile(path) : join(path, CHECKSUMS);
+  for (const file of [database, checksums]) {
+    if (!existsSync(file)) throw new Error(`the backup ${path} is incomplete: ${basename(file)} is missing`);
+  }
+  const lines = readFileSync(checksums, "utf8").split("\n");
+  const expected = lines.find((line) => basename(line.slice(66)) === basename(database))?.slice(0, 64);
+  if (expected !== (await checksumOf(database, "comparing the checksum", onProgress)))
+    throw new Error(`the backup ${path} is damaged: the checksum of ${basename(database)} is wrong`);
+  const facts = await inspect(database, `the backup ${path}`, { step: "checking the backup", onProgress });
   const file = join(path, DESCRIPTION);
-  return descriptionOf(parseJson(readFileSync(file, "utf8")), file);
+  const description = isFile
+    ? readDescription(path)
+    : descriptionOf(parseJson(readFileSync(file, "utf8")), file);
+  return { path, database, description, facts };
+}
+
+/** Reads all of a database, which `name` describes. Throws if it is damaged. */
+export async function inspect(
+  database: string,
+  name: string,
+  { step, onProgress }: { readonly step: string; readonly onProgress: OnProgress },
+): Promise<DatabaseFacts> {
+  const facts = await callInThread("inspectDatabase", [database], () => onProgress({ step }));
+  const [problem] = facts.problems;
+  if (problem !== undefined) throw new Error(`${name} is not sound: ${problem}`);
+  return facts;
 }
 
 /** The size of a file; 0 if it does not exist. */

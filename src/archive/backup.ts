@@ -12,6 +12,7 @@ import type { TableStore } from "../store/tables.ts";
 import { formatTime } from "../text/formatting.ts";
 import {
   bytesOf,
+  inspect,
   listBackups,
   newBackupPath,
   partialBackup,
@@ -52,13 +53,14 @@ export async function makeBackup(options: BackupOptions) {
   const partial = partialBackup(directory, environment);
   removeRemains(directory, environment);
   const path = newBackupPath(directory, environment, at);
-  const tables = storage.databaseUrl === undefined ? undefined : postgresTables(postgresOf(storage));
-  if (tables) await rejectOtherTables(storage, tables);
+  const postgres = storage.databaseUrl === undefined ? undefined : postgresTables(postgresOf(storage));
+  if (postgres) await rejectOtherTables(storage, postgres);
   const { store } = storage.directory.files;
   let facts: DatabaseFacts;
   try {
-    await (tables ? copyFromPostgres(tables, partial, onProgress) : copyFile(store, partial, onProgress));
-    facts = await check(partial, onProgress);
+    await (postgres ? copyTables(postgres, partial, onProgress) : copyFile(store, partial, onProgress));
+    // A damaged database makes a damaged copy.
+    facts = await inspect(partial, "the database", { step: "checking", onProgress });
     describeCopy(partial, { environment, createdAt: formatTime(at), version });
     await writeChecksum(partial, path, onProgress);
     syncToDisk(partial);
@@ -67,7 +69,7 @@ export async function makeBackup(options: BackupOptions) {
     removeRemains(directory, environment);
   }
   try {
-    await (tables ?? sqliteTables(store)).recordBackup(at);
+    await (postgres ?? sqliteTables(store)).recordBackup(at);
   } catch (error) {
     onUnrecorded(error);
   }
@@ -99,21 +101,7 @@ async function rejectOtherTables(storage: StorageConfig, tables: TableStore): Pr
   );
 }
 
-async function copyFromPostgres(tables: TableStore, to: string, onProgress: OnProgress): Promise<void> {
+async function copyTables(tables: TableStore, to: string, onProgress: OnProgress): Promise<void> {
   await using source = await tables.read();
   await fillNewTables({ source, to: sqliteTables(to), onProgress });
-}
-
-/** Reads the whole copy, because a damaged database makes a damaged copy. */
-async function check(copy: string, onProgress: OnProgress): Promise<DatabaseFacts> {
-  const facts = await callInThread("inspectDatabase", [copy], () => onProgress({ step: "checking" }));
-  const [problem] = facts.problems;
-  if (problem !== undefined)
-    throw new Error(`the copy is damaged (${problem}); check the database with petstore doctor`);
-  const [foreign] = facts.foreign;
-  if (foreign !== undefined)
-    throw new Error(
-      `the database has ${foreign}, which no release of Petstore has made, so a backup could not be restored; see petstore doctor`,
-    );
-  return facts;
 }

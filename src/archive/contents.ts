@@ -27,7 +27,7 @@ export async function tableStoreOf(storage: StorageConfig): Promise<TableStore> 
 /** The progress of work that takes long. */
 export interface WorkProgress {
   /** The current step, such as `copying`. */
-  readonly step?: string;
+  readonly step?: string | undefined;
   /** The rows of this step that are done, or its bytes; undefined if they cannot be counted. */
   readonly done?: number | undefined;
   readonly unit?: "bytes";
@@ -50,7 +50,7 @@ export interface Contents {
 }
 
 /** Counts the rows of all tables. */
-export async function rowsIn(reader: TableReader): Promise<number> {
+async function rowsIn(reader: TableReader): Promise<number> {
   let rows = 0;
   for (const table of TABLES) rows += await reader.count(table);
   return rows;
@@ -59,8 +59,9 @@ export async function rowsIn(reader: TableReader): Promise<number> {
 interface ContentsOptions {
   /** The tables that are read; all by default. */
   readonly tables?: readonly Table[];
-  /** Called with the number of rows so far. */
-  readonly onRows?: (rows: number) => void;
+  /** The step that is reported. */
+  readonly step?: string;
+  readonly onProgress?: OnProgress | undefined;
   /** Called with all rows, in the order of the tables. */
   readonly onBatch?: (table: Table, rows: readonly Row[]) => Promise<void>;
   /**
@@ -75,13 +76,14 @@ const AUDIT = "audit";
 /** Reads every row, and counts and hashes them. */
 export async function contentsOf(
   reader: TableReader,
-  { tables = TABLES, onRows, onBatch, sourceCounters }: ContentsOptions = {},
+  { tables = TABLES, step, onProgress, onBatch, sourceCounters }: ContentsOptions = {},
 ): Promise<Contents> {
   const sums: Record<string, TableSum> = {};
   const counters = { ...(await reader.counters()) };
   const lastAudit = sourceCounters?.[AUDIT];
   if (lastAudit !== undefined && counters[AUDIT] === lastAudit + 1n) counters[AUDIT] = lastAudit;
-  let read = 0;
+  const rowsInAll = onProgress ? Math.max(1, await rowsIn(reader)) : 1;
+  let done = 0;
   for (const table of tables) {
     let count = 0;
     let sum = 0n;
@@ -90,7 +92,8 @@ export async function contentsOf(
       for (const row of rows) sum = BigInt.asUintN(64, sum + Bun.hash.xxHash64(JSON.stringify(row)));
       count += rows.length;
       await onBatch?.(table, rows);
-      onRows?.((read += rows.length));
+      done += rows.length;
+      onProgress?.({ step, done, share: done / rowsInAll });
     }
     sums[table.name] = { rows: count, checksum: sum.toString(16).padStart(16, "0") };
   }

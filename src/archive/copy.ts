@@ -13,13 +13,12 @@ import { sqliteTables } from "../store/sqlite/tables.ts";
 import { openQuotaStore } from "../store/sqlite/quota-store.ts";
 import {
   API_KEYS,
-  type Counters,
   type KeyQuotas,
   type NewTables,
   type TableReader,
   type TableStore,
 } from "../store/tables.ts";
-import { type Contents, contentsOf, differencesBetween, type OnProgress, rowsIn } from "./contents.ts";
+import { type Contents, contentsOf, differencesBetween, type OnProgress } from "./contents.ts";
 
 export type Direction = "to PostgreSQL" | "from PostgreSQL";
 
@@ -88,14 +87,15 @@ interface CopyOptions extends Omit<FillOptions, "source" | "replaced"> {
 
 /** Copies all tables into a new database. If it is interrupted at any time, the same call begins again. */
 export async function copyTables({ from, ...options }: CopyOptions): Promise<TableCopy> {
-  const { to } = options;
+  const { to, onProgress } = options;
   await using source = await from.read();
   if (!(await to.exists()))
     return { contents: await fillNewTables({ ...options, source }), outcome: "copied" };
-  const onRows = progressIn(await rowsIn(source), options.onProgress);
-  const contents = await contentsOf(source, { onRows: onRows("reading") });
-  const different = await differencesFrom(contents, to, onRows, contents.counters);
-  return { contents, outcome: different.length === 0 ? "same" : "other" };
+  const contents = await contentsOf(source, { step: "reading", onProgress });
+  await using target = await to.read();
+  const { counters } = contents;
+  const found = await contentsOf(target, { step: "comparing", onProgress, sourceCounters: counters });
+  return { contents, outcome: differencesBetween(contents, found).length === 0 ? "same" : "other" };
 }
 
 interface FillOptions {
@@ -107,7 +107,7 @@ interface FillOptions {
   readonly replaced?: string | undefined;
   /** Called when the copy is verified and not yet visible to others. */
   readonly beforePublish?: (source: TableReader, target: NewTables) => Promise<void>;
-  readonly onProgress?: OnProgress;
+  readonly onProgress?: OnProgress | undefined;
 }
 
 /**
@@ -119,37 +119,22 @@ export async function fillNewTables({
   to,
   entry,
   replaced,
-  beforePublish = async () => {},
-  onProgress = () => {},
+  beforePublish,
+  onProgress,
 }: FillOptions): Promise<Contents> {
-  const onRows = progressIn(await rowsIn(source), onProgress);
   await using target = await to.create();
-  const contents = await contentsOf(source, { onRows: onRows("copying"), onBatch: target.insert });
+  const contents = await contentsOf(source, { step: "copying", onProgress, onBatch: target.insert });
   await target.complete(contents.counters);
-  const different = await differencesFrom(contents, target, onRows);
-  if (different.length > 0) throw new Error(`the copy differs from its source in ${different.join(", ")}`);
-  await beforePublish(source, target);
+  {
+    await using copy = await target.read();
+    const copied = await contentsOf(copy, { step: "comparing", onProgress });
+    const different = differencesBetween(contents, copied);
+    if (different.length > 0) throw new Error(`the copy differs from its source in ${different.join(", ")}`);
+  }
+  await beforePublish?.(source, target);
   await source.confirm();
   await target.publish({ entry, replaced });
   return contents;
-}
-
-type OnRows = ReturnType<typeof progressIn>;
-
-/** Each step reads all rows. */
-function progressIn(rows: number, onProgress: OnProgress = () => {}) {
-  return (step: string) => (done: number) => onProgress({ step, done, share: done / Math.max(1, rows) });
-}
-
-async function differencesFrom(
-  contents: Contents,
-  copy: Pick<TableStore, "read">,
-  onRows: OnRows,
-  sourceCounters?: Counters,
-): Promise<string[]> {
-  await using reader = await copy.read();
-  const copied = await contentsOf(reader, { onRows: onRows("comparing"), sourceCounters });
-  return differencesBetween(contents, copied);
 }
 
 type Valkey = ReturnType<typeof valkeyOf>;

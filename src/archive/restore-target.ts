@@ -15,9 +15,9 @@ import {
 } from "../runtime/own-files.ts";
 import { postgresSessions, postgresTables } from "../store/postgres/tables.ts";
 import { publishDatabase, removeLog } from "../store/sqlite/durable-files.ts";
-import { COMPARED_TABLES, type KeyDifferences, keyDifferences } from "../store/sqlite/key-differences.ts";
+import { COMPARED_TABLES, keyDifferences } from "../store/sqlite/key-differences.ts";
 import { isOpenElsewhere } from "../store/sqlite/process-lock.ts";
-import { type AssignedIds, assignedIds, emptyLog } from "../store/sqlite/snapshot.ts";
+import { assignedIds, emptyLog } from "../store/sqlite/snapshot.ts";
 import { sqliteTables } from "../store/sqlite/tables.ts";
 import type { NewTables, TableReader } from "../store/tables.ts";
 import { countOf } from "../text/formatting.ts";
@@ -28,15 +28,6 @@ import { fillNewTables } from "./copy.ts";
 /** The reason why a backup cannot be restored, for the operator. */
 export class RestoreRejection extends Error {}
 
-/** How the keys of a backup differ from a later state of the same data. */
-interface Comparison {
-  /** The later state: the path of a database, or its description. */
-  readonly later: string;
-  readonly keys: KeyDifferences;
-  /** The identifiers that the later state has assigned. A restored database continues after them. */
-  readonly assigned: AssignedIds;
-}
-
 interface Publishing {
   /** The name that the present database gets, if there is one. */
   readonly replaced: string | undefined;
@@ -44,52 +35,46 @@ interface Publishing {
   readonly onProgress: OnProgress;
 }
 
-export interface RestoreTarget {
-  readonly name: string;
-  /** Whether the restored database has the newest tables. */
-  readonly isMigrated: boolean;
-  exists(): Promise<boolean>;
-  /** Compares the keys of a backup with the present ones. Undefined if those cannot be read. */
-  compare(backup: string, now: number): Promise<Comparison | undefined>;
-  /** The name that the present database gets when it is replaced. */
-  nameReplaced(at: number): string;
-  /** Throws if a server or another command uses the database. */
-  rejectUse(): Promise<void>;
-  /** Makes a database of SQLite the present one in one step. The earlier one gets another name, if there is one. */
-  publish(copy: string, publishing: Publishing): Promise<void>;
-}
+/** The database that a backup is restored to. */
+export type RestoreTarget = ReturnType<typeof sqliteTarget>;
 
 export function targetOf(storage: StorageConfig): RestoreTarget {
   return storage.databaseUrl === undefined ? sqliteTarget(storage) : postgresTarget(storage);
 }
 
 /** Compares a backup with a later database, which may be damaged: that may be the reason for the restore. */
-export function compareFiles(backup: string, later: string, now: number): Comparison | undefined {
+export function compareFiles(backup: string, later: string, now: number) {
   try {
+    /** `assigned` are the identifiers after which a restored database continues. */
     return { later, keys: keyDifferences(backup, later, now), assigned: assignedIds(later) };
   } catch {
     return undefined;
   }
 }
 
-function sqliteTarget({ directory, environment }: StorageConfig): RestoreTarget {
+function sqliteTarget({ directory, environment }: StorageConfig) {
   const { store } = directory.files;
   return {
     name: directory.name,
+    /** Whether the restored database has the newest tables. */
     isMigrated: false,
     exists: async () => existsSync(store),
-    compare: async (backup, now) => compareFiles(backup, store, now),
-    nameReplaced(at) {
+    /** Compares the keys of a backup with the present ones. Undefined if those cannot be read. */
+    compare: async (backup: string, now: number) => compareFiles(backup, store, now),
+    /** The name that the present database gets when it is replaced. */
+    nameReplaced(at: number): string {
       const name = join(directory.path, `${timedName(`${environment}-replaced`, at)}.db`);
       return existsSync(name) ? this.nameReplaced(at + 1_000) : name;
     },
-    async rejectUse() {
+    /** Throws if a server or another command uses the database. */
+    async rejectUse(): Promise<void> {
       if (!isOpenElsewhere(store)) return;
       throw new RestoreRejection(
         `another command uses the database in ${directory.name}; run this one again when it is done`,
       );
     },
-    async publish(copy, { replaced }) {
+    /** Makes a database of SQLite the present one in one step. */
+    async publish(copy: string, { replaced }: Publishing): Promise<void> {
       if (replaced !== undefined) keepAs(replaced, store);
       publishDatabase(copy, store);
       inheritDirectoryOwner(store);

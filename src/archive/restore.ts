@@ -9,9 +9,9 @@ import { schemaState } from "../store/migrations.ts";
 import { removeDatabase } from "../store/sqlite/durable-files.ts";
 import { SQLITE_MIGRATIONS } from "../store/sqlite/migrations.ts";
 import { completeRestoredCopy } from "../store/sqlite/snapshot.ts";
-import { bytesOf, databaseOf, describeBackup, isBackup, listBackups, readBackup } from "./backup-files.ts";
+import { bytesOf, databaseOf, inspect, isBackup, listBackups, readBackup } from "./backup-files.ts";
 import type { OnProgress } from "./contents.ts";
-import { callInThread, pollWhile } from "./database-thread.ts";
+import { pollWhile } from "./database-thread.ts";
 import { compareFiles, type RestoreTarget, RestoreRejection, targetOf } from "./restore-target.ts";
 
 export type RestorePlan = Awaited<ReturnType<typeof planFor>>;
@@ -38,9 +38,12 @@ async function planFor(request: RestoreRequest, target: RestoreTarget) {
   const backup = await findBackup(request);
   const { path, database, facts, schema } = backup;
   const isPresent = await target.exists();
+  const later = laterBackup(path, request);
   const comparison = isPresent
     ? await target.compare(database, by.at)
-    : laterBackup(path, request, (later) => compareFiles(database, later, by.at));
+    : later === undefined
+      ? undefined
+      : compareFiles(database, databaseOf(later), by.at);
   return {
     ...backup,
     /** The name of the database that the backup is restored to. */
@@ -87,31 +90,23 @@ async function findBackup(request: RestoreRequest) {
 /** Reads and verifies a backup completely. An error other than a rejection means that it is incomplete or damaged. */
 async function readAndVerify(path: string, { storage, onProgress }: RestoreRequest) {
   const { environment } = storage;
-  const { database, facts } = await readBackup(path, onProgress);
-  const [foreign] = facts.foreign;
-  if (foreign !== undefined)
-    throw new RestoreRejection(`the backup ${path} has ${foreign}, which no release of Petstore has made`);
-  const description = describeBackup(path, database);
-  const { environment: actual } = description;
+  const backup = await readBackup(path, onProgress);
+  const { environment: actual } = backup.description;
   if (actual !== environment) {
     throw new RestoreRejection(
       `the backup ${path} is of ${actual}, not of ${environment}; use --env ${actual}`,
     );
   }
-  const schema = schemaState(facts.steps, SQLITE_MIGRATIONS);
+  const schema = schemaState(backup.facts.steps, SQLITE_MIGRATIONS);
   const { rejection } = schema;
   if (rejection !== undefined) throw new RestoreRejection(`the backup ${path} cannot be used: ${rejection}`);
-  return { path, database, description, facts, schema };
+  return { ...backup, schema };
 }
 
-/** Calls `work` with the database of the newest backup next to the given one, unless the given one is the newest. */
-function laterBackup<T>(
-  path: string,
-  { storage }: RestoreRequest,
-  work: (database: string) => T,
-): T | undefined {
+/** The newest backup next to the given one; undefined if the given one is the newest. */
+function laterBackup(path: string, { storage }: RestoreRequest): string | undefined {
   const newest = listBackups(dirname(path), storage.environment).at(-1);
-  return newest === undefined || basename(newest) === basename(path) ? undefined : work(databaseOf(newest));
+  return newest === undefined || basename(newest) === basename(path) ? undefined : newest;
 }
 
 /**
@@ -160,8 +155,6 @@ async function copyBackup(plan: RestorePlan, to: string, { by, onProgress }: Res
   };
   const entry = plan.hasAuditTrail ? ({ ...by, action: "data.restored", after } as const) : undefined;
   completeRestoredCopy(to, { assigned: comparison?.assigned ?? [], entry });
-  const onPoll = () => onProgress({ step: "checking the copy" });
-  const { problems } = await callInThread("inspectDatabase", [to], onPoll);
-  if (problems.length > 0) throw new Error(`the copy ${to} is damaged: ${problems[0]}`);
+  await inspect(to, `the copy ${to}`, { step: "checking the copy", onProgress });
   syncToDisk(to);
 }

@@ -10,7 +10,8 @@ import { type SchemaState, schemaState } from "../store/migrations.ts";
 import { inspectPostgres, type PostgresState } from "../store/postgres/inspect.ts";
 import { CONNECTIONS_PER_INSTANCE } from "../store/postgres/pool.ts";
 import { sqliteVersion } from "../store/sqlite/database.ts";
-import { inspectDatabase, inspectStore } from "../store/sqlite/snapshot.ts";
+import { SQLITE_MIGRATIONS } from "../store/sqlite/migrations.ts";
+import { inspectDatabase } from "../store/sqlite/snapshot.ts";
 import { QUOTA_MIGRATIONS } from "../store/sqlite/quota-store.ts";
 
 /** An error means that the service does not work; a warning means that it may fail later. */
@@ -132,10 +133,6 @@ const quotas = check("rate limit usage");
 const RESTORE =
   "stop the server, keep the file for an analysis, and restore a backup with petstore restore --replace";
 
-const FOREIGN = "which no release of Petstore has made";
-const WHOSE =
-  "find out who has made it and what it does, and remove it with sqlite3: no backup with it can be restored";
-
 /** The findings of a check, and the facts that the check of the clock needs. */
 export interface StoreFindings {
   readonly findings: readonly Finding[];
@@ -155,22 +152,22 @@ export function checkSqlite(directory: DataDirectory): StoreFindings {
   const lost = directory.findLostDatabase();
   if (lost !== undefined) return { findings: [library, database.error(lost.message, lost.remedy)] };
   try {
-    const facts = inspectStore(store);
-    if (facts === undefined)
+    if (!existsSync(store))
       return { findings: [library, database.ok(`${store} does not exist yet; the server creates it`)] };
-    const { newestTime } = facts;
-    const [foreign] = facts.foreign;
-    if (foreign !== undefined)
+    const { newestTime, problems, rows, steps } = inspectDatabase(store);
+    const [problem] = problems;
+    if (problem !== undefined)
       return {
-        findings: [library, database.error(`${store} has ${foreign}, ${FOREIGN}`, WHOSE)],
+        findings: [library, database.error(`${store} is not sound: ${problem}`, RESTORE)],
         newestTime,
       };
-    const [problem] = facts.problems;
-    if (problem !== undefined)
-      return { findings: [library, database.error(`${store} is damaged: ${problem}`, RESTORE)], newestTime };
-    const { pets = 0, orders = 0, api_keys: keys = 0 } = facts.rows;
+    const { pets = 0, orders = 0, api_keys: keys = 0 } = rows;
     const contents = `${countOf(pets, "pet")}, ${countOf(orders, "order")}, ${countOf(keys, "key")}`;
-    const findings = [library, database.ok(`${store} is sound: ${contents}`), schemaFinding(facts.schema)];
+    const findings = [
+      library,
+      database.ok(`${store} is sound: ${contents}`),
+      schemaFinding(schemaState(steps, SQLITE_MIGRATIONS)),
+    ];
     return { findings, newestTime };
   } catch (error) {
     const remedy = isAccessible(store)
@@ -195,11 +192,9 @@ export function checkQuotaStore({ directory, limitsUrls }: StorageConfig): Findi
   if (limitsUrls !== undefined || !existsSync(quotaStore)) return [];
   const remedy = `stop the server and move ${quotaStore} away: counts start anew`;
   try {
-    const { problems, foreign, steps } = inspectDatabase(quotaStore);
-    if (foreign[0] !== undefined)
-      return [quotas.error(`${quotaStore} has ${foreign[0]}, ${FOREIGN}`, remedy)];
+    const { problems, steps } = inspectDatabase(quotaStore);
     const [problem] = problems;
-    if (problem !== undefined) return [quotas.error(`${quotaStore} is damaged: ${problem}`, remedy)];
+    if (problem !== undefined) return [quotas.error(`${quotaStore} is not sound: ${problem}`, remedy)];
     const { rejection } = schemaState(steps, QUOTA_MIGRATIONS);
     if (rejection !== undefined) return [quotas.error(`${quotaStore}: ${rejection}`, UPGRADE)];
     return [quotas.ok(`${quotaStore} is sound`)];

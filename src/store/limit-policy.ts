@@ -35,18 +35,18 @@ export class SqlPolicyStore implements PolicyStore {
 
   readPolicy(): Awaitable<LimitPolicy> {
     return this.database.read(function* () {
-      return policyOf(yield* readStored());
+      return policyOf(yield* readStoredPolicy());
     });
   }
 
   /** Reads first: a server whose start changes nothing starts on a full disk, too. */
   async updatePolicy(change: PolicyChange, by: Attribution): Promise<LimitPolicy> {
-    const stored = await this.database.read(readStored);
+    const stored = await this.database.read(readStoredPolicy);
     const after = applyPolicyChange(policyOf(stored), change);
     if (isStored(stored, after)) return after;
     return this.database.write(function* () {
       yield* nextRevision();
-      const before = yield* readStored();
+      const before = yield* readStoredPolicy();
       const { plans, ban } = applyPolicyChange(policyOf(before), change);
       const rows = LIMITED_PLANS.map((name) => [name, plans[name].perMinute, plans[name].perDay]);
       yield* rowsOf(PUT_PLANS, ...rows.flat());
@@ -64,7 +64,7 @@ export class SqlPolicyStore implements PolicyStore {
   }
 }
 
-function* readStored(): Steps<StoredPolicy> {
+export function* readStoredPolicy(): Steps<StoredPolicy> {
   const rows = yield* objectsOf<Limits & { name: LimitedPlan }>(SELECT_PLANS);
   const plans = Object.fromEntries(rows.map(({ name, ...limits }) => [name, limits])) as Partial<Plans>;
   const [ban] = yield* objectsOf<BanRules>(SELECT_BAN_RULES);

@@ -73,7 +73,7 @@ test("references to missing rows are damage too", async () => {
   database.run("DELETE FROM pets WHERE id = 1");
   database.close();
   expect((await diagnose(cli)).of("database")[0]?.message).toEndWith(
-    "is damaged: 1 row of orders refers to missing rows of pets",
+    "is not sound: 1 row of orders refers to missing rows of pets",
   );
 });
 

@@ -94,7 +94,7 @@ function planView(
     keysExpiringEarlierSince:
       keys?.restricted.expires_at.map(({ id, expiresAt }) => ({
         id,
-        expiresAt: formatOptionalTime(expiresAt ?? undefined),
+        expiresAt: formatOptionalTime(expiresAt),
       })) ?? null,
     keysRolledSince: keys?.rotated ?? null,
     keysCreatedSince: keys?.created ?? null,
@@ -133,8 +133,8 @@ const RESTRICTED: Readonly<
   revoked_at: ["keys revoked since the backup are valid again", ({ id }) => `revoke ${id}`],
   plan: [
     "keys whose limits were lowered since have the earlier ones again",
-    ({ id, plan, perMinute, perDay }) =>
-      `update ${id} --plan ${plan}${perMinute === null ? "" : ` --per-minute ${perMinute} --per-day ${perDay}`}`,
+    ({ id, plan, limits }) =>
+      `update ${id} --plan ${plan}${limits ? ` --per-minute ${limits.perMinute} --per-day ${limits.perDay}` : ""}`,
   ],
   access: ["keys made read-only since can write again", ({ id }) => `update ${id} --access read`],
   disabled_at: ["keys disabled since are valid again", ({ id }) => `disable ${id}`],

@@ -24,10 +24,10 @@ export interface DatabaseFacts {
   readonly steps: readonly AppliedStep[];
   /** The number of rows by table. */
   readonly rows: Readonly<Record<string, number>>;
-  /** What Petstore has not made, such as `the trigger x`; nothing else was read if there is any. */
-  readonly foreign: readonly string[];
-  /** Descriptions of damage; empty for a sound database. */
+  /** Descriptions of damage, and of what no release has made; empty for a sound database. */
   readonly problems: readonly string[];
+  /** The time of the newest key, in milliseconds since the epoch. */
+  readonly newestTime: number | undefined;
 }
 
 /**
@@ -65,16 +65,16 @@ export function recordBackup(path: string, at: number): void {
 
 /** Reads a whole database and checks it. Servers may be running on it. */
 export function inspectDatabase(path: string): DatabaseFacts {
-  return withDatabase(path, factsOf);
-}
-
-function factsOf(connection: Connection): DatabaseFacts {
-  const foreign = foreignObjects(connection);
-  // Checking a virtual table runs code that it chooses.
-  const isRead = foreign.length === 0;
-  const problems = isRead ? [...integrityProblems(connection), ...brokenReferences(connection)] : [];
-  const rows = isRead && problems.length === 0 ? rowsByTable(connection) : {};
-  return { schemaVersion: versionOf(connection), steps: stepsOf(connection), rows, foreign, problems };
+  return withDatabase(path, (connection) => {
+    const problems = foreignObjects(connection);
+    // Checking the integrity of a foreign virtual table would run code that its maker has chosen.
+    if (problems.length === 0)
+      problems.push(...integrityProblems(connection), ...brokenReferences(connection));
+    const rows = problems.length > 0 ? {} : rowsByTable(connection);
+    const newest = rows["api_keys"] && connection.value("SELECT max(created_at) FROM api_keys");
+    const newestTime = typeof newest === "bigint" ? Number(newest) : undefined;
+    return { schemaVersion: versionOf(connection), steps: stepsOf(connection), rows, problems, newestTime };
+  });
 }
 
 /** The tables that steps have created. */
@@ -93,33 +93,18 @@ const OWN_TABLES = new Set([
 function foreignObjects(connection: Connection): string[] {
   const isNewer = versionOf(connection) > latestVersion(SQLITE_MIGRATIONS);
   const objects = connection.all<{ type: string; name: string }>(
-    `SELECT type, name FROM pragma_table_list
-       WHERE schema = 'main' AND type <> 'shadow' AND name NOT IN ('sqlite_schema', 'sqlite_sequence', 'sqlite_stat1')
+    `SELECT replace(type, 'virtual', 'virtual table') AS type, name FROM pragma_table_list
+       WHERE schema = 'main' AND type <> 'shadow' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
      UNION ALL SELECT type, name FROM main.sqlite_schema WHERE type = 'trigger' ORDER BY 1, 2`,
   );
   return objects
     .filter(({ type, name }) => type !== "table" || !(isNewer || OWN_TABLES.has(name)))
-    .map(({ type, name }) => `the ${type === "virtual" ? "virtual table" : type} ${name}`);
+    .map(({ type, name }) => `it has the ${type} ${name}, which no release of Petstore has made`);
 }
 
 /** Reads the state of the tables of a store, and nothing else. */
 export function inspectSchema(path: string): SchemaState {
   return withDatabase(path, (connection) => schemaState(stepsOf(connection), SQLITE_MIGRATIONS));
-}
-
-/** Inspects the database of the pets, orders and keys. Returns undefined if it does not exist. */
-export function inspectStore(path: string) {
-  if (!existsSync(path)) return undefined;
-  return withDatabase(path, (connection) => {
-    const facts = factsOf(connection);
-    const newest = facts.rows["api_keys"] && connection.value("SELECT max(created_at) FROM api_keys");
-    return {
-      ...facts,
-      schema: schemaState(facts.steps, SQLITE_MIGRATIONS),
-      /** The time of the newest key, in milliseconds since the epoch. */
-      newestTime: typeof newest === "bigint" ? Number(newest) : undefined,
-    };
-  });
 }
 
 /** Runs `work` on a database that exists, without changing its schema or its journal. Errors name the file. */
@@ -171,6 +156,7 @@ function rowsByTable(connection: Connection): Record<string, number> {
   return Object.fromEntries(tables.map(({ name }) => [name, count(name)]));
 }
 
+/** What a backup is. The backup itself says it, in the row of a table. */
 const Description = object({
   environment: oneOf(ENVIRONMENTS),
   createdAt: dateTime(),
@@ -178,7 +164,6 @@ const Description = object({
   version: text(100),
 });
 
-/** What a backup is. The backup itself says it, in the row of a table. */
 export type BackupDescription = Infer<typeof Description>;
 
 /** Writes to a copy what it is, and makes it a database in one file, which can be read where nothing can be written. */
@@ -227,13 +212,17 @@ export function completeRestoredCopy(path: string, { assigned, entry }: Restored
       connection.exec("DROP TABLE IF EXISTS backup");
       for (const { name, seq } of assigned) {
         const last = connection.value("SELECT max(seq) FROM sqlite_sequence WHERE name = ?", name);
-        if (typeof last === "bigint" && last >= seq) continue;
-        connection.value("DELETE FROM sqlite_sequence WHERE name = ?", name);
-        connection.value("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", name, seq);
+        if (typeof last !== "bigint" || last < seq) setLastId(connection, name, seq);
       }
       if (entry !== undefined) connection.runAll(() => addAudit(entry));
     });
   });
+}
+
+/** Makes the next identifier of a table follow this one. SQLite's own table has no unique names. */
+export function setLastId(connection: Connection, table: string, id: bigint): void {
+  connection.value("DELETE FROM sqlite_sequence WHERE name = ?", table);
+  connection.value("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", table, id);
 }
 
 /** Moves what is in the log to the database, so that its file alone is complete. Nothing else may have it open. */

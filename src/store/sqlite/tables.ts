@@ -24,7 +24,7 @@ import { openDatabase } from "./database.ts";
 import { publishDatabase, removeDatabase } from "./durable-files.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { INCREMENT_PET_REVISION } from "./pet-json.ts";
-import { inspectSchema, recordBackup } from "./snapshot.ts";
+import { inspectSchema, recordBackup, setLastId } from "./snapshot.ts";
 import { scheduler } from "../../runtime/event-loop.ts";
 
 const OPTIONS = {
@@ -184,11 +184,7 @@ function createTables(path: string): NewTables {
     },
     async complete(counters) {
       connection.transaction(() => {
-        for (const table of TABLES_WITH_IDS) {
-          connection.value("DELETE FROM sqlite_sequence WHERE name = ?", table);
-          const lastId = counters[table] ?? 0n;
-          connection.value("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", table, lastId);
-        }
+        for (const table of TABLES_WITH_IDS) setLastId(connection, table, counters[table] ?? 0n);
         connection.value("UPDATE key_revision SET revision = ?", counters[KEY_REVISION] ?? 0n);
       });
     },
