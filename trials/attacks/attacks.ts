@@ -33,6 +33,8 @@ export interface Attack {
   readonly asOperator?: true;
   /** The number of pets; by default 20. */
   readonly pets?: number;
+  /** The number of sold pets of category 1 that are imported before the start. */
+  readonly soldPets?: number;
   /** Matches what a server logs when the attack succeeds. */
   readonly logs?: RegExp;
   readonly bars?: Bars;
@@ -81,8 +83,8 @@ const LIST_HEADERS = ["Accept-Encoding", "If-None-Match", "Cookie"].map(
   (name) => `GET /openapi.json HTTP/1.1\r\nHost: x\r\n${name}: ${"a;q=1,".repeat(2_300)}\r\n\r\n`,
 );
 
-const requestWithKey = (key: string, limit = 20) =>
-  `GET /v1/pets?limit=${limit} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+const requestWithKey = (key: string, query = "limit=20") =>
+  `GET /v1/pets?${query} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
 /**
  * A request with a key that has the right prefix and checksum, a new one each time, so that the server must look it up.
  */
@@ -197,6 +199,18 @@ export const ATTACKS: readonly Attack[] = [
       return { count: 250, perAddress: 250, onOpen: (socket) => sendInTurn(socket, next) };
     },
   },
+  // No pet matches, and an unknown parameter that is new each time makes no response of a cache fit.
+  {
+    name: "filters",
+    title: "60 requests at once for the pending pets of a category with 1,000,000 sold ones",
+    engines: ["sqlite", "shared"],
+    soldPets: 1_000_000,
+    connections(key) {
+      let sent = 0;
+      const next = () => requestWithKey(key, `categoryId=1&status=pending&n=${sent++}`);
+      return { count: 60, onOpen: (socket) => sendInTurn(socket, next) };
+    },
+  },
   // This is the largest response that needs no key, requested as often as the server sends it.
   {
     name: "pages",
@@ -270,7 +284,7 @@ export const ATTACKS: readonly Attack[] = [
     connections(key) {
       const onOpen = (socket: Socket) => {
         socket.pause();
-        socket.write(requestWithKey(key, 100).repeat(200));
+        socket.write(requestWithKey(key, "limit=100").repeat(200));
       };
       return { count: 500, onOpen };
     },
@@ -302,7 +316,7 @@ export const ATTACKS: readonly Attack[] = [
     isMeasuredWhenReady: true,
     logs: /the queue for Valkey is full/,
     connections(key) {
-      const request = requestWithKey(key, 1);
+      const request = requestWithKey(key, "limit=1");
       const onOpen = (socket: Socket) => sendInTurn(socket, () => request);
       return { count: 13_000, perAddress: 200, opensAllFirst: true, onOpen };
     },

@@ -10,7 +10,13 @@ import { startStores } from "../harness/fleet.ts";
 import { startHostileServer } from "../harness/hostile-server.ts";
 import { sendOnce } from "../harness/http-connection.ts";
 import { chooseCores, type Cores, machineNow, pinThisProcessTo } from "../harness/machine.ts";
-import { adminFlags, createKey, type PetstoreServer, startPetstore } from "../harness/petstore.ts";
+import {
+  adminFlags,
+  createKey,
+  type PetstoreServer,
+  runPetstore,
+  startPetstore,
+} from "../harness/petstore.ts";
 import {
   cpuSeconds,
   cpuWaitMs,
@@ -71,6 +77,13 @@ interface RunOptions {
 
 type AttackFigures = Awaited<ReturnType<typeof measureAttack>>;
 
+async function importSoldPets(count: number, storage: readonly string[]): Promise<void> {
+  const file = join(temporaryDirectory("attacks-import"), "pets.csv");
+  await Bun.write(file, `name,categoryId,status\n${"Rex,1,sold\n".repeat(count)}`);
+  const { code, err } = await runPetstore("import", file, ...storage);
+  if (code !== 0) throw new Error(`import: ${err}`);
+}
+
 /** Measures an attack. The servers share one core. All processes end with the attack. */
 async function measureAttack(attack: Attack, { engines, seconds, cores }: RunOptions) {
   await using stack = new AsyncDisposableStack();
@@ -104,6 +117,7 @@ async function measureAttack(attack: Attack, { engines, seconds, cores }: RunOpt
   const [{ key }, { key: attackerKey }] = [await createKey(storage), await createKey(storage)];
   const { key: freeKey } = await createKey(storage, "free");
   for (let pet = 0; pet < (attack.pets ?? PETS); pet++) await createPet(first.url, key);
+  if (attack.soldPets !== undefined) await importSoldPets(attack.soldPets, storage);
   // The servers open connections to PostgreSQL when they have several requests at once.
   await sendBurst(ports, key, CONCURRENT_REQUESTS * ports.length);
 
