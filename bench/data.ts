@@ -11,7 +11,6 @@ import { integer, isGiven, runCommand } from "../trials/harness/command-line.ts"
 import { machineNow } from "../trials/harness/machine.ts";
 import { createKey, PETSTORE, startPetstore } from "../trials/harness/petstore.ts";
 import { postgresUrl } from "../trials/harness/postgres.ts";
-import { peakMb } from "../trials/harness/processes.ts";
 import { executable, PSQL, SQLITE_SHELL } from "../trials/harness/programs.ts";
 import { median, quantile, ratioOf } from "../trials/harness/statistics.ts";
 import { type Attempt, durationOf, isError, SteadyLoad } from "../trials/harness/steady-load.ts";
@@ -24,6 +23,7 @@ import {
   tableOf,
 } from "../trials/harness/table.ts";
 import { PET_NAMES } from "./servers.ts";
+import { type Timed, timed } from "./timed.ts";
 
 const BARS = { sqliteImport: 3, postgresImport: 3, export: 2, memoryMb: 200, p99Ms: 50 } as const;
 
@@ -43,7 +43,7 @@ async function writePets(count: number): Promise<string> {
   return path;
 }
 
-interface Figure extends Timed {
+interface Figure extends Pick<Timed, "seconds" | "memoryMb"> {
   readonly name: string;
   /** The ratio to the database's own tool. */
   readonly ratio?: number;
@@ -185,29 +185,6 @@ const POSTGRES_TABLE = `
   );
   CREATE INDEX pets_copy_by_status ON pets_copy (status, id) WHERE status IS NOT NULL;`;
 
-interface Timed {
-  readonly seconds: number;
-  readonly memoryMb: number;
-}
-
-const LOOK_EVERY_MS = 20;
-
-/** Runs a command that must succeed. */
-async function timed(command: readonly string[], outputFile?: string): Promise<Timed> {
-  const startedAt = performance.now();
-  const child = Bun.spawn([...command], {
-    stdin: "ignore",
-    stdout: outputFile === undefined ? "ignore" : Bun.file(outputFile),
-    stderr: "pipe",
-  });
-  let memoryMb = 0;
-  const timer = setInterval(() => (memoryMb = peakMb(child.pid) || memoryMb), LOOK_EVERY_MS);
-  const [errors, code] = await Promise.all([child.stderr.text(), child.exited]);
-  clearInterval(timer);
-  if (code !== 0) throw new Error(`${command[0]} ended with ${code}: ${errors}`);
-  return { seconds: (performance.now() - startedAt) / 1_000, memoryMb };
-}
-
 const shell = () => executable(SQLITE_SHELL);
 
 async function shellImport(csv: string): Promise<Timed> {
@@ -219,7 +196,7 @@ async function shellImport(csv: string): Promise<Timed> {
 /** Exports the database of a server with the shell. */
 async function shellExport(database: string, file: string): Promise<Timed> {
   const select = "SELECT id, name, category_id, status FROM pets";
-  return timed([shell(), "-readonly", "-csv", database, select], file);
+  return timed([shell(), "-readonly", "-csv", database, select], { outputFile: file });
 }
 
 async function copyImport(url: string, csv: string): Promise<Timed> {

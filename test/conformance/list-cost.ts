@@ -1,3 +1,5 @@
+import { combinations, type ValuesOf } from "../../bench/combinations.ts";
+import { VARIED_ROWS } from "../../bench/skewed-rows.ts";
 import type { AuditQuery } from "../../src/domain/audit.ts";
 import type { OrderQuery, PetQuery } from "../../src/domain/ports.ts";
 import { ORDER_STATUSES, PET_STATUSES, type PetFilters } from "../../src/domain/resources.ts";
@@ -11,38 +13,10 @@ import type { BoundedPage, Dialect } from "../../src/store/statements.ts";
  * rows as a bound allows, and no more when there are four times as many.
  */
 
-export const FEW_ROWS = 8_000;
+export const FEW_ROWS = VARIED_ROWS;
 export const MANY_ROWS = 4 * FEW_ROWS;
-/** More rows of one pet than a page may read. */
-const SHARE_OF_ONE = 0.75;
 
-/** Fills the tables; `numbers` is a table with the numbers `n` from 1 to `rows`. */
-export function fillStatements(rows: number, numbers: string): readonly string[] {
-  const ofOne = SHARE_OF_ONE * rows;
-  return [
-    // Nearly all pets are in two categories and sold; as many as before are not when there are more.
-    `INSERT INTO pets (name, category_id, status)
-      SELECT 'Rex', CASE WHEN n % 2 = 1 THEN 1 WHEN n > ${FEW_ROWS} THEN 2 ELSE n % 90 END,
-        CASE WHEN n % 2 = 1 OR n % 50 > 0 OR n > ${FEW_ROWS} THEN 'sold'
-          WHEN n % 100 = 0 THEN NULL ELSE 'available' END
-      FROM ${numbers}`,
-    // One key has cancelled all orders of one pet but the last.
-    `INSERT INTO orders (pet_id, key_id, status, created_at)
-      SELECT CASE WHEN n <= ${ofOne} THEN 1 ELSE n END, CASE WHEN n <= ${ofOne} THEN 1 ELSE n % 50 END,
-        CASE WHEN n = ${ofOne} THEN 'placed' WHEN n <= ${ofOne} THEN 'cancelled' ELSE 'completed' END, n
-      FROM ${numbers}`,
-    // Most entries have one action, operator, actor and target.
-    `INSERT INTO audit (at, actor, operator, action, target_kind, target_id)
-      SELECT n, CASE WHEN n % 7000 = 0 THEN 'console' ELSE 'admin API' END,
-        CASE WHEN n % 3000 = 0 THEN 'ann' ELSE 'bot' END,
-        CASE WHEN n % 6000 = 0 THEN 'key.revoked' ELSE 'key.updated' END, 'key',
-        CASE WHEN n % 90 = 0 THEN n ELSE 1 END
-      FROM ${numbers}`,
-  ];
-}
-
-/** For each filter, values that most of the rows have, few and none; a filter without values does not compile. */
-type ValuesOf<Filters> = { readonly [Name in keyof Filters]-?: readonly NonNullable<Filters[Name]>[] };
+/* For each filter, values that most of the rows have, few and none. */
 
 const PET_VALUES: ValuesOf<PetFilters> = { categoryId: [1n, 40n, 77n, 5_000n], status: PET_STATUSES };
 const ORDER_VALUES: ValuesOf<Omit<OrderQuery, "before" | "limit">> = {
@@ -60,17 +34,6 @@ const AUDIT_VALUES: ValuesOf<Omit<AuditQuery, "before" | "after" | "limit" | "un
   ],
   since: [500],
 };
-
-/** Every set of the filters, with each of their values. */
-function combinations<Filters extends object>(values: ValuesOf<Filters>): readonly Partial<Filters>[] {
-  const sets: [string, unknown][][] = [[]];
-  for (const [name, some] of Object.entries<readonly unknown[]>(values)) {
-    const given = some.flatMap((value) => sets.map((set) => set.concat([[name, value]])));
-    sets.push(...given);
-  }
-  // Each set has some of the filters.
-  return sets.map((set) => Object.fromEntries(set) as Partial<Filters>);
-}
 
 const LIMIT = 5;
 const after = [undefined, 4_000n];

@@ -1,5 +1,5 @@
 import { Database, type SQLQueryBindings } from "bun:sqlite";
-import { readFileSync } from "node:fs";
+import { bytesRead } from "../../trials/harness/processes.ts";
 import type { Statement } from "../../src/store/statements.ts";
 
 /** The size of a page of the file, which is the unit of what SQLite reads. */
@@ -25,16 +25,12 @@ export class PageCounter {
     // Preparing a statement reads the schema once.
     using statement = this.#database.prepare<unknown, SQLQueryBindings[]>(sql);
     statement.get(...values);
-    const before = bytesRead();
+    const before = bytesRead(process.pid);
     const rows = statement.all(...values).length;
-    return { pages: Math.floor((bytesRead() - before) / PAGE_BYTES), rows };
+    return { pages: Math.floor((bytesRead(process.pid) - before) / PAGE_BYTES), rows };
   }
 
   [Symbol.dispose](): void {
     this.#database.close(true);
   }
-}
-
-function bytesRead(): number {
-  return Number(/^rchar: (\d+)$/m.exec(readFileSync("/proc/self/io", "utf8"))?.[1]);
 }

@@ -11,6 +11,8 @@ interface PostgresOptions {
   readonly durable?: boolean;
   /** The certificate for connections over TLS, which the server then accepts too. */
   readonly tls?: Certificate;
+  /** Settings of the server besides those that every one has. */
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 const USER = "petstore";
@@ -60,12 +62,12 @@ export async function stopWaitingForStandby(primary: Server): Promise<void> {
 function serve(
   directory: string,
   user: User | undefined,
-  { durable = false, tls }: PostgresOptions,
+  { durable = false, tls, settings: own }: PostgresOptions,
 ): Promise<Server> {
   const safety = durable ? {} : { fsync: "off", full_page_writes: "off" };
   return onFreePort((port) => {
     const encryption = tls ? tlsSettings(tls, directory, user) : {};
-    const settings = { ...LOOPBACK_ONLY, ...safety, ...encryption, port: `${port}` };
+    const settings = { ...LOOPBACK_ONLY, ...safety, ...encryption, ...own, port: `${port}` };
     return startServer({
       url: `postgres://${USER}@127.0.0.1:${port}/postgres`,
       command: [executable(POSTGRES), "-D", join(directory, "data"), ...flags(settings)],

@@ -80,6 +80,33 @@ export function cpuSeconds(pid: number): number {
 export const cpuSecondsOfTrees = (pids: readonly number[]) =>
   pids.flatMap(processTree).reduce((sum, pid) => sum + cpuSeconds(pid), 0);
 
+/** The processor time of processes and their threads, in milliseconds, to the microsecond while they are asleep. */
+export function cpuMs(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + threadsOf(pid).reduce((ms, path) => ms + runMs(path), 0), 0);
+}
+
+function threadsOf(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`).map((thread) => `/proc/${pid}/task/${thread}`);
+  } catch {
+    return [];
+  }
+}
+
+function runMs(path: string): number {
+  try {
+    return Number(readFileSync(`${path}/schedstat`, "utf8").split(" ")[0]) / 1e6;
+  } catch {
+    // The thread has ended.
+    return 0;
+  }
+}
+
+/** The bytes that a process has read from files. */
+export function bytesRead(pid: number): number {
+  return Number(/^rchar: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, "utf8"))?.[1]);
+}
+
 /**
  * Sets the priority of a process with a session of its own, and of its children: from -20, the highest, to 19. Where
  * Linux divides the time among sessions first (autogroup), it sets the priority of the sessions too. Only root can

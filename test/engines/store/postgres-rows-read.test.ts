@@ -1,5 +1,6 @@
 import type { SQL } from "bun";
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { fillStatements, POSTGRES_NUMBERS } from "../../../bench/skewed-rows.ts";
 import { petFiltersIn } from "../../../src/store/pages.ts";
 import { connect } from "../../../src/store/postgres/connection.ts";
 import { selectPetPages } from "../../../src/store/postgres/pet-json.ts";
@@ -7,7 +8,6 @@ import { POSTGRES_DIALECT, withNumberedParameters } from "../../../src/store/pos
 import type { Statement } from "../../../src/store/statements.ts";
 import {
   FEW_ROWS,
-  fillStatements,
   MANY_ROWS,
   measuredPages,
   type MeasuredPage,
@@ -37,8 +37,8 @@ async function filled(rows: number): Promise<SQL> {
   const sql = connect(database.url, OPTIONS);
   opened.defer(() => sql.close());
   await sql`ALTER TABLE orders DROP CONSTRAINT orders_pet_id_fkey`;
-  for (const statement of fillStatements(rows, `generate_series(1, ${rows}) AS n`))
-    await sql.unsafe(statement);
+  const counts = { pets: rows, orders: rows, audit: rows };
+  for (const statement of fillStatements(counts, POSTGRES_NUMBERS)) await sql.unsafe(statement);
   await sql`VACUUM ANALYZE pets, orders, audit`;
   return sql;
 }
