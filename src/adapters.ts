@@ -59,7 +59,7 @@ interface MonitoredStores extends DatabaseStores {
   /** Returns the free space on the disk of SQLite. */
   readonly freeBytes?: () => number;
   /** Opens what counts requests of keys in PostgreSQL. */
-  readonly openKeyCounter?: PostgresStores["openKeyCounter"];
+  readonly openKeyCounter?: PostgresStores["openKeyCounter"] | undefined;
   close(): Promise<void>;
 }
 
@@ -118,7 +118,6 @@ export async function openAdapters(
       ban,
       onBan,
       onEarlierBan: bans.recordIfMissing,
-      serverCount: () => servers.count,
       urls,
       stores,
       testClock,
@@ -257,7 +256,7 @@ async function lockDirectory(directory: DataDirectory) {
   return lock;
 }
 
-interface RateLimiterOptions extends Pick<ValkeyOptions, "onEarlierBan" | "serverCount" | "urls"> {
+interface RateLimiterOptions extends Pick<ValkeyOptions, "onEarlierBan" | "urls"> {
   readonly clock: Clock;
   readonly testClock: Clock | undefined;
   readonly log: Log;
@@ -274,7 +273,7 @@ function openRateLimiter(
   config: Config,
   { stores, ...options }: RateLimiterOptions & { readonly stores: MonitoredStores },
 ): Promise<OpenedRateLimiter> {
-  if (config.limitsUrls) return valkeyRateLimiter(config, options);
+  if (config.limitsUrls) return valkeyRateLimiter(config, stores, options);
   const { openKeyCounter, database } = stores;
   return openKeyCounter
     ? postgresRateLimiter(openKeyCounter, database, options)
@@ -309,7 +308,7 @@ async function postgresRateLimiter(
 ): Promise<OpenedRateLimiter> {
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
   const { PostgresRateLimiter } = await import("./rate-limit/postgres/postgres-rate-limiter.ts");
-  const limiterMonitor = new AdapterMonitor("PostgreSQL", database);
+  const limiterMonitor = new AdapterMonitor("PostgreSQL", { uses: database });
   const onResponse = (ms: number) => limiterMonitor.responded(ms);
   const rateLimiter = new PostgresRateLimiter({
     clock,
@@ -329,11 +328,15 @@ async function applyMissedUnban(
   await rateLimiter.unban({ kind: "key", id }, Math.max(0, clock.now() - unbannedAt));
 }
 
-async function valkeyRateLimiter(config: Config, options: RateLimiterOptions): Promise<OpenedRateLimiter> {
+async function valkeyRateLimiter(
+  config: Config,
+  stores: MonitoredStores,
+  options: RateLimiterOptions,
+): Promise<OpenedRateLimiter> {
   const { log, testClock: _, ...rest } = options;
-  const limiterMonitor = new AdapterMonitor("Valkey");
+  const limiterMonitor = new AdapterMonitor("Valkey", { spare: stores.database });
   const { limitsTimeoutMs: timeoutMs } = config;
-  const rateLimiter = await openValkey(config, {
+  const rateLimiter = await openValkey(config, stores, {
     ...rest,
     timeoutMs,
     onResponse: (ms) => limiterMonitor.responded(ms),
@@ -350,20 +353,28 @@ async function valkeyRateLimiter(config: Config, options: RateLimiterOptions): P
 /** Errors that only an operator can fix. */
 const MISCONFIGURED = /^(?:NOAUTH|WRONGPASS|NOPERM|MOVED|CROSSSLOT|ERR)\b/;
 
-type ValkeyOptions = Omit<ValkeyRateLimiterOptions, "urls" | "readServers" | "ca" | "prefix" | "local"> & {
+type ValkeyOptions = Omit<
+  ValkeyRateLimiterOptions,
+  "urls" | "readServers" | "ca" | "prefix" | "local" | "counter"
+> & {
   readonly urls?: StorageUrls;
 };
 
+/** While Valkey is unavailable, PostgreSQL counts, or on SQLite the only server. */
 export async function openValkey(
   storage: StorageConfig,
+  { openKeyCounter }: Pick<MonitoredStores, "openKeyCounter">,
   { urls = storageUrlsOf(storage), ...options }: ValkeyOptions,
 ): Promise<SharedRateLimiter> {
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
   const { createValkeyRateLimiter } = await import("./rate-limit/valkey/valkey-rate-limiter.ts");
+  const { MemoryKeyCounter } = await import("./rate-limit/memory/memory-key-counter.ts");
+  const { clock, ban, onBan } = options;
   return createValkeyRateLimiter({
     ...options,
+    counter: openKeyCounter?.({ clock, ban, onBan }) ?? new MemoryKeyCounter({ clock, ban, onBan }),
     ...valkeyOf(storage, urls),
     readServers: () => urls.valkey(),
-    local: createMemoryRateLimiter({ clock: options.clock, ban: options.ban }),
+    local: createMemoryRateLimiter({ clock, ban }),
   });
 }

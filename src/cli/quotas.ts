@@ -16,7 +16,7 @@ interface Quotas extends Pick<RateLimiter, "quota" | "bannedKeys" | "unban" | "c
 
 interface QuotaSources {
   readonly keys: Pick<KeyStore, "getKey">;
-  readonly openKeyCounter?: (options: KeyCounterOptions) => KeyCounter;
+  readonly openKeyCounter?: ((options: KeyCounterOptions) => KeyCounter) | undefined;
 }
 
 /** Opens the quotas in Valkey or PostgreSQL, or those that the server of this data directory stores. */
@@ -26,7 +26,7 @@ export async function openQuotas(
   context: Pick<Context, "clock" | "warn">,
 ): Promise<Quotas> {
   const { clock } = context;
-  if (storage.limitsUrls) return openSharedQuotas(storage, context);
+  if (storage.limitsUrls) return openSharedQuotas(storage, { openKeyCounter }, context);
   return openKeyCounter
     ? countedQuotas(openKeyCounter({ clock, ban: () => COMMAND_BAN_RULES }), clock)
     : openStoredQuotas(storage.directory.files.quotaStore, keys, clock);
@@ -115,11 +115,12 @@ const PENDING =
 /** Valkey's own state: a ban lasts there until Valkey itself has received the unban. */
 async function openSharedQuotas(
   storage: StorageConfig,
+  counters: Pick<QuotaSources, "openKeyCounter">,
   { clock, warn }: Pick<Context, "clock" | "warn">,
 ): Promise<Quotas> {
   const { openValkey } = await import("../adapters.ts");
   const timeoutMs = SETTINGS["limits-timeout"].default;
-  // While Valkey is unavailable, the rate limiter counts in this process, so its results have no meaning here.
+  // While Valkey is unavailable, what it has counted is unknown.
   let problem: string | undefined;
   const onStateChange = (state: "available" | "unavailable", cause?: unknown) => {
     if (state === "unavailable")
@@ -128,7 +129,12 @@ async function openSharedQuotas(
   // Most commands need no quotas.
   let opened: ReturnType<typeof openValkey> | undefined;
   const open = () =>
-    (opened ??= openValkey(storage, { ban: () => COMMAND_BAN_RULES, clock, timeoutMs, onStateChange }));
+    (opened ??= openValkey(storage, counters, {
+      ban: () => COMMAND_BAN_RULES,
+      clock,
+      timeoutMs,
+      onStateChange,
+    }));
   return {
     get problem() {
       return problem;
@@ -137,7 +143,7 @@ async function openSharedQuotas(
     bannedKeys: () => undefined,
     async unban(subject, agoMs) {
       const rateLimiter = await open();
-      if (problem === undefined) await rateLimiter.unban(subject, agoMs);
+      await rateLimiter.unban(subject, agoMs);
       // Running servers read the unban from the database.
       if (problem !== undefined) warn(`${problem}; ${PENDING}`);
     },

@@ -279,7 +279,7 @@ export const SETTINGS = {
   "limits-timeout": {
     type: duration({ min: 5, max: SECOND }),
     default: DEFAULT_DECISION_TIMEOUT_MS,
-    help: "How long requests wait for Valkey; then each server applies its share of the limits",
+    help: "How long requests wait for Valkey; then PostgreSQL counts",
   },
   ...ADDRESS_OPTIONS,
   ...ADMIN_OPTIONS,

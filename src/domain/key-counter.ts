@@ -1,10 +1,23 @@
 import type { Clock } from "./ports.ts";
-import type { BanRules, Decision, Limits, OnBan, Quota } from "./rate-limit.ts";
+import {
+  type BanRules,
+  copyOf,
+  decide,
+  type Decision,
+  isBanned,
+  type Limits,
+  merge,
+  newQuota,
+  type OnBan,
+  type Quota,
+} from "./rate-limit.ts";
 
 /** A request of an API key. */
 export interface LimitedRequest {
   readonly keyId: number;
   readonly limits: Limits;
+  /** What this server knows of the key and the counter may not know. */
+  readonly known?: Quota | undefined;
 }
 
 /** The decision about a request, and the quota afterwards. Times are those of the steady clock. */
@@ -36,4 +49,29 @@ export interface KeyCounter {
   /** Ends a ban that began at least `agoMs` ago, and clears strikes from before. */
   unban(keyId: number, agoMs: number): Promise<void>;
   close(): Promise<void>;
+}
+
+/** The decisions in the order of the requests, and the keys that they have banned. */
+interface CountedBatch {
+  readonly counted: readonly Counted[];
+  readonly banned: ReadonlyMap<number, Quota>;
+}
+
+/** Decides one request after the other, and changes the quotas of their keys. */
+export function countAll(
+  requests: readonly LimitedRequest[],
+  quotas: ReadonlyMap<number, Quota>,
+  now: number,
+  rules: BanRules,
+): CountedBatch {
+  const banned = new Map<number, Quota>();
+  const counted = requests.map(({ keyId, limits, known }) => {
+    const quota = quotas.get(keyId) ?? newQuota();
+    if (known) merge(quota, copyOf(known), now, rules);
+    const wasBanned = isBanned(quota, now);
+    const decision = decide(quota, limits, now, rules);
+    if (decision.outcome === "banned" && !wasBanned) banned.set(keyId, quota);
+    return { decision, quota };
+  });
+  return { counted, banned };
 }

@@ -308,32 +308,64 @@ export function canUnban({ bannedUntil, minute, day }: Quota): boolean {
   return bannedUntil !== NEVER || minute.strikes + day.strikes > 0;
 }
 
-/** Requests that a server allowed in a window of its own. */
-export interface ReportedWindow {
-  readonly openedAgoMs: number;
-  readonly used: number;
+/** What a server knows of a key, for whoever takes over counting. */
+export interface HandOver {
+  readonly quota: Quota;
+  /** When the key was unbanned, or NEVER. */
+  readonly unbannedAt: number;
 }
 
-/** What a server did without the shared quota. Every server has a clock of its own, so the report has no times. */
-export interface Report {
-  readonly minute: ReportedWindow;
-  readonly day: ReportedWindow;
-  readonly unbannedAgoMs?: number | undefined;
-}
+/** Times of two clocks that are nearer than this are the same, and so are windows that close so soon. */
+const SAME_MS = 1_000;
 
-/** Counts what a server reports. Windows that are open at the same time become one, from the opening of the first. */
-export function addReport(quota: Quota, report: Report, now: number, rules?: BanRules): void {
+/** Continues with what another counter knew. Doing it twice changes nothing. */
+export function takeOver(
+  quota: Quota,
+  { quota: known, unbannedAt }: HandOver,
+  now: number,
+  rules?: BanRules,
+): void {
   expire(quota, now, rules);
-  if (report.unbannedAgoMs !== undefined) unban(quota, now - report.unbannedAgoMs);
-  if (report.minute.openedAgoMs < MINUTE_MS) addWindow(quota.minute, report.minute, now);
-  if (report.day.openedAgoMs < DAY_MS) addWindow(quota.day, report.day, now);
+  if (unbannedAt !== NEVER) unban(quota, unbannedAt);
+  merge(quota, copyOf(known), now, rules);
 }
 
-function addWindow(window: Window, { openedAgoMs, used }: ReportedWindow, now: number): void {
-  if (used === 0) return;
-  const openedAt = now - openedAgoMs;
-  window.openedAt = window.used === 0 ? openedAt : Math.min(window.openedAt, openedAt);
-  window.used += used;
+/** Of each window the larger count, the later ban, and the strikes since then. */
+export function merge(quota: Quota, known: Quota, now: number, rules?: BanRules): void {
+  expire(quota, now, rules);
+  expire(known, now, rules);
+  const laterByMs = known.bannedUntil - quota.bannedUntil;
+  const [earlier] = laterByMs > SAME_MS ? [quota] : laterByMs < -SAME_MS ? [known] : [];
+  if (earlier) {
+    clearStrikes(earlier.minute);
+    clearStrikes(earlier.day);
+  }
+  if (earlier === quota) {
+    quota.bannedAt = known.bannedAt;
+    quota.bannedUntil = known.bannedUntil;
+    quota.lastBanMs = known.lastBanMs;
+  }
+  mergeWindow(quota.minute, MINUTE_MS, known.minute);
+  mergeWindow(quota.day, DAY_MS, known.day);
+}
+
+/**
+ * Windows that are open at the same time are one, from the opening of the first. One that opened as the other closed is
+ * the next one.
+ */
+function mergeWindow(window: Window, lengthMs: number, known: Window): void {
+  if (known.used === 0) return;
+  const laterByMs = known.openedAt - window.openedAt;
+  if (window.used === 0 || laterByMs >= lengthMs - SAME_MS) return void Object.assign(window, known);
+  if (laterByMs <= SAME_MS - lengthMs) return;
+  window.openedAt = Math.min(window.openedAt, known.openedAt);
+  window.used = Math.max(window.used, known.used);
+  window.graceBeganAt = Math.max(window.graceBeganAt, known.graceBeganAt);
+  window.strikes = Math.max(window.strikes, known.strikes);
+}
+
+export function copyOf({ minute, day, ...ban }: Quota): Quota {
+  return { minute: { ...minute }, day: { ...day }, ...ban };
 }
 
 /** Moves every time by as much as the clock was set, so that windows and the ban keep their length. */

@@ -97,6 +97,13 @@ export function byLabel<T extends string, V>(labels: readonly T[], valueOf: (lab
 
 type AdapterName = "SQLite" | "PostgreSQL" | "memory" | "Valkey";
 
+interface OtherAdapters {
+  /** What this adapter cannot be available without. */
+  readonly uses?: AdapterMonitor;
+  /** What takes over while this adapter is unavailable. */
+  readonly spare?: AdapterMonitor;
+}
+
 /**
  * The figures for operators about the adapter that stores the data, or about the one that counts for the rate limits.
  */
@@ -106,14 +113,18 @@ export class AdapterMonitor {
   latencyMs: number | undefined;
   readonly durations = new Histogram(DURATION_BOUNDS);
 
-  /** An adapter that uses a database is available when that is. */
   constructor(
     readonly name: AdapterName,
-    private readonly database?: AdapterMonitor,
+    private readonly others: OtherAdapters = {},
   ) {}
 
   get isAvailable(): boolean {
-    return this.#isAvailable && this.database?.isAvailable !== false;
+    return this.#isAvailable && this.others.uses?.isAvailable !== false;
+  }
+
+  /** Whether requests are served, by this adapter or by its spare. */
+  get isServing(): boolean {
+    return this.isAvailable || this.others.spare?.isAvailable === true;
   }
 
   set isAvailable(isAvailable: boolean) {

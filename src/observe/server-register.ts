@@ -29,7 +29,7 @@ interface RegisterOptions {
 export class HeartbeatRegister implements ServerRegister {
   readonly #options: RegisterOptions;
   readonly #beating: RepeatedWork;
-  #others: Registered = { servers: [], lost: [], count: 0, outdated: [] };
+  #others: Registered = { servers: [], lost: [], outdated: [] };
 
   private constructor(
     readonly self: ServerIdentity,
@@ -46,11 +46,6 @@ export class HeartbeatRegister implements ServerRegister {
     const register = new HeartbeatRegister(self, options);
     await register.beat();
     return register;
-  }
-
-  /** The number of servers, this one included; while the database is unavailable, as many as before. */
-  get count(): number {
-    return 1 + this.#others.count;
   }
 
   list(): readonly ServerState[] {
@@ -101,8 +96,6 @@ interface Registered {
   readonly servers: readonly ServerState[];
   /** Those that were killed, the last ones first. */
   readonly lost: readonly ServerState[];
-  /** The number of servers, with those of other releases whose report this one does not understand. */
-  readonly count: number;
   /** The identifiers of servers that are not listed any more. */
   readonly outdated: readonly string[];
 }
@@ -116,7 +109,6 @@ function parseReports(reports: readonly StoredReport[], now: number): Registered
   return {
     servers: present.flatMap((each) => parseReport(each, now)),
     lost: lost.flatMap((each) => parseReport(each, now - each.ageMs)),
-    count: present.length,
     outdated: gone.slice(lost.length).map(({ id }) => id),
   };
 }

@@ -60,7 +60,7 @@ export function readinessChecks(services: ServerServices): ReadinessChecks {
     disk: () => (services.freeBytes?.() ?? Infinity) >= NEEDED_BYTES,
     // The listeners open after the migrations, so the check always passes.
     migrations: () => true,
-    "rate-limiter": () => services.limiterMonitor.isAvailable,
+    "rate-limiter": () => services.limiterMonitor.isServing,
     draining: () => !services.isDraining(),
   };
 }

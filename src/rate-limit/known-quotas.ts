@@ -1,33 +1,84 @@
-import { type Decision, type Limits, newQuota, peek, type Quota, unban } from "../domain/rate-limit.ts";
+import {
+  copyOf,
+  type Decision,
+  type Limits,
+  merge,
+  NEVER,
+  newQuota,
+  peek,
+  type Quota,
+  unban,
+} from "../domain/rate-limit.ts";
 
 /** 50,000 keys take 15 MB. */
 const MAX_KEYS = 50_000;
 
+interface Known {
+  readonly quota: Quota;
+  /** The period in which the counter has replied to a request with this quota or a later one. */
+  readonly toldIn: number;
+}
+
+/** What a request to a counter carries; its reply is learned with it. */
+export interface Ticket {
+  readonly period: number;
+  /** What the counter has not been told in this period. */
+  readonly quota: Quota | undefined;
+}
+
 /**
- * The last state of each key that this server has seen. When there are too many keys, the oldest are forgotten. Times
- * are those of the steady clock.
+ * The last state of each key that this server has seen. A period begins whenever another counter takes over. The first
+ * request for a key in a period hands over its state. When there are too many keys, the oldest are forgotten. Times are
+ * those of the steady clock.
  */
 export class KnownQuotas {
   /** By key, the oldest first. */
-  readonly #quotas = new Map<number, Quota>();
+  readonly #keys = new Map<number, Known>();
+  #period = 0;
 
   get size(): number {
-    return this.#quotas.size;
+    return this.#keys.size;
   }
 
-  learn(keyId: number, quota: Quota): void {
-    this.#quotas.set(keyId, quota);
-    const [oldest] = this.#quotas.keys();
-    if (this.#quotas.size > MAX_KEYS && oldest !== undefined) this.#quotas.delete(oldest);
+  /** Must be called when another counter takes over. */
+  beginPeriod(): void {
+    this.#period++;
+  }
+
+  ticketFor(keyId: number): Ticket {
+    const known = this.#keys.get(keyId);
+    return { period: this.#period, quota: known?.toldIn === this.#period ? undefined : known?.quota };
+  }
+
+  /**
+   * Learns a reply. One that came late is part of what the counter that decides now has to be told, and so is what was
+   * learned since the request was sent.
+   */
+  learn(keyId: number, quota: Quota, { period, quota: told }: Ticket, now: number): void {
+    const known = this.#keys.get(keyId);
+    const isCurrent = period === this.#period && (known?.toldIn === period || known?.quota === told);
+    if (!isCurrent && known) {
+      const merged = copyOf(known.quota);
+      merge(merged, copyOf(quota), now);
+      this.#keys.set(keyId, { quota: merged, toldIn: NEVER });
+      return;
+    }
+    this.#keys.set(keyId, { quota, toldIn: isCurrent ? period : NEVER });
+    const [oldest] = this.#keys.keys();
+    if (this.#keys.size > MAX_KEYS && oldest !== undefined) this.#keys.delete(oldest);
+  }
+
+  quotaOf(keyId: number): Quota {
+    return copyOf(this.#keys.get(keyId)?.quota ?? newQuota());
   }
 
   peek(keyId: number, limits: Limits, now: number): Decision {
-    return peek(structuredClone(this.#quotas.get(keyId) ?? newQuota()), limits, now);
+    return peek(this.quotaOf(keyId), limits, now);
   }
 
   /** Ends a ban that began at or before `at`. */
   unban(keyId: number, at: number): void {
-    const quota = this.#quotas.get(keyId);
-    if (quota) unban(quota, at);
+    const known = this.#keys.get(keyId);
+    if (known) unban(known.quota, at);
   }
 }

@@ -1,8 +1,8 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import {
-  addReport,
   type BanRules,
+  copyOf,
   DAY_MS,
   decide,
   type Decision,
@@ -12,12 +12,15 @@ import {
   fromStored,
   isExpired,
   type Limits,
+  merge,
   MINUTE_MS,
   NEVER,
   newQuota,
   peek,
+  type Quota,
   shift,
   shiftDecision,
+  takeOver,
   toStored,
   unban,
 } from "../../src/domain/rate-limit.ts";
@@ -242,24 +245,83 @@ test("a clock that is set back gives no quota twice and makes nothing longer", (
   );
 });
 
-test("reports of servers add up: the order does not matter, and what is over does not count", () => {
-  const ago = fc.constantFrom(0, 1, 30_000, 59_999, 60_000, 60_001, 86_399_999, 86_400_000);
-  const window = fc.record({ openedAgoMs: ago, used: fc.nat(3) });
-  fc.assert(
-    fc.property(fc.array(fc.record({ minute: window, day: window }), { maxLength: 5 }), (reports) => {
-      const quota = newQuota();
-      for (const report of reports) addReport(quota, report, STARTS_AT);
-      for (const kind of ["minute", "day"] as const) {
-        const counted = reports
-          .map((each) => each[kind])
-          .filter(({ openedAgoMs, used }) => used > 0 && openedAgoMs < LENGTHS_MS[kind]);
-        expect(quota[kind].used).toBe(counted.reduce((sum, { used }) => sum + used, 0));
-        const firstMs = Math.max(...counted.map(({ openedAgoMs }) => openedAgoMs));
-        if (counted.length > 0) expect(quota[kind].openedAt).toBe(STARTS_AT - firstMs);
-      }
-    }),
-    { seed: 7, endOnFailure: true },
+describe("merge", () => {
+  const openedAgo = fc.constantFrom(0, 1, 999, 1_001, 30_000, 58_999, 59_001, 59_999, 86_398_999, 86_399_999);
+  const window = fc
+    .record({ openedAgo, used: fc.nat(5), graceAgo: fc.constantFrom(0, 500, 5_000), strikes: fc.nat(3) })
+    .map(({ openedAgo, used, graceAgo, strikes }) => ({
+      openedAt: STARTS_AT - openedAgo,
+      used,
+      graceBeganAt: used === 0 ? NEVER : STARTS_AT - Math.min(graceAgo, openedAgo),
+      strikes: used === 0 ? 0 : strikes,
+    }));
+  const ban = fc.constantFrom(
+    { bannedAt: NEVER, bannedUntil: NEVER, lastBanMs: 0 },
+    { bannedAt: STARTS_AT - 5_000, bannedUntil: STARTS_AT + 10_000, lastBanMs: 0 },
+    { bannedAt: STARTS_AT - 4_900, bannedUntil: STARTS_AT + 10_100, lastBanMs: 0 },
+    { bannedAt: STARTS_AT, bannedUntil: STARTS_AT + 30_000, lastBanMs: 0 },
+    { bannedAt: NEVER, bannedUntil: STARTS_AT - 60_000, lastBanMs: 5_000 },
   );
+  const quota = fc
+    .record({ minute: window, day: window, ban })
+    .map(({ ban, ...windows }): Quota => Object.assign(newQuota(), windows, ban));
+  const merged = (one: Quota, other: Quota) => {
+    const result = copyOf(one);
+    merge(result, copyOf(other), STARTS_AT);
+    return result;
+  };
+  const current = (each: Quota) => {
+    const result = copyOf(each);
+    expire(result, STARTS_AT);
+    return result;
+  };
+
+  test("has the larger count of windows that are open together, from the opening of the first", () => {
+    fc.assert(
+      fc.property(quota, quota, (one, other) => {
+        const result = merged(one, other);
+        for (const kind of ["minute", "day"] as const) {
+          const [own, known] = [current(one)[kind], current(other)[kind]];
+          const open = [own, known].filter(({ used }) => used > 0);
+          const openings = open.map(({ openedAt }) => openedAt);
+          const isNext = Math.max(...openings) - Math.min(...openings) >= LENGTHS_MS[kind] - 1_000;
+          const counted = isNext ? open.filter(({ openedAt }) => openedAt === Math.max(...openings)) : open;
+          expect(result[kind].used).toBe(Math.max(0, ...counted.map(({ used }) => used)));
+          if (counted.length > 0)
+            expect(result[kind].openedAt).toBe(Math.min(...counted.map(({ openedAt }) => openedAt)));
+        }
+      }),
+      { seed: 7, numRuns: 500, endOnFailure: true },
+    );
+  });
+
+  test("has the later ban and no strike from before it, and merging again changes nothing", () => {
+    fc.assert(
+      fc.property(quota, quota, (one, other) => {
+        const result = merged(one, other);
+        const ends = [current(one), current(other)].map(({ bannedUntil }) => bannedUntil);
+        expect(Math.max(...ends) - result.bannedUntil).toBeWithin(0, 1_001);
+        const [first = 0, second = 0] = ends;
+        if (second - first > 1_000) {
+          expect(result.bannedAt).toBe(current(other).bannedAt);
+          expect(result.day.strikes).toBeLessThanOrEqual(current(other).day.strikes);
+        }
+        expect(merged(result, other)).toEqual(result);
+        expect(merged(result, result)).toEqual(result);
+      }),
+      { seed: 7, numRuns: 500, endOnFailure: true },
+    );
+  });
+
+  test("an unban that is handed over ends what was before it, and not what is known since then", () => {
+    const ban = { bannedAt: STARTS_AT, bannedUntil: STARTS_AT + 300_000, lastBanMs: 0 };
+    const quota = { ...newQuota(), ...ban };
+    takeOver(quota, { quota: newQuota(), unbannedAt: STARTS_AT + 1_000 }, STARTS_AT + 2_000);
+    expect(quota).toEqual(newQuota());
+    const known = { ...newQuota(), bannedAt: STARTS_AT + 1_500, bannedUntil: STARTS_AT + 301_500 };
+    takeOver(quota, { quota: known, unbannedAt: STARTS_AT + 1_000 }, STARTS_AT + 2_000);
+    expect(quota).toEqual(known);
+  });
 });
 
 const ONE = { perMinute: 1, perDay: 9 };

@@ -1,6 +1,7 @@
 import type { RateLimiter } from "../../src/domain/ports.ts";
 import { createClock } from "../../src/clock.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
+import { MemoryKeyCounter } from "../../src/rate-limit/memory/memory-key-counter.ts";
 import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import {
   createValkeyRateLimiter,
@@ -24,6 +25,7 @@ export function openWithFallback(settings: Settings): Promise<RateLimiter> {
     clock,
     ban,
     local: createMemoryRateLimiter({ clock, ban }),
+    counter: new MemoryKeyCounter({ clock, ban }),
     ...settings,
   });
 }

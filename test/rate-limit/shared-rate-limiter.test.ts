@@ -139,7 +139,7 @@ test("close while Valkey decides: the reply does not bring the server back", asy
   await closed;
   expect(await waiting).toBe(3);
   expect(states).toEqual([]);
-  expect(first.decide(key(1), FREE)).toMatchObject({ outcome: "allowed" });
+  expect(await first.decide(key(1), FREE)).toMatchObject({ outcome: "allowed" });
 });
 
 test("a logged error has no password, also if the server that does not know AUTH quotes it", () => {

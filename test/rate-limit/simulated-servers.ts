@@ -2,8 +2,9 @@ import { expect, onTestFinished } from "bun:test";
 import { type BanRules, DEFAULT_BAN, type Limits, type OnBan } from "../../src/domain/rate-limit.ts";
 import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import type { ValkeyLink } from "../../src/rate-limit/valkey/connection.ts";
-import type { KeyReport, RequestGroup } from "../../src/rate-limit/valkey/script.ts";
+import type { KeyHandOver, RequestGroup } from "../../src/rate-limit/valkey/script.ts";
 import { SharedRateLimiter } from "../../src/rate-limit/valkey/shared-rate-limiter.ts";
+import { SimulatedDatabase } from "../../trials/simulation/database.ts";
 import { SimulatedValkey, ValkeyModel } from "../../trials/simulation/valkey.ts";
 import { Process, STARTS_AT, World } from "../../trials/simulation/world.ts";
 import { key } from "../subjects.ts";
@@ -12,8 +13,6 @@ export const FREE: Limits = { perMinute: 60, perDay: 1_000 };
 export const TIMEOUT_MS = 500;
 /** The timeout, and a tick of the timer. */
 export const OUTAGE_MS = 550;
-/** How long a server still decides by its shares when Valkey replies again. */
-export const RETURN_MS = 500;
 
 interface Settings {
   readonly servers?: number;
@@ -27,15 +26,15 @@ interface Settings {
 
 class RecordingModel extends ValkeyModel {
   readonly batches: (readonly RequestGroup[])[] = [];
-  readonly reports: KeyReport[] = [];
+  readonly handOvers: KeyHandOver[] = [];
   /** The most keys of a batch. */
   keys = 0;
 
-  override decide(groups: readonly RequestGroup[], reports: readonly KeyReport[] = []) {
+  override decide(groups: readonly RequestGroup[], handOvers: readonly KeyHandOver[] = []) {
     this.batches.push(groups);
-    this.reports.push(...reports);
-    this.keys = Math.max(this.keys, new Set([...groups, ...reports].map(({ subject }) => subject.id)).size);
-    return super.decide(groups, reports);
+    this.handOvers.push(...handOvers);
+    this.keys = Math.max(this.keys, new Set([...groups, ...handOvers].map(({ subject }) => subject.id)).size);
+    return super.decide(groups, handOvers);
   }
 }
 
@@ -52,6 +51,8 @@ export async function setUp(settings: Settings = {}) {
   const time = new World();
   const model = new RecordingModel(() => STARTS_AT + time.now - 10_000_000, rules);
   const valkey = new SimulatedValkey(time, model);
+  // Its clock is hours ahead.
+  const database = new SimulatedDatabase({ now: () => STARTS_AT + time.now + 7_000_000, rules });
   const states: string[] = [];
   const processes = Array.from({ length: servers }, (_, i) => new PromptProcess(time, `${i}`));
   const opens: Process[] = [];
@@ -64,7 +65,7 @@ export async function setUp(settings: Settings = {}) {
         ban: () => rules,
         local: createMemoryRateLimiter({ clock, ban: () => rules, scheduler: process }),
         timeoutMs,
-        serverCount: () => servers,
+        counter: database.counterOf(process, onBan),
         onBan,
         onStateChange: (state, cause) =>
           states.push(cause instanceof Error ? `${state}: ${cause.message}` : state),
@@ -107,12 +108,13 @@ export async function setUp(settings: Settings = {}) {
   };
   const endOutage = async () => {
     valkey.resume();
-    time.run(RETURN_MS);
+    time.run(0);
   };
   return {
     time,
     valkey,
     model,
+    database,
     opens,
     states,
     processes,

@@ -1,3 +1,4 @@
+import { Unavailable } from "../../src/api/errors.ts";
 import {
   type BanRules,
   DAY_MS,
@@ -5,46 +6,40 @@ import {
   DEFAULT_BAN,
   type Limits,
   MINUTE_MS,
+  type Quota,
 } from "../../src/domain/rate-limit.ts";
 import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { SharedRateLimiter } from "../../src/rate-limit/valkey/shared-rate-limiter.ts";
-import { BanHistory } from "./bans.ts";
+import { SimulatedDatabase } from "./database.ts";
 import { SimulatedValkey, ValkeyModel } from "./valkey.ts";
-import { Process, STARTS_AT, type World } from "./world.ts";
+import { Process, Remote, STARTS_AT, type World } from "./world.ts";
 
-interface Grant {
-  readonly at: number;
-  readonly server: Server;
-  /** The outage in which the server allowed the request from its share. */
-  readonly outage?: Outage;
-  /** When its window opened, as far as the server knows. */
-  opensAt: number;
-}
+type Counts = Record<Decision["outcome"], number>;
 
-interface Outage {
-  readonly server: Server;
+interface Ban {
   readonly from: number;
-  to: number;
-  /** The remaining requests of the window, as far as the server knows. */
-  readonly left: number;
+  readonly to: number;
 }
 
-/** The count in Valkey after a batch. */
-interface Count {
+interface Unban {
   readonly at: number;
-  readonly openedAt: number;
-  readonly used: number;
+  /** When the last server learned of it. */
+  learnedAt: number;
 }
 
 const SERVERS = 3;
 const TIMEOUT_MS = 500;
-/** The longest wait, including the ticks of the timer, for the previous batch and its own. */
-const MAX_WAIT_MS = 2 * (TIMEOUT_MS + 100);
-/** How long before an outage a decision of Valkey may arrive too late. */
-const REPLIED_MS = 50;
-/** The time after an outage within which all servers have reported. */
-const REPORTED_MS = 3_000;
-/** The time of the first requests. */
+const DATABASE_TIMEOUT_MS = 2_000;
+/** The longest wait, including the ticks of the timer: for the previous batch and its own, of each. */
+const MAX_WAIT_MS = 2 * (TIMEOUT_MS + 100 + DATABASE_TIMEOUT_MS);
+/** The tolerance of times that were handed over: clocks are read to the millisecond, and replies take some. */
+const NEAR_MS = 1_500;
+/** The tolerance of times that clients see, which are whole seconds. */
+const SHOWN_NEAR_MS = NEAR_MS + 1_000;
+/** The time within which servers learn of an unban. */
+const LEARNED_MS = 1_000;
+/** The time after its recovery in which a server uses Valkey again. */
+const RECOVERY_MS = 3_000;
 const FIRST_MS = 20_000;
 const RUN_MS = 220_000;
 const MAX_OUTAGE_MS = 90_000;
@@ -52,43 +47,83 @@ const NO_BANS = { ...DEFAULT_BAN, strikes: 1_000_000 };
 const KEY = { kind: "key", id: 7 } as const;
 
 /**
- * Three servers limit the requests of one key with Valkey. In some worlds Valkey only pauses, for less than the
- * timeout; in some it also pauses for longer. In others it restarts with or without its data, and is flushed;
- * connections break, become silent or are cut off; servers block, are killed and start again, and their clocks are set.
+ * Three servers limit the requests of one key with Valkey, and with PostgreSQL while Valkey is unavailable. In some
+ * worlds Valkey only pauses, for less than the timeout. In others it also stands still, restarts with or without its
+ * data, and is flushed; connections break, become silent or are cut off; PostgreSQL is unavailable and loses replies;
+ * servers block, are killed and start again, and their clocks are set. In some worlds the client stays with one server.
  *
- * The rules are: With short pauses, Valkey makes every decision. If Valkey only pauses, a window allows what was used
- * before, plus the shares of what the servers knew to be left: the limit, and one for each server if all of them have
- * just seen the key. Valkey counts allowed requests once. However outages begin and end, the windows that open while
- * one of Valkey's is open allow less than twice the limit in all, and those that open in an outage allow the limit,
- * apart from rounding. A server that limits the key in an outage has allowed its share of what was left. A request
- * waits for a bounded time, and in an outage not at all.
+ * The rules are: With short pauses, Valkey makes every decision. Whoever decides has counted the request. In a window
+ * of its own, each of the two allows the limit, so both allow twice the limit. Neither counts what was not allowed. A
+ * client that stays with one server is allowed the limit, however often Valkey comes and goes, and no more besides than
+ * the requests whose outcome was unknown as it did; unless Valkey loses its data unnoticed or the server is killed. A
+ * server applies a ban that it knows until it ends or is lifted, and none that was lifted. No request waits for long.
  */
 export function simulateRateLimits(world: World): void {
   new RateLimits(world).play();
 }
 
+/** One of the two that count. */
+class Engine {
+  /** The requests that it has allowed in its window, which closes then. */
+  #window = { allowed: 0, closesAt: -Infinity };
+  readonly #allowedAt: number[] = [];
+
+  constructor(
+    readonly name: string,
+    private readonly game: RateLimits,
+  ) {}
+
+  lose(): void {
+    this.#window = { allowed: 0, closesAt: -Infinity };
+  }
+
+  /** Judges requests that were counted together. `openedAt` is when the window opened, as the engine sees it. */
+  counted({ allowed }: Pick<Counts, "allowed">, used: number, openedAt: number): void {
+    const { world, limit, windowMs, engines } = this.game;
+    for (let i = 0; i < allowed; i++) this.#allowedAt.push(world.now);
+    if (used === 0) return;
+    if (world.now >= this.#window.closesAt - 2) this.#window = { allowed: 0, closesAt: Infinity };
+    this.#window.closesAt = Math.min(this.#window.closesAt, openedAt + windowMs);
+    this.#window.allowed += allowed;
+    world.check(
+      this.#window.allowed <= limit,
+      () => `${this.name} has allowed ${this.#window.allowed} of ${limit} in a window`,
+    );
+    const most = engines.reduce((sum, each) => sum + each.#since(openedAt - NEAR_MS), 0);
+    world.check(used <= most, () => `${this.name} has counted ${used}, and ${most} were allowed`);
+  }
+
+  #since(from: number): number {
+    return this.#allowedAt.filter((at) => at >= from).length;
+  }
+}
+
 class RateLimits {
   readonly kind: "pauses" | "standstills" | "faults";
+  /** Whether the client stays with the first server. */
+  readonly stays: boolean;
   readonly limit: number;
   readonly limits: Limits;
   readonly windowMs: number;
   readonly ban: BanRules;
-  readonly bans: BanHistory;
   readonly valkey: SimulatedValkey;
-  readonly grants: Grant[] = [];
-  readonly outages: Outage[] = [];
-  /** The requests that were sent when an outage began. Valkey counts them when it continues. */
-  readonly sent = { allowed: 0, limited: 0, banned: 0 };
+  readonly database: SimulatedDatabase;
+  readonly remote: Remote;
+  readonly engines: readonly [Engine, Engine];
+  readonly bans: Ban[] = [];
+  readonly unbans: Unban[] = [];
+  /** The requests that were allowed, by when their window opened. */
+  readonly allowed: { readonly opensAt: number }[] = [];
+  /** Whether something was lost that nobody could hand over. */
+  isForgotten = false;
+  /** The requests whose outcome their server did not know when another engine took over. */
+  unknown = 0;
   readonly #servers: Server[] = [];
-  readonly #windows: { from: number }[] = [];
-  readonly #counts: Count[] = [];
-  /** The times at which Valkey lost its data, or servers lost what they had not reported. */
-  readonly #losses: number[] = [];
-  readonly #kills: number[] = [];
 
   constructor(readonly world: World) {
     const { random } = world;
     this.kind = random.pick(["pauses", "standstills", "faults", "faults"]);
+    this.stays = random.chance(3);
     this.limit = 1 + random.below(20);
     const isDay = random.chance(5);
     this.windowMs = isDay ? DAY_MS : MINUTE_MS;
@@ -99,27 +134,39 @@ class RateLimits {
     this.ban = random.chance(2)
       ? NO_BANS
       : { strikes: 1 + random.below(4), graceMs: random.pick([0, 500]), lengthMs, maxLengthMs: 2 * lengthMs };
-    this.bans = new BanHistory(world, {
-      rules: this.ban,
-      windowMs: this.windowMs,
-      lateMs: this.kind === "pauses" ? TIMEOUT_MS : MAX_OUTAGE_MS,
-      reportedMs: REPORTED_MS,
-    });
-    const aheadMs = STARTS_AT + random.pick([1_234_567, -10_000_000, 10_000_000]);
-    const model = new ValkeyModel(() => Math.floor(world.now + aheadMs), this.ban);
+    const clocks = [1_234_567, -10_000_000, 10_000_000] as const;
+    const [valkeyAheadMs, databaseAheadMs] = [random.pick(clocks), random.pick(clocks)];
+    const now = (aheadMs: number) => () => Math.floor(STARTS_AT + world.now + aheadMs);
+    const [inValkey, inDatabase] = [new Engine("Valkey", this), new Engine("PostgreSQL", this)];
+    this.engines = [inValkey, inDatabase];
+    const openedAt = (quota: Quota, aheadMs: number) => this.windowOf(quota).openedAt - STARTS_AT - aheadMs;
+    const model = new ValkeyModel(now(valkeyAheadMs), this.ban);
     this.valkey = new SimulatedValkey(world, model, (process, groups, decided) => {
-      const { minute, day } = model.quotaOf(KEY.id);
-      const { used, openedAt } = isDay ? day : minute;
-      const count = { at: world.now, openedAt: openedAt - aheadMs, used };
-      this.#count(count);
-      const server = this.#servers.find((each) => each.process === process);
       decided.forEach(({ allowed, limited, isNewBan, quota }, i) => {
-        for (let rejected = 0; rejected < limited; rejected++) this.bans.rejected();
-        if (isNewBan) this.bans.began(quota.bannedAt, quota.bannedUntil - quota.bannedAt);
         const banned = (groups[i]?.requests.length ?? 0) - allowed - limited;
-        server?.valkeyDecided({ allowed, limited, banned }, count);
+        inValkey.counted({ allowed }, this.windowOf(quota).used, openedAt(quota, valkeyAheadMs));
+        if (isNewBan) this.bans.push({ from: world.now, to: world.now + quota.bannedUntil - quota.bannedAt });
+        this.#serverOf(process)?.counted({ allowed, limited, banned });
       });
     });
+    this.remote = new Remote(world, 5, DATABASE_TIMEOUT_MS);
+    this.database = new SimulatedDatabase({
+      now: now(databaseAheadMs),
+      rules: this.ban,
+      call: (server, work) => this.remote.call(server, work),
+      onCounted: (process, { decision: { outcome }, quota }, isNewBan) => {
+        const { bannedAt, bannedUntil } = quota;
+        const counts = { allowed: 0, limited: 0, banned: 0, [outcome]: 1 };
+        const opensAt = openedAt(quota, databaseAheadMs);
+        inDatabase.counted(counts, this.windowOf(quota).used, opensAt);
+        if (isNewBan) this.bans.push({ from: world.now, to: world.now + bannedUntil - bannedAt });
+        this.#serverOf(process)?.counted(counts);
+      },
+    });
+  }
+
+  windowOf({ minute, day }: Quota) {
+    return this.windowMs === DAY_MS ? day : minute;
   }
 
   play(): void {
@@ -132,7 +179,7 @@ class RateLimits {
     for (let burst = 0; burst < 10; burst++) {
       const at = time();
       const lengthMs = random.pick([50, 1_000, 30_000]);
-      const only = random.chance(3) ? random.below(SERVERS) : undefined;
+      const only = this.stays ? 0 : random.chance(3) ? random.below(SERVERS) : undefined;
       for (let i = random.below(2 * this.limit); i > 0; i--)
         world.schedule(at + random.between(0, lengthMs), () => this.#server(only).receive());
     }
@@ -142,12 +189,14 @@ class RateLimits {
     for (let i = random.below(4); i > 0; i--) world.schedule(time(), () => this.#unban());
     for (let at = random.between(0, 20_000); at < RUN_MS; at += random.between(1_500, 40_000))
       world.schedule(at, () => valkey.pauseMs === 0 && valkey.pause(random.between(0, 400)));
-    world.run(RUN_MS + 2 * MAX_OUTAGE_MS);
-    for (const server of this.#servers)
-      world.check(!server.isOutage, `${server.process.name} does not use Valkey again`);
+    world.run(RUN_MS + 2 * MAX_OUTAGE_MS + RECOVERY_MS);
+    for (const { isOutage, process } of this.#servers)
+      world.check(!isOutage, `${process.name} does not use Valkey again`);
     this.#judgeWindows();
-    if (this.kind === "pauses") world.check(this.bans.isEveryBanReported, "no server reports a ban");
-    if (this.kind !== "faults") this.#judgeCounts();
+  }
+
+  #serverOf(process: Process): Server | undefined {
+    return this.#servers.find((each) => each.process === process);
   }
 
   #server(i = this.world.random.below(SERVERS)): Server {
@@ -157,11 +206,19 @@ class RateLimits {
   }
 
   #unban(): void {
-    const servers = [...this.#servers];
-    this.bans.unban(
-      servers.map(({ process }) => process),
-      (process, agoMs) => servers.find((each) => each.process === process)?.unban(agoMs),
-    );
+    const { world } = this;
+    const unban: Unban = { at: world.now, learnedAt: Infinity };
+    world.note("unban");
+    this.unbans.push(unban);
+    for (const server of this.#servers) {
+      const learn = () => void server.learn(unban);
+      world.schedule(world.random.between(0, LEARNED_MS), learn, server.process);
+    }
+  }
+
+  /** Whether every server that runs has learned of the unban. */
+  isLearned(unban: Unban): boolean {
+    return this.#servers.every((server) => server.hasLearned(unban));
   }
 
   #faults(): readonly (() => void)[] {
@@ -171,8 +228,7 @@ class RateLimits {
     const lose = () => {
       world.note("Valkey loses its data");
       valkey.model.flush();
-      this.#losses.push(world.now);
-      this.bans.lost();
+      this.engines[0].lose();
     };
     const toServer = (what: string, fault: (server: Process) => void) => () => {
       const { process } = this.#server();
@@ -184,7 +240,9 @@ class RateLimits {
         valkey.pause(outageMs());
         world.note("Valkey stands still for", valkey.pauseMs);
         for (let i = random.below(3 * this.limit); i > 0; i--)
-          world.schedule(valkey.pauseMs + random.between(-600, 100), () => this.#server().receive());
+          world.schedule(valkey.pauseMs + random.between(-600, 100), () =>
+            this.#server(this.stays ? 0 : undefined).receive(),
+          );
       },
       toServer("is cut off", (server) => valkey.cutOff(server, outageMs())),
       toServer("loses its connections", (server) => valkey.breakLinks((each) => each === server)),
@@ -198,138 +256,46 @@ class RateLimits {
           valkey.isDown = false;
         });
       },
-      lose,
+      () => {
+        this.isForgotten = true;
+        lose();
+      },
       () => {
         const i = random.below(SERVERS);
         const { process } = this.#server(i);
         world.note(process.name, "is killed");
         process.kill();
-        this.#server(i).changed("available");
-        this.#kills.push(world.now);
+        this.isForgotten = true;
         this.#servers[i] = new Server(this, process.name);
       },
       () => this.#server().block(random.between(0, 3_000)),
       () => void (this.#server().process.wallStepMs += random.between(-100_000, 100_000)),
+      () => {
+        world.note("PostgreSQL stands still");
+        this.remote.pause(random.between(0, 5_000));
+      },
+      () => {
+        this.remote.lossOneIn = random.pick([0, 3, 10]);
+        world.note("PostgreSQL loses one message in", this.remote.lossOneIn);
+      },
     ];
   }
 
-  /** Records a count. A report may open Valkey's window earlier than it was. */
-  #count(count: Count): void {
-    if (count.used === 0) return;
-    this.#counts.push(count);
-    const { at, openedAt } = count;
-    const last = this.#windows.at(-1);
-    const isLast =
-      last && at < last.from + this.windowMs && !this.#losses.some((lostAt) => lostAt > last.from);
-    if (isLast === true) last.from = openedAt;
-    else this.#windows.push({ from: openedAt });
-  }
-
-  #given(from: number, to: number): readonly Grant[] {
-    return this.grants.filter(({ at }) => at >= from && at < to);
-  }
-
+  /** A client that stays with one server is allowed the limit in a window, and everybody twice the limit. */
   #judgeWindows(): void {
-    const { limit, windowMs, world } = this;
-    let before = -Infinity;
-    for (const window of this.#windows) {
-      // A report may open the window before the last one has closed.
-      const from = Math.max(window.from, before);
-      const to = Math.min(window.from + windowMs, this.#losses.find((at) => at > from) ?? Infinity);
-      before = to;
-      this.#judgeWindow(from, to);
+    const { world, limit, stays, isForgotten, allowed, unknown } = this;
+    const most = stays ? Math.min(limit + unknown, 2 * limit) : 2 * limit;
+    let window: { readonly opensAt: number; count: number } | undefined;
+    for (const { opensAt } of allowed.toSorted((one, other) => one.opensAt - other.opensAt)) {
+      if (!window || opensAt - window.opensAt > SHOWN_NEAR_MS) window = { opensAt, count: 0 };
+      window.count++;
+      const { count, opensAt: from } = window;
+      if (!isForgotten)
+        world.check(
+          count <= most,
+          () => `${count} of ${limit} are allowed in the window from ${from}, more than ${most}`,
+        );
     }
-    for (const { opensAt: from, outage: of } of this.grants) {
-      const isOpen = this.#windows.some((window) => window.from <= from && from < window.from + windowMs);
-      if (!of || isOpen) continue;
-      const isIn = ({ opensAt, outage }: Grant) =>
-        outage && outage.from <= from && outage.to > from && opensAt >= from && opensAt < from + windowMs;
-      const given = this.grants.filter(isIn).length;
-      const most = Math.max(limit + SERVERS, SERVERS * this.#share) + this.#lostShares(from, from + windowMs);
-      world.check(
-        given <= most,
-        `windows that open in an outage, from ${from} on, have ${given} of ${limit}`,
-      );
-    }
-  }
-
-  #judgeWindow(from: number, to: number): void {
-    const { limit, world } = this;
-    const outages = this.outages.filter((outage) => outage.from < to && outage.to > from);
-    const judge = (given: number, most: number) =>
-      world.check(given <= most, `Valkey's window from ${from} has ${given} of ${limit}, more than ${most}`);
-    if (outages.length === 0) return judge(this.#given(from, to).length, limit);
-
-    const isIn = ({ at, outage, opensAt }: Grant) =>
-      outage ? opensAt >= from && opensAt < to : at >= from && at < to;
-    const twice = Math.max(limit + (SERVERS - 1) * this.#share, limit + SERVERS);
-    judge(this.grants.filter(isIn).length, twice + this.#lostShares(from, to));
-
-    // After an outage, servers may know of different windows.
-    const isOnce = this.outages.every((outage) => outage.from >= from || outage.to < from - this.windowMs);
-    const isOnceEach = new Set(outages.map(({ server }) => server)).size === outages.length;
-    if (this.kind !== "standstills" || !isOnce || !isOnceEach) return;
-    const before = this.#given(from, Math.min(...outages.map((outage) => outage.from))).length;
-    const shares = outages.reduce((sum, { left }) => sum + Math.ceil(left / SERVERS), 0);
-    const endsAt = Math.min(...outages.map((outage) => outage.to));
-    const isOne = outages.length === SERVERS && outages.every((outage) => outage.from < endsAt);
-    // A server without an outage at that time asks Valkey before the others have reported.
-    judge(this.#given(from, to).length, isOne ? Math.max(limit, before + shares) : limit + shares);
-  }
-
-  /** The requests that killed servers have allowed without reporting them. */
-  #lostShares(from: number, to: number): number {
-    const kills = this.#kills.filter((at) => at >= from - this.windowMs && at < to).length;
-    return kills * (this.#share + 1);
-  }
-
-  /** The largest share of a server in a window that begins in an outage. */
-  get #share(): number {
-    return Math.ceil(this.limit / SERVERS);
-  }
-
-  /** Valkey may also have counted requests that a server rejected and, after its window, those that one allowed. */
-  #judgeCounts(): void {
-    const isOver = this.outages.some(({ from, to }) => to - from >= this.windowMs - TIMEOUT_MS);
-    const late = this.sent.limited + this.sent.banned + (isOver ? this.sent.allowed : 0);
-    for (const { at, openedAt, used } of this.#counts) {
-      const isNear = (outage: Outage) => outage.from - REPLIED_MS <= at && outage.to + REPORTED_MS > at;
-      if (this.outages.some(isNear)) continue;
-      const before = this.#windows.findLast((window) => window.from < openedAt)?.from ?? -Infinity;
-      // Requests that were allowed in a window that closed in the outage are not reported.
-      const isCounted = ({ opensAt, outage }: Grant) => !outage || opensAt + this.windowMs > outage.to;
-      const least = this.#given(Math.max(openedAt, before + this.windowMs), at).filter(isCounted).length;
-      // Valkey counts requests that were sent before an outage after it, and learns late when a window was opened.
-      const opened = this.outages.filter((outage) => outage.from < openedAt && outage.to > openedAt);
-      const from = Math.min(openedAt - TIMEOUT_MS, ...opened.map((outage) => outage.from));
-      const most = late + this.grants.filter((grant) => grant.at >= from && grant.at <= at).length;
-      this.world.check(
-        least <= used && used <= most,
-        `at ${at}, Valkey has counted ${used}, not ${least} to ${most}`,
-      );
-    }
-  }
-
-  /** Whether no server is or has just been in an outage. */
-  isCalm(at: number): boolean {
-    return this.outages.every(({ to }) => to + REPORTED_MS <= at);
-  }
-
-  judgeWait(ms: number): void {
-    this.world.check(ms <= MAX_WAIT_MS, `a request waited for ${ms} ms`);
-  }
-
-  /** Checks a server that limits the key without Valkey. A window has one share, in however many outages. */
-  judgeShare(server: Server): void {
-    const since = this.world.now - this.windowMs - REPLIED_MS;
-    const recent = this.grants.filter(({ at }) => at > since);
-    const own = recent.filter((grant) => grant.server === server && grant.outage);
-    const counted = this.#counts.filter(({ at }) => at > since).map(({ used }) => used);
-    const left = this.limit - Math.max(recent.length - own.length, ...counted);
-    this.world.check(
-      own.length * SERVERS >= left,
-      () => `${server.process.name} gave ${own.length} of ${left} that were left`,
-    );
   }
 }
 
@@ -337,14 +303,13 @@ class Server {
   readonly process: Process;
   readonly #game: RateLimits;
   readonly #limiter: SharedRateLimiter;
-  #outage: Outage | undefined;
-  #hasFailed = false;
+  readonly #unbans = new Set<Unban>();
+  /** The decisions of engines minus those that clients received. */
+  readonly #undelivered: Counts = { allowed: 0, limited: 0, banned: 0 };
   #blockedMs = 0;
-  /** The decisions of Valkey minus those that clients received. */
-  readonly #undelivered = { allowed: 0, limited: 0, banned: 0 };
-  /** The last count of Valkey for this server. */
-  #counted: Count = { at: 0, openedAt: -Infinity, used: 0 };
-  #known = this.#counted;
+  #pending = 0;
+  #bannedUntil = -Infinity;
+  isOutage = true;
 
   constructor(game: RateLimits, name: string) {
     this.process = new Process(game.world, name);
@@ -357,10 +322,9 @@ class Server {
         scheduler: this.process,
         ban,
         local: createMemoryRateLimiter({ clock, ban, scheduler: this.process, flushEveryMs: DAY_MS }),
+        counter: game.database.counterOf(this.process),
         timeoutMs: TIMEOUT_MS,
-        serverCount: () => SERVERS,
-        onBan: (_, { bannedAt }) => game.bans.told(bannedAt),
-        onStateChange: (state) => this.changed(state),
+        onStateChange: (state) => this.#changed(state),
       },
       {
         open: () => game.valkey.open(this.process),
@@ -369,30 +333,17 @@ class Server {
         maxConcurrentBatches: 1,
       },
     );
-    this.changed("unavailable");
-    this.#hasFailed = false;
     void this.#limiter.start().then(() => {
-      if (!this.#hasFailed) this.changed("available");
+      if (!game.valkey.isDown) this.isOutage = false;
     });
   }
 
-  get isOutage(): boolean {
-    return this.#outage !== undefined;
-  }
-
-  changed(state: "available" | "unavailable"): void {
-    const { world, outages, limit, windowMs } = this.#game;
+  #changed(state: "available" | "unavailable"): void {
+    const { world, kind } = this.#game;
     world.note(this.process.name, "says that Valkey is", state);
-    this.#hasFailed = true;
-    if (state === "unavailable" && this.#outage === undefined) {
-      const isOpen = world.now < this.#known.openedAt + windowMs;
-      const left = isOpen ? Math.max(0, limit - this.#known.used) : limit;
-      this.#outage = { server: this, from: world.now, to: Infinity, left };
-      outages.push(this.#outage);
-    } else if (state === "available" && this.#outage) {
-      this.#outage.to = world.now;
-      this.#outage = undefined;
-    }
+    this.isOutage = state === "unavailable";
+    world.check(kind !== "pauses" || !this.isOutage, "a short pause is an outage");
+    this.#game.unknown += this.#pending;
   }
 
   block(ms: number): void {
@@ -400,65 +351,72 @@ class Server {
     this.process.block(ms);
   }
 
-  valkeyDecided({ allowed, limited, banned }: Record<Decision["outcome"], number>, count: Count): void {
-    this.#undelivered.allowed += allowed;
-    this.#undelivered.limited += limited;
-    this.#undelivered.banned += banned;
-    this.#counted = count;
+  counted(counts: Counts): void {
+    for (const outcome of ["allowed", "limited", "banned"] as const)
+      this.#undelivered[outcome] += counts[outcome];
   }
 
-  unban(agoMs: number): void {
-    void this.#limiter.unban(KEY, agoMs);
+  async learn(unban: Unban): Promise<void> {
+    const { world } = this.#game;
+    for (;;) {
+      try {
+        await this.#limiter.unban(KEY, world.now - unban.at);
+        break;
+      } catch {
+        await this.process.sleep(LEARNED_MS / 4);
+      }
+    }
+    this.#unbans.add(unban);
+    this.#bannedUntil = -Infinity;
+    if (this.#game.isLearned(unban)) unban.learnedAt = world.now;
+  }
+
+  hasLearned(unban: Unban): boolean {
+    return this.#unbans.has(unban);
   }
 
   /** Receives a request, which waits until the process has time. */
   receive(): void {
-    this.#game.world.schedule(0, () => this.#handle(), this.process);
+    this.#game.world.schedule(0, () => void this.#handle(), this.process);
   }
 
-  #handle(): void {
+  async #handle(): Promise<void> {
     const { world, limits } = this.#game;
-    const [startedAt, blockedMs, wasOutage] = [world.now, this.#blockedMs, this.isOutage];
-    const result = this.#limiter.decide(KEY, limits);
-    if (!(result instanceof Promise)) return this.#judge(result, true);
-    world.check(!wasOutage, "a request waits in an outage");
-    void result.then((decision) => {
-      this.#game.judgeWait(world.now - startedAt - (this.#blockedMs - blockedMs));
-      if (!this.isOutage) this.#known = this.#counted;
-      else this.#game.sent[decision.outcome]++;
-      this.#judge(decision, this.isOutage);
-    });
+    const [startedAt, blockedMs, bannedUntil] = [world.now, this.#blockedMs, this.#bannedUntil];
+    this.#pending++;
+    try {
+      this.#judge(await this.#limiter.decide(KEY, limits), bannedUntil);
+    } catch (error) {
+      world.check(error instanceof Unavailable, () => `a request fails: ${error}`);
+      world.note(this.process.name, "rejects with 503");
+    } finally {
+      this.#pending--;
+    }
+    const waitedMs = world.now - startedAt - (this.#blockedMs - blockedMs);
+    world.check(waitedMs <= MAX_WAIT_MS, `a request waited for ${waitedMs} ms`);
   }
 
-  #judge({ outcome }: Decision, isLocal: boolean): void {
-    const { world, grants, kind, bans } = this.#game;
+  /** `bannedUntil` is what the server knew when the request arrived. */
+  #judge({ outcome, ...windows }: Decision, bannedUntil: number): void {
+    const { world, allowed, bans, unbans, windowMs, isForgotten } = this.#game;
     world.note(this.process.name, outcome);
-    const at = isLocal ? world.now : this.#counted.at;
-    bans.judge({
-      server: this.process,
-      outcome,
-      at,
-      outageAt: this.#outage?.from,
-      isCalm: this.#game.isCalm(at),
-    });
-    if (this.#outage) {
-      world.check(kind !== "pauses", "a short pause is an outage");
-      if (outcome === "allowed") this.#allowedHere(this.#outage);
-      else if (outcome === "limited") this.#game.judgeShare(this);
+    world.check(this.#undelivered[outcome]-- > 0, `nobody has counted a request that is ${outcome}`);
+    if (outcome === "allowed") {
+      const { resetAt } = windowMs === DAY_MS ? windows.day : windows.minute;
+      allowed.push({ opensAt: 1_000 * resetAt - windowMs - this.process.clock.stepMs - STARTS_AT });
+    }
+    if (outcome !== "banned") {
+      const isOver = world.now >= bannedUntil - NEAR_MS || unbans.length > 0 || isForgotten;
+      world.check(isOver, "a known ban is not applied");
       return;
     }
-    if (outcome === "allowed") grants.push({ server: this, at, opensAt: at });
-    if (outcome === "allowed" || kind === "pauses")
-      world.check(this.#undelivered[outcome]-- > 0, "a decision is not Valkey's");
-  }
-
-  #allowedHere(outage: Outage): void {
-    const { world, grants, windowMs } = this.#game;
-    const grant = { server: this, at: world.now, outage, opensAt: world.now };
-    grants.push(grant);
-    void this.#limiter.quota(KEY).then((quota) => {
-      const { openedAt = NaN } = (windowMs === DAY_MS ? quota?.day : quota?.minute) ?? {};
-      grant.opensAt = openedAt - this.process.clock.stepMs - STARTS_AT;
-    });
+    const current = bans.filter(
+      ({ from, to }) => from <= world.now && world.now < to + MAX_WAIT_MS + NEAR_MS,
+    );
+    world.check(current.length > 0, "a key is rejected without a ban");
+    const isLifted = ({ from }: Ban) =>
+      unbans.some(({ at, learnedAt }) => at > from + NEAR_MS && learnedAt + MAX_WAIT_MS < world.now);
+    world.check(!current.every(isLifted), "a key is rejected after its unban");
+    this.#bannedUntil = Math.min(...current.map(({ to }) => to));
   }
 }

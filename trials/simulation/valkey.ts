@@ -1,5 +1,4 @@
 import {
-  addReport,
   type BanRules,
   decide,
   expire,
@@ -8,11 +7,12 @@ import {
   newQuota,
   NEVER,
   type Quota,
+  takeOver,
 } from "../../src/domain/rate-limit.ts";
 import type { ValkeyLink } from "../../src/rate-limit/valkey/connection.ts";
 import type {
   GroupReply,
-  KeyReport,
+  KeyHandOver,
   KeySubject,
   Replies,
   RequestGroup,
@@ -28,13 +28,9 @@ export class ValkeyModel {
     private readonly rules: BanRules,
   ) {}
 
-  decide(groups: readonly RequestGroup[], reports: readonly KeyReport[] = []): Replies {
-    const reported = reports.map((report) => {
-      const quota = this.quotaOf(report.subject.id);
-      addReport(quota, report, this.now(), this.rules);
-      return withoutGrace(quota);
-    });
-    return { now: this.now(), reported, decided: groups.map((group) => this.#decideGroup(group)) };
+  decide(groups: readonly RequestGroup[], handOvers: readonly KeyHandOver[] = []): Replies {
+    for (const each of handOvers) takeOver(this.quotaOf(each.subject.id), each, this.now(), this.rules);
+    return { now: this.now(), decided: groups.map((group) => this.#decideGroup(group)) };
   }
 
   /** Decides one request after the other. */
@@ -173,9 +169,9 @@ class Link implements ValkeyLink {
     readonly server: Process,
   ) {}
 
-  decide(groups: readonly RequestGroup[], reports?: readonly KeyReport[]) {
+  decide(groups: readonly RequestGroup[], handOvers?: readonly KeyHandOver[]) {
     return this.call(() => {
-      const replies = this.valkey.model.decide(groups, reports);
+      const replies = this.valkey.model.decide(groups, handOvers);
       this.valkey.onCounted(this.server, groups, replies.decided);
       return replies;
     });

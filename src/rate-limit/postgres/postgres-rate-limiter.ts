@@ -41,8 +41,10 @@ export class PostgresRateLimiter implements RateLimiter {
   }
 
   async #decide(keyId: number, limits: Limits): Promise<Decision> {
-    const { decision, quota } = await this.#options.counter.decide({ keyId, limits });
-    this.#known.learn(keyId, quota);
+    const { counter, clock } = this.#options;
+    const ticket = this.#known.ticketFor(keyId);
+    const { decision, quota } = await counter.decide({ keyId, limits });
+    this.#known.learn(keyId, quota, ticket, clock.steadyNow());
     return this.#onWallClock(decision);
   }
 

@@ -18,17 +18,16 @@ interface Sender {
   readonly isWaiting: () => boolean;
   /** Called when nothing that was sent may wait for Valkey any longer. */
   readonly onUnavailable: () => void;
-  /** Called when Valkey replies again, and once more when it is available. */
-  readonly onReply: () => void;
+  /** Called when Valkey replies again. */
+  readonly onAvailable: () => void;
   /** Called when the connection is dropped: it brings no more replies. */
   readonly onDrop: () => void;
 }
 
 /** A state from when it is entered until the next one is. */
 interface State {
-  /** In `returning`, the last part of an outage, Valkey replies and every server reports what it has allowed. */
-  readonly name: "starting" | "available" | "outage" | "returning" | "closed";
-  /** The next retry of an outage, or the end of the return. */
+  readonly name: "starting" | "available" | "outage" | "closed";
+  /** The next retry of an outage. */
   timer?: ScheduledTimer;
 }
 
@@ -36,8 +35,6 @@ interface State {
 const RETRY_EVERY_MS = 250;
 /** A connection that lasted this long may have failed for a moment only, so the first retry follows at once. */
 const STABLE_AFTER_MS = 1_000;
-/** The time in which every server that Valkey replies to again has reported. */
-const RETURN_MS = 500;
 /** How often an idle connection is tried: a firewall may have dropped it. */
 const TRY_EVERY_MS = 5_000;
 const ANY_KEY: KeySubject = { kind: "key", id: 0 };
@@ -67,7 +64,7 @@ export class Availability {
     }
   }
 
-  /** The connection. There is one whenever Valkey replies; in an outage it may be a silent one. */
+  /** The connection. There is one whenever Valkey is available; in an outage it may be a silent one. */
   get link(): ValkeyLink | undefined {
     return this.#link;
   }
@@ -76,33 +73,27 @@ export class Availability {
     return this.#state.name === "available";
   }
 
-  /** Whether Valkey replies, also if it is still returning. */
-  get isReplying(): boolean {
-    return this.#state.name === "available" || this.#state.name === "returning";
-  }
-
   /** Must be called when Valkey is silent. `subject` is the key that it has to serve again. */
   beginOutage(cause: unknown, subject = ANY_KEY, retryInMs = RETRY_EVERY_MS): void {
-    const isSameOutage = this.#state.name === "returning";
     this.#retryIn(retryInMs, this.#enter("outage"), subject);
     this.#sender.onUnavailable();
-    if (!isSameOutage) this.#options.onStateChange?.("unavailable", loggableError(cause));
+    this.#options.onStateChange?.("unavailable", loggableError(cause));
   }
 
   /** Must be called when an operation fails on the connection. */
   failed(link: ValkeyLink, cause: unknown, subject?: KeySubject): void {
     if (link !== this.#link) return;
     const wasStable = this.#options.scheduler.now() - this.#linkedAt >= STABLE_AFTER_MS;
-    if (this.isReplying) this.beginOutage(cause, subject, wasStable ? 0 : RETRY_EVERY_MS);
+    if (this.isAvailable) this.beginOutage(cause, subject, wasStable ? 0 : RETRY_EVERY_MS);
     this.#dropLink();
   }
 
   /** Must be called when Valkey has replied to everything that was sent. */
   replied(): void {
     if (this.#state.name !== "outage") return;
-    const returning = this.#enter("returning");
-    returning.timer = this.#options.scheduler.setTimeout(() => this.#endOutage(), RETURN_MS);
-    this.#sender.onReply();
+    this.#enter("available");
+    this.#options.onStateChange?.("available");
+    this.#sender.onAvailable();
   }
 
   /** Replaces the connection if it is silent while no request waits for it. */
@@ -133,12 +124,6 @@ export class Availability {
     return this.#state;
   }
 
-  #endOutage(): void {
-    this.#enter("available");
-    this.#options.onStateChange?.("available");
-    this.#sender.onReply();
-  }
-
   #retryIn(ms: number, outage: State, subject: KeySubject): void {
     outage.timer = this.#options.scheduler.setTimeout(() => void this.#retry(outage, subject), ms);
     outage.timer.unref();
@@ -146,10 +131,7 @@ export class Availability {
 
   /** Opens another connection, because the silent one may be dead while Valkey works. */
   async #retry(outage: State, subject: KeySubject): Promise<void> {
-    const { open, scheduler, timeoutMs } = this.#options;
-    const link = await open(subject).catch(() => undefined);
-    // Valkey has replied on the new connection. Late replies on the old one arrive about now, if at all.
-    if (link && this.#sender.isWaiting()) await scheduler.sleep(timeoutMs);
+    const link = await this.#options.open(subject).catch(() => undefined);
     if (this.#state !== outage) return link?.close();
     if (link === undefined) return this.#retryIn(RETRY_EVERY_MS, outage, subject);
     this.#use(link);

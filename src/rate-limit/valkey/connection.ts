@@ -16,7 +16,7 @@ import {
 } from "../../domain/rate-limit.ts";
 import { withTimeout } from "../../runtime/event-loop.ts";
 import {
-  type KeyReport,
+  type KeyHandOver,
   type KeySubject,
   parseReplies,
   type Replies,
@@ -156,21 +156,21 @@ export class ValkeyConnection {
   }
 
   /**
-   * Adds the reports and then decides the requests, in their order, in one step. Waits for the reply without a timeout.
-   * In a cluster all of them are about one key, because a script may use one slot only.
+   * Takes over what is handed over and then decides the requests, in their order, in one step. Waits for the reply
+   * without a timeout. In a cluster all of them are about one key, because a script may use one slot only.
    */
-  async decide(groups: readonly RequestGroup[], reports: readonly KeyReport[] = []): Promise<Replies> {
+  async decide(groups: readonly RequestGroup[], handOvers: readonly KeyHandOver[] = []): Promise<Replies> {
     const keys: string[] = [];
     const args = this.#commonArgs();
-    for (const { subject, ...report } of reports) {
+    for (const { subject, unbannedAt, quota } of handOvers) {
       keys.push(this.#keyOf(subject));
-      args.push(JSON.stringify(report), "", "0");
+      args.push(JSON.stringify([unbannedAt, ...toStored(quota)]), "", "0");
     }
     for (const { subject, limits, requests } of groups) {
       keys.push(this.#keyOf(subject));
       args.push(`${limits.perMinute}`, `${limits.perDay}`, `${requests.length}`);
     }
-    const counts = { reports: reports.length, groups: groups.length };
+    const counts = { handOvers: handOvers.length, groups: groups.length };
     return parseReplies(await runScript(this.#client, keys, args), counts);
   }
 

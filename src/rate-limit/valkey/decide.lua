@@ -1,8 +1,9 @@
--- Adds reports of a server to the quota of keys, and allows or rejects requests. This is the arithmetic of
+-- Takes over what a server knows of keys, and allows or rejects requests. This is the arithmetic of
 -- src/domain/rate-limit.ts, with the same names, on one hash per API key. Tests run the same histories on both.
 --
 -- ARGV[3..] has three values for each of KEYS, in order; a key may occur more than once. Requests have the limits per
--- minute and per day, and their number. A report has the Report of the domain as JSON, an empty text, and 0.
+-- minute and per day, and their number. A HandOver of the domain is a JSON array, with an empty text, and 0: the time of
+-- the unban, and the numbers of `toStored`.
 -- The reply is a text of numbers: the time, and twelve for each of KEYS: how many requests are allowed, how many are
 -- limited, whether one led to a ban, and the quota. An array would take the client 1.7 µs more for each.
 --
@@ -10,6 +11,7 @@
 -- began, strikes. The fields ba and bu are the ban, in the form of `toStored`. An absent field has its initial value.
 local NEVER = -1
 local MINUTE_MS, DAY_MS = 60000, 86400000
+local SAME_MS = 1000
 -- Expiry only frees memory. Valkey expires keys by another clock, so the expiry is a little later than needed.
 local EXPIRY_SLACK_MS = 1000
 
@@ -72,8 +74,8 @@ local function unban(quota, at)
   if quota.day.opened_at <= at then clear_strikes(quota.day) end
 end
 
-local function load(key)
-  local v = redis.call('HMGET', key, 'mo', 'mu', 'mr', 'ms', 'do', 'du', 'dr', 'ds', 'ba', 'bu')
+-- Returns the quota of the numbers of `toStored`; an absent one has its initial value.
+local function from_stored(v)
   local quota = {
     minute = window(MINUTE_MS, v[1], v[2], v[3], v[4]),
     day = window(DAY_MS, v[5], v[6], v[7], v[8]),
@@ -84,6 +86,12 @@ local function load(key)
   else
     quota.banned_at, quota.banned_until, quota.last_ban_ms = first, second, 0
   end
+  return quota
+end
+
+local function load(key)
+  local v = redis.call('HMGET', key, 'mo', 'mu', 'mr', 'ms', 'do', 'du', 'dr', 'ds', 'ba', 'bu')
+  local quota = from_stored(v)
   -- This is nil for a new subject, so that its first save sets an expiry.
   quota.stored_expiry = v[1] and expires_at(quota)
   changed = false
@@ -201,18 +209,42 @@ local function decide(quota, per_minute, per_day, requests)
   return allowed, requests - allowed, 0
 end
 
-local function add_window(window, report)
-  if report.used == 0 or report.openedAgoMs >= window.length_ms then return end
-  local opened_at = now - report.openedAgoMs
-  window.opened_at = window.used == 0 and opened_at or math.min(window.opened_at, opened_at)
-  window.used = window.used + report.used
+local function merge_window(window, known)
+  if known.used == 0 then return end
+  local later_by_ms = known.opened_at - window.opened_at
+  if window.used == 0 or later_by_ms >= window.length_ms - SAME_MS then
+    window.opened_at, window.used = known.opened_at, known.used
+    window.grace_began_at, window.strikes = known.grace_began_at, known.strikes
+  elseif later_by_ms > SAME_MS - window.length_ms then
+    window.opened_at = math.min(window.opened_at, known.opened_at)
+    window.used = math.max(window.used, known.used)
+    window.grace_began_at = math.max(window.grace_began_at, known.grace_began_at)
+    window.strikes = math.max(window.strikes, known.strikes)
+  end
 end
 
-local function add_report(quota, report)
+-- Of each window the larger count, the later ban, and the strikes since then.
+local function merge(quota, known)
+  local later_by_ms = known.banned_until - quota.banned_until
+  local earlier = later_by_ms > SAME_MS and quota or later_by_ms < -SAME_MS and known or nil
+  if earlier then
+    clear_strikes(earlier.minute)
+    clear_strikes(earlier.day)
+  end
+  if earlier == quota then
+    quota.banned_at, quota.banned_until = known.banned_at, known.banned_until
+    quota.last_ban_ms = known.last_ban_ms
+  end
+  merge_window(quota.minute, known.minute)
+  merge_window(quota.day, known.day)
+end
+
+local function take_over(quota, handed)
+  local known = from_stored({ unpack(handed, 2) })
   expire(quota)
-  if report.unbannedAgoMs then unban(quota, now - report.unbannedAgoMs) end
-  add_window(quota.minute, report.minute)
-  add_window(quota.day, report.day)
+  expire(known)
+  if handed[1] ~= NEVER then unban(quota, handed[1]) end
+  merge(quota, known)
   changed = true
   return 0, 0, 0
 end
@@ -239,7 +271,7 @@ for i, key in ipairs(KEYS) do
   local used = quota.day.used
   local requests = tonumber(ARGV[3 * i + 2])
   if requests == 0 then
-    add_reply(quota, add_report(quota, cjson.decode(ARGV[3 * i])))
+    add_reply(quota, take_over(quota, cjson.decode(ARGV[3 * i])))
   else
     add_reply(quota, decide(quota, tonumber(ARGV[3 * i]), tonumber(ARGV[3 * i + 1]), requests))
   end

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import type { Cluster, Redis } from "ioredis";
 import {
+  type HandOver,
   type Limits,
   NEVER,
   newQuota,
-  type Report,
   type Subject,
   type Quota,
 } from "../../domain/rate-limit.ts";
@@ -23,7 +23,7 @@ export interface RequestGroup extends DecisionRequest {
   readonly requests: { readonly length: number };
 }
 
-export interface KeyReport extends Report {
+export interface KeyHandOver extends HandOver {
   readonly subject: KeySubject;
 }
 
@@ -37,11 +37,10 @@ export interface GroupReply {
   readonly quota: Quota;
 }
 
-/** The replies in the order of the reports and of the groups. Times are by Valkey's clock. */
+/** The replies in the order of what was handed over and of the groups. Times are by Valkey's clock. */
 export interface Replies {
   /** When Valkey replied. */
   readonly now: number;
-  readonly reported: readonly Quota[];
   readonly decided: readonly GroupReply[];
 }
 
@@ -70,20 +69,17 @@ const NUMBERS_PER_REPLY = 12;
 
 export function parseReplies(
   reply: unknown,
-  { reports, groups }: { readonly reports: number; readonly groups: number },
+  { handOvers, groups }: { readonly handOvers: number; readonly groups: number },
 ): Replies {
   const numbers: unknown = JSON.parse(`[${String(reply)}]`);
-  if (!areNumbers(numbers) || numbers.length !== 1 + (reports + groups) * NUMBERS_PER_REPLY)
+  if (!areNumbers(numbers) || numbers.length !== 1 + (handOvers + groups) * NUMBERS_PER_REPLY)
     throw new TypeError("the script replied with another number of numbers");
-  const reported: Quota[] = [];
   const decided: GroupReply[] = [];
-  for (let at = 1; at < numbers.length; at += NUMBERS_PER_REPLY) {
+  for (let at = 1 + handOvers * NUMBERS_PER_REPLY; at < numbers.length; at += NUMBERS_PER_REPLY) {
     const { [at]: allowed = 0, [at + 1]: limited = 0, [at + 2]: bans = 0 } = numbers;
-    const quota = quotaAt(numbers, at + 3);
-    if (reported.length < reports) reported.push(quota);
-    else decided.push({ allowed, limited, isNewBan: bans > 0, quota });
+    decided.push({ allowed, limited, isNewBan: bans > 0, quota: quotaAt(numbers, at + 3) });
   }
-  return { now: numbers[0] ?? 0, reported, decided };
+  return { now: numbers[0] ?? 0, decided };
 }
 
 function quotaAt(numbers: readonly number[], at: number): Quota {

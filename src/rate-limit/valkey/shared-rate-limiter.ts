@@ -4,26 +4,40 @@ import type { Clock, RateLimiter } from "../../domain/ports.ts";
 import {
   type Ban,
   type BanRules,
+  copyOf,
   type Decision,
   DEFAULT_DECISION_TIMEOUT_MS,
   describe,
+  isExpired,
   type Limits,
+  merge,
+  NEVER,
+  newQuota,
   type OnBan,
   shift,
   shiftDecision,
   type Subject,
   type Quota,
 } from "../../domain/rate-limit.ts";
+import type { KeyCounter } from "../../domain/key-counter.ts";
+import { KnownQuotas, type Ticket } from "../known-quotas.ts";
 import { Availability, type AvailabilityOptions } from "./availability.ts";
-import type { DecisionRequest, GroupReply, KeyReport, KeySubject, Replies, RequestGroup } from "./script.ts";
-import { Shares } from "./shares.ts";
+import type { ValkeyLink } from "./connection.ts";
+import type {
+  DecisionRequest,
+  GroupReply,
+  KeyHandOver,
+  KeySubject,
+  Replies,
+  RequestGroup,
+} from "./script.ts";
 
 export interface SharedRateLimiterOptions extends Partial<Omit<AvailabilityOptions, "open">> {
   readonly clock: Clock;
   /** The rules now. */
   readonly ban: () => BanRules;
-  /** Returns how many servers share the limits; by default there is no other. */
-  readonly serverCount?: (() => number) | undefined;
+  /** Counts while Valkey is unavailable. The rate limiter closes it. */
+  readonly counter: KeyCounter;
   /** Decides for addresses. The rate limiter closes it. */
   readonly local: RateLimiter;
   /** Called after each batch of decisions. */
@@ -42,8 +56,10 @@ interface LinkOptions extends Pick<AvailabilityOptions, "open"> {
   readonly maxConcurrentBatches: number;
 }
 
-/** The maximum of keys that a batch reports. */
-const MAX_REPORTS = 32;
+/** The maximum of unbans of an outage in a batch. */
+const MAX_UNBANS = 32;
+/** The maximum of unbans that wait until Valkey is available; the oldest are forgotten. */
+const MAX_WAITING_UNBANS = 50_000;
 /** The maximum of requests that wait for a batch. Valkey decides as many in about a tenth of a second. */
 const MAX_QUEUED = 10_000;
 /**
@@ -54,24 +70,25 @@ const MAX_QUEUED = 10_000;
 const TICKS_PER_TIMEOUT = 10;
 
 interface WaitingRequest extends DecisionRequest {
-  readonly resolve: (decision: Decision) => void;
+  readonly resolve: (decision: Awaitable<Decision>) => void;
 }
 
 interface Group extends RequestGroup {
   readonly requests: WaitingRequest[];
-  /** The number of requests that this server has allowed because Valkey did not reply in time. */
-  allowedHere: number;
 }
 
-/** Reports and requests that are sent together. Either may be missing. */
+/** What is handed over and requests that are sent together. Either may be missing. */
 interface Batch {
-  readonly reports: readonly KeyReport[];
+  readonly handOvers: readonly KeyHandOver[];
   readonly groups: readonly Group[];
   /** The time by the steady clock. */
   readonly sentAt: number;
+  /** The unbans that are handed over. */
+  readonly unbans: readonly (readonly [keyId: number, at: number])[];
   ticks: number;
-  /** Whether Valkey did not reply in time, so this server has decided the requests. */
+  /** Whether Valkey did not reply in time, so PostgreSQL decides the requests. */
   isLate: boolean;
+  /** Called when Valkey has replied, or nothing may wait for it any longer. */
   readonly onEnd: () => void;
 }
 
@@ -80,13 +97,12 @@ interface Batch {
  * iteration of the event loop, or while a batch is sent, form a batch, so a busy server sends few large ones. Each
  * server counts addresses in its own process, because anybody can send from many and could fill Valkey.
  *
- * An outage begins when Valkey has not replied for `timeoutMs` or its connection fails. From then on this server
- * decides by its shares, without waiting. When Valkey replies again, this server reports what it has allowed. It
- * decides by its shares for another half second, so that the other servers can report too; then the outage ends. What
- * was allowed meanwhile is reported before the next decision about the key.
+ * An outage begins when Valkey has not replied for `timeoutMs` or its connection fails. From then on another counter
+ * decides, that of PostgreSQL, until Valkey replies again. Whoever takes over learns with the first request of a key
+ * what this server knows of it. So each request that a server knows to be allowed is counted in at least one of the
+ * two, and each of them allows the limit: together twice the limit at most.
  *
- * A silent connection stays open, because what Valkey counts late need not be reported. A report or batch whose
- * connection breaks may have been counted and is reported again: counting twice is safer than not at all.
+ * A silent connection stays open: Valkey may reply on it. A request without a reply may be counted by both.
  *
  * A cluster is available as a whole or not at all: it is unavailable until every node serves its keys.
  */
@@ -94,7 +110,9 @@ export class SharedRateLimiter implements RateLimiter {
   readonly #options: SharedRateLimiterOptions;
   readonly #links: LinkOptions;
   readonly #scheduler: Scheduler;
-  readonly #shares = new Shares();
+  readonly #known = new KnownQuotas();
+  /** The times of unbans that Valkey does not know of, by key. */
+  readonly #unbans = new Map<number, number>();
   readonly #valkey: Availability;
   readonly #bans: BanReporter;
   readonly #timeoutMs: number;
@@ -102,6 +120,8 @@ export class SharedRateLimiter implements RateLimiter {
   /** The batches without a reply. */
   readonly #sent = new Set<Batch>();
   #timeout: ScheduledTimer | undefined;
+  /** The time of Valkey's clock minus that of the steady clock. It is never too small: no window closes early. */
+  #valkeyAheadMs = 0;
 
   constructor(options: SharedRateLimiterOptions, links: LinkOptions) {
     this.#options = options;
@@ -110,12 +130,17 @@ export class SharedRateLimiter implements RateLimiter {
     this.#timeoutMs = options.timeoutMs ?? DEFAULT_DECISION_TIMEOUT_MS;
     this.#bans = new BanReporter(options);
     this.#valkey = new Availability(
-      { ...options, open: links.open, timeoutMs: this.#timeoutMs, scheduler: this.#scheduler },
+      {
+        ...options,
+        open: (subject) => this.#open(subject),
+        timeoutMs: this.#timeoutMs,
+        scheduler: this.#scheduler,
+      },
       {
         isWaiting: () => this.#sent.size > 0,
-        onUnavailable: () => this.#decideAllHere(),
-        onReply: () => this.#sendQueue(),
-        onDrop: () => this.#forgetSent(),
+        onUnavailable: () => this.#leaveValkey(),
+        onAvailable: () => this.#returnToValkey(),
+        onDrop: () => this.#sent.clear(),
       },
     );
   }
@@ -124,14 +149,14 @@ export class SharedRateLimiter implements RateLimiter {
     return this.#valkey.start();
   }
 
-  /** The number of requests that wait for the next batch. */
+  /** The number of requests that wait for a decision. */
   get queueLength(): number {
-    return this.#queue.length;
+    return this.#queue.length + this.#options.counter.queueLength;
   }
 
   decide(subject: Subject, limits: Limits): Awaitable<Decision> {
     if (subject.kind === "address") return this.#options.local.decide(subject, limits);
-    if (!this.#valkey.isAvailable) return this.#decideHere({ subject, limits });
+    if (!this.#valkey.isAvailable) return this.#decideWithoutValkey({ subject, limits });
     // An overload is different from an outage: Valkey still counts.
     if (this.#queue.length >= MAX_QUEUED) {
       return Promise.reject(new Overloaded(`the queue for Valkey is full (${MAX_QUEUED} requests)`));
@@ -144,25 +169,28 @@ export class SharedRateLimiter implements RateLimiter {
 
   peek(subject: Subject, limits: Limits): Decision {
     if (subject.kind === "address") return this.#options.local.peek(subject, limits);
-    return this.#onWallClock(this.#shares.peek({ subject, limits }, this.#decisionContext()));
+    return this.#onWallClock(this.#known.peek(subject.id, limits, this.#options.clock.steadyNow()));
   }
 
-  /** Returns what this server knows while Valkey does not reply. */
+  /** While Valkey does not reply, returns what this server and the other counter know. */
   async quota(subject: Subject): Promise<Quota | undefined> {
     if (subject.kind === "address") return this.#options.local.quota(subject);
     const { link, isAvailable } = this.#valkey;
+    const { clock, counter } = this.#options;
     if (link && isAvailable) {
       try {
         const { quota, now } = await link.quota(subject);
-        if (quota) shift(quota, this.#options.clock.now() - now);
+        if (quota) shift(quota, clock.now() - now);
         return quota;
       } catch {
         // A failed read does not begin an outage.
       }
     }
-    const { clock } = this.#options;
-    const quota = this.#shares.quota(subject, clock.steadyNow());
-    if (quota) shift(quota, clock.stepMs);
+    const quota = (await counter.quota(subject.id)) ?? newQuota();
+    const now = clock.steadyNow();
+    merge(quota, this.#known.quotaOf(subject.id), now);
+    if (isExpired(quota, now)) return undefined;
+    shift(quota, clock.stepMs);
     return quota;
   }
 
@@ -170,33 +198,37 @@ export class SharedRateLimiter implements RateLimiter {
     return undefined;
   }
 
-  /** Resolves when Valkey has applied the unban, and at once in an outage. */
+  /** Resolves when both counters have applied the unban; in an outage Valkey does it afterwards. */
   async unban(subject: Subject, agoMs: number): Promise<void> {
     if (subject.kind === "address") return this.#options.local.unban(subject, agoMs);
-    this.#shares.unban(subject, this.#options.clock.steadyNow() - agoMs);
-    if (!this.#valkey.isAvailable) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    void this.#send([], [subject], resolve);
-    await promise;
+    const { id } = subject;
+    const at = this.#options.clock.steadyNow() - agoMs;
+    this.#known.unban(id, at);
+    this.#unbans.set(id, Math.max(at, this.#unbans.get(id) ?? NEVER));
+    const [oldest] = this.#unbans.keys();
+    if (this.#unbans.size > MAX_WAITING_UNBANS && oldest !== undefined) this.#unbans.delete(oldest);
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    if (this.#valkey.isAvailable) void this.#send([], [subject], resolve);
+    else resolve();
+    await Promise.all([this.#options.counter.unban(id, agoMs), ended]);
   }
 
   async close(): Promise<void> {
     this.#timeout?.close();
     this.#valkey.close();
+    await this.#options.counter.close();
     await this.#options.local.close();
   }
 
-  #decisionContext() {
-    const { clock, serverCount = () => 1 } = this.#options;
-    return { servers: this.#valkey.isAvailable ? 1 : serverCount(), now: clock.steadyNow() };
+  async #decideWithoutValkey({ subject, limits }: DecisionRequest): Promise<Decision> {
+    const { counter, clock } = this.#options;
+    const ticket = this.#known.ticketFor(subject.id);
+    const { decision, quota } = await counter.decide({ keyId: subject.id, limits, known: ticket.quota });
+    this.#known.learn(subject.id, quota, ticket, clock.steadyNow());
+    return this.#onWallClock(decision);
   }
 
-  /** Decides by this server's share. */
-  #decideHere(request: DecisionRequest): Decision {
-    return this.#onWallClock(this.#shares.decide(request, this.#decisionContext()));
-  }
-
-  /** Moves a decision of the shares, which use the steady clock, to the wall clock. */
+  /** Moves a decision from the steady clock to the wall clock. */
   #onWallClock(decision: Decision): Decision {
     const { stepMs } = this.#options.clock;
     return stepMs === 0 ? decision : shiftDecision(decision, stepMs);
@@ -209,34 +241,35 @@ export class SharedRateLimiter implements RateLimiter {
       if (isCluster) for (const group of groups) void this.#send([group]);
       else void this.#send(groups);
     }
-    while (this.#valkey.link && this.#shares.hasReports && this.#sent.size < maxConcurrentBatches) {
-      void this.#send([]);
-    }
   }
 
-  /** Sends what this server has allowed of these keys, and of some more, and then the requests. */
+  /** Sends what Valkey has to be told of these keys, and then the requests. */
   async #send(
     groups: readonly Group[],
     subjects = groups.map(({ subject }) => subject),
     onEnd = () => {},
   ): Promise<void> {
     const { link } = this.#valkey;
-    if (link === undefined) return;
+    if (link === undefined) return onEnd();
+    const tickets = groups.map(({ subject }) => this.#known.ticketFor(subject.id));
+    const handOvers = this.#handOversOf(subjects, tickets);
+    const unbans = subjects.flatMap(({ id }) => {
+      const at = this.#unbans.get(id);
+      return at === undefined ? [] : [[id, at] as const];
+    });
     const sentAt = this.#options.clock.steadyNow();
-    const reports = this.#shares.hasReports ? this.#takeReports(subjects, sentAt) : [];
-    if (groups.length + reports.length === 0) return onEnd();
-    const batch: Batch = { reports, groups, sentAt, ticks: 0, isLate: false, onEnd };
+    const batch: Batch = { handOvers, groups, sentAt, unbans, ticks: 0, isLate: false, onEnd };
     this.#sent.add(batch);
     this.#timeout ??= this.#startTimeout();
     const startedAt = this.#scheduler.now();
     try {
-      const replies = await link.decide(groups, reports);
+      const replies = await link.decide(groups, handOvers);
       if (link !== this.#valkey.link) return;
       this.#sent.delete(batch);
       if (groups.length > 0) this.#options.onResponse?.(this.#scheduler.now() - startedAt);
       // The next batch is sent before the responses to this one.
-      if (this.#valkey.isReplying) this.#sendQueue();
-      this.#takeReplies(batch, replies);
+      if (this.#valkey.isAvailable) this.#sendQueue();
+      this.#takeReplies(batch, tickets, replies);
     } catch (cause) {
       this.#valkey.failed(link, cause, firstOf(batch));
       return;
@@ -245,33 +278,55 @@ export class SharedRateLimiter implements RateLimiter {
     if (this.#sent.size === 0) this.#valkey.replied();
   }
 
-  #takeReports(subjects: readonly KeySubject[], now: number): readonly KeyReport[] {
-    const ofOneKey = subjects.length > 0 ? 0 : 1;
-    return this.#shares.takeReports(subjects, this.#links.isCluster ? ofOneKey : MAX_REPORTS, now);
+  /** Times are those of Valkey's clock, since a batch may be late. */
+  #handOversOf(subjects: readonly KeySubject[], tickets: readonly Ticket[]): readonly KeyHandOver[] {
+    return subjects.flatMap((subject, i) => {
+      const [known, unbannedAt] = [tickets[i]?.quota, this.#unbans.get(subject.id)];
+      if (known === undefined && unbannedAt === undefined) return [];
+      const quota = known ? copyOf(known) : newQuota();
+      shift(quota, this.#valkeyAheadMs);
+      return [
+        { subject, quota, unbannedAt: unbannedAt === undefined ? NEVER : unbannedAt + this.#valkeyAheadMs },
+      ];
+    });
+  }
+
+  /** Opens a connection, and learns what time it is there. */
+  async #open(subject: KeySubject): Promise<ValkeyLink> {
+    const link = await this.#links.open(subject);
+    const { clock } = this.#options;
+    const askedAt = clock.steadyNow();
+    try {
+      this.#valkeyAheadMs = (await link.time()) - askedAt;
+    } catch (error) {
+      link.close();
+      throw error;
+    }
+    return link;
   }
 
   /**
    * Applies the replies. Their times, by Valkey's clock, are moved to this server's clock. A late reply may be of any
-   * age, so its times are unknown, and it only says what need not be reported.
+   * age, so its times are unknown.
    */
-  #takeReplies({ reports, groups, isLate }: Batch, { now: valkeyNow, reported, decided }: Replies): void {
+  #takeReplies(
+    { unbans, groups, sentAt, isLate }: Batch,
+    tickets: readonly Ticket[],
+    { now: valkeyNow, decided }: Replies,
+  ): void {
     const now = this.#options.clock.steadyNow();
-    reports.forEach(({ subject }, i) => {
-      const quota = reported[i];
-      if (quota === undefined || isLate) return;
-      shift(quota, now - valkeyNow);
-      this.#shares.learn(subject, quota, now);
-    });
+    for (const [id, at] of unbans) if (this.#unbans.get(id) === at) this.#unbans.delete(id);
+    if (!isLate) this.#valkeyAheadMs = valkeyNow - sentAt;
     groups.forEach((group, i) => {
-      const reply = decided[i];
-      if (reply === undefined) return;
-      const { subject, requests, allowedHere } = group;
+      const [reply, ticket] = [decided[i], tickets[i]];
+      if (reply === undefined || ticket === undefined) return;
+      const { subject, requests } = group;
       const { allowed, limited, isNewBan, quota } = reply;
       if (allowed + limited < requests.length) this.#bans.report(subject.id, quota, isNewBan);
-      if (isLate) return this.#shares.countedLate(subject, Math.min(allowed, allowedHere));
+      if (isLate) return;
       shift(quota, now - valkeyNow);
       this.#respond(group, reply, now);
-      this.#shares.learn(subject, quota, now);
+      this.#known.learn(subject.id, quota, ticket, now);
     });
   }
 
@@ -296,7 +351,7 @@ export class SharedRateLimiter implements RateLimiter {
 
   #tick(): void {
     this.#timeout = undefined;
-    if (!this.#valkey.isReplying) return;
+    if (!this.#valkey.isAvailable) return;
     for (const batch of this.#sent) {
       batch.ticks++;
       if (batch.ticks > TICKS_PER_TIMEOUT) {
@@ -307,27 +362,23 @@ export class SharedRateLimiter implements RateLimiter {
     if (this.#sent.size > 0) this.#timeout = this.#startTimeout();
   }
 
-  #decideAllHere(): void {
+  #leaveValkey(): void {
+    this.#known.beginPeriod();
     for (const batch of this.#sent) {
       if (batch.isLate) continue;
       batch.isLate = true;
-      for (const group of batch.groups) {
-        for (const request of group.requests) {
-          const decision = this.#decideHere(request);
-          if (decision.outcome === "allowed") group.allowedHere++;
-          request.resolve(decision);
-        }
-      }
+      for (const { requests } of batch.groups)
+        for (const request of requests) request.resolve(this.#decideWithoutValkey(request));
       batch.onEnd();
     }
-    for (const request of this.#queue.splice(0)) request.resolve(this.#decideHere(request));
+    for (const request of this.#queue.splice(0)) request.resolve(this.#decideWithoutValkey(request));
   }
 
-  /** Valkey may not have counted what it has not replied to, so it is reported again. */
-  #forgetSent(): void {
-    for (const { reports, sentAt } of this.#sent)
-      for (const report of reports) this.#shares.putBack(report, sentAt);
-    this.#sent.clear();
+  #returnToValkey(): void {
+    this.#known.beginPeriod();
+    const keys = [...this.#unbans.keys()].map((id) => ({ kind: "key", id }) as const);
+    const size = this.#links.isCluster ? 1 : MAX_UNBANS;
+    for (let from = 0; from < keys.length; from += size) void this.#send([], keys.slice(from, from + size));
   }
 }
 
@@ -362,13 +413,13 @@ function groupsOf(requests: readonly WaitingRequest[]): readonly Group[] {
       last.requests.push(request);
       continue;
     }
-    const group = { subject, limits, requests: [request], allowedHere: 0 };
+    const group = { subject, limits, requests: [request] };
     lastOf.set(subject.id, group);
     groups.push(group);
   }
   return groups;
 }
 
-function firstOf({ reports, groups }: Batch): KeySubject | undefined {
-  return (reports[0] ?? groups[0])?.subject;
+function firstOf({ handOvers, groups }: Batch): KeySubject | undefined {
+  return (handOvers[0] ?? groups[0])?.subject;
 }

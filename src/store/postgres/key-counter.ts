@@ -1,12 +1,16 @@
 import type { ReservedSQL, SQL } from "bun";
 import { messageOf, OutcomeUnknown, Unavailable } from "../../api/errors.ts";
-import type { Counted, KeyCounter, KeyCounterOptions, LimitedRequest } from "../../domain/key-counter.ts";
 import {
-  decide,
+  countAll,
+  type Counted,
+  type KeyCounter,
+  type KeyCounterOptions,
+  type LimitedRequest,
+} from "../../domain/key-counter.ts";
+import {
   expire,
   expiresAt,
   fromStored,
-  isBanned,
   isExpired,
   newQuota,
   type Quota,
@@ -100,17 +104,9 @@ export class PostgresKeyCounter implements KeyCounter {
   async #decideAll(requests: readonly LimitedRequest[]): Promise<readonly Counted[]> {
     const rules = this.#options.ban();
     const ids = [...new Set(requests.map(({ keyId }) => keyId))].toSorted((one, other) => one - other);
-    const banned = new Map<number, Quota>();
-    const counted = await this.#transaction(ids, ({ quotas, now }) => {
-      const result = requests.map(({ keyId, limits }) => {
-        const quota = quotas.get(keyId) ?? newQuota();
-        expire(quota, now, rules);
-        const wasBanned = isBanned(quota, now);
-        const decision = decide(quota, limits, now, rules);
-        if (decision.outcome === "banned" && !wasBanned) banned.set(keyId, quota);
-        return { decision, quota };
-      });
-      return { result, isDurable: banned.size > 0 };
+    const { counted, banned } = await this.#transaction(ids, ({ quotas, now }) => {
+      const result = countAll(requests, quotas, now, rules);
+      return { result, isDurable: result.banned.size > 0 };
     });
     for (const [keyId, { bannedAt, bannedUntil }] of banned)
       this.#options.onBan?.(keyId, { bannedAt, bannedUntil });

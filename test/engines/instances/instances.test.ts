@@ -31,13 +31,11 @@ afterAll(async () => {
   await fleet.stop();
 });
 
-/** A server that did not reach Valkey within 500 ms of its start keeps to its share for two seconds more. */
+/** A server that did not reach Valkey within 500 ms of its start counts in PostgreSQL until it does. */
 async function untilShared({ servers }: Fleet): Promise<void> {
-  const countsAlone = (log: readonly LogLine[]) =>
+  const isWithoutValkey = (log: readonly LogLine[]) =>
     log.findLast(({ event }) => event.startsWith("valkey."))?.event === "valkey.unavailable";
-  while (servers.some(({ log }) => countsAlone(log))) await Bun.sleep(20);
-  if (servers.some(({ log }) => log.some(({ event }) => event === "valkey.available")))
-    await Bun.sleep(2_100);
+  while (servers.some(({ log }) => isWithoutValkey(log))) await Bun.sleep(20);
 }
 
 async function newKey(key: Partial<NewKey> = {}): Promise<{ id: number; key: string }> {

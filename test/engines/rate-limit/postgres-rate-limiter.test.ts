@@ -1,7 +1,8 @@
 import { afterAll, expect, test } from "bun:test";
 import { createClock } from "../../../src/clock.ts";
-import { type BanRules, DEFAULT_BAN, type Limits } from "../../../src/domain/rate-limit.ts";
+import { type BanRules, DEFAULT_BAN, type Limits, type OnBan } from "../../../src/domain/rate-limit.ts";
 import { createMemoryRateLimiter } from "../../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { createValkeyRateLimiter } from "../../../src/rate-limit/valkey/valkey-rate-limiter.ts";
 import { PostgresRateLimiter } from "../../../src/rate-limit/postgres/postgres-rate-limiter.ts";
 import { PostgresKeyCounter } from "../../../src/store/postgres/key-counter.ts";
 import { Pools } from "../../../src/store/postgres/pool.ts";
@@ -23,14 +24,16 @@ afterAll(() => database[Symbol.asyncDispose]());
 const PATIENT = { timeoutMs: 60_000 };
 
 interface Settings {
+  readonly limitsUrl?: string;
   readonly clock?: TestClock;
   readonly ban?: BanRules;
-  readonly onBan?: (keyId: number) => void;
+  readonly onBan?: OnBan;
   readonly timeoutMs?: number;
 }
 
 /** A server's rate limiter with connections of its own. */
-async function openServer({ clock: testClock, ban = DEFAULT_BAN, onBan, ...options }: Settings = {}) {
+async function openServer(settings: Settings = {}) {
+  const { clock: testClock, ban = DEFAULT_BAN, onBan, limitsUrl, ...options } = settings;
   const pools = new Pools(await Primary.of(url), { ...PATIENT, ...options });
   const clock = testClock ?? createClock();
   const counter = new PostgresKeyCounter(pools, {
@@ -39,11 +42,11 @@ async function openServer({ clock: testClock, ban = DEFAULT_BAN, onBan, ...optio
     onBan,
     testClock,
   });
-  const limiter = new PostgresRateLimiter({
-    clock,
-    counter,
-    local: createMemoryRateLimiter({ clock, ban: () => ban }),
-  });
+  const common = { clock, counter, local: createMemoryRateLimiter({ clock, ban: () => ban }) };
+  const limiter =
+    limitsUrl === undefined
+      ? new PostgresRateLimiter(common)
+      : await createValkeyRateLimiter({ ...common, urls: [limitsUrl], prefix: "", ban: () => ban });
   const close = limiter.close.bind(limiter);
   limiter.close = async () => {
     await close();
@@ -55,7 +58,14 @@ async function openServer({ clock: testClock, ban = DEFAULT_BAN, onBan, ...optio
 rateLimiterConformance("on PostgreSQL", async ({ ban, startsAt, onBan }) => {
   await sql`TRUNCATE quotas`;
   const clock = new TestClock(startsAt);
-  return restartable(clock, () => openServer({ clock, ban, ...(onBan && { onBan: onBan as never }) }));
+  return restartable(clock, () => openServer({ clock, ban, ...(onBan && { onBan }) }));
+});
+
+rateLimiterConformance("on PostgreSQL while Valkey is unavailable", async ({ ban, startsAt, onBan }) => {
+  await sql`TRUNCATE quotas`;
+  const clock = new TestClock(startsAt);
+  const limitsUrl = "redis://127.0.0.1:1";
+  return restartable(clock, () => openServer({ clock, ban, limitsUrl, ...(onBan && { onBan }) }));
 });
 
 async function openServers(count: number) {

@@ -81,7 +81,7 @@ test("one node killed: no request fails, and the cluster is unavailable until it
   await cluster.nodes[1]?.kill();
   await decideAll(rateLimiter);
   expect(changes.states).toEqual(["unavailable"]);
-  expect(rateLimiter.decide(key(1), FREE)).toMatchObject({ outcome: "allowed" });
+  expect(await rateLimiter.decide(key(1), FREE)).toMatchObject({ outcome: "allowed" });
 
   await cluster.nodes[1]?.restart();
   await changes.reach(2);

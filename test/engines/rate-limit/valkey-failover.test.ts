@@ -14,9 +14,7 @@ afterAll(() => cluster.stop());
 test("a primary is killed and its replica takes over: no key gets twice its limit, on whichever node it is", async () => {
   const changes = [new StateChanges(), new StateChanges()];
   const limiters = await Promise.all(
-    changes.map(({ onStateChange }) =>
-      openWithFallback({ url: urls, prefix: "failover:", onStateChange, serverCount: () => 2 }),
-    ),
+    changes.map(({ onStateChange }) => openWithFallback({ url: urls, prefix: "failover:", onStateChange })),
   );
   const allowed = SUBJECTS.map(() => 0);
   const send = (count: number) =>

@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { type BanRules, DEFAULT_BAN } from "../../../src/domain/rate-limit.ts";
+import { type BanRules, DEFAULT_BAN, NEVER, newQuota } from "../../../src/domain/rate-limit.ts";
 import { parseServers, ValkeyConnection } from "../../../src/rate-limit/valkey/connection.ts";
-import type { KeyReport, RequestGroup } from "../../../src/rate-limit/valkey/script.ts";
+import type { KeyHandOver, RequestGroup } from "../../../src/rate-limit/valkey/script.ts";
 import { startValkey } from "../../../trials/harness/valkey.ts";
 import { ValkeyModel } from "../../../trials/simulation/valkey.ts";
 import { PATIENT } from "../../rate-limit/open-valkey.ts";
@@ -20,8 +20,8 @@ const connect = (prefix: string, ban: BanRules, testClock: TestClock) =>
 
 interface Step {
   readonly groups?: readonly RequestGroup[];
-  readonly report?: KeyReport;
-  /** After the requests and the report. A negative number sets the clock back. */
+  readonly handOver?: KeyHandOver;
+  /** After the requests and what is handed over. A negative number sets the clock back. */
   readonly advanceMs?: number;
 }
 
@@ -38,14 +38,37 @@ const ms = fc.oneof(
   { weight: 2, arbitrary: fc.constantFrom(299_999, 300_000, 86_339_999, 86_340_000, 86_399_999, 86_400_000) },
   { weight: 1, arbitrary: fc.nat(200_000_000) },
 );
+function never() {
+  return fc.constant(NEVER);
+}
 const backwards = ms.map((each) => -each);
-const window = fc.record({ openedAgoMs: ms, used: fc.nat(3) });
-const unbannedAgoMs = fc.option(ms, { nil: undefined });
-const report = fc.record({ subject, minute: window, day: window, unbannedAgoMs });
+const HANDED_AT = new TestClock().time;
+const ago = ms.map((each) => HANDED_AT - each);
+const window = fc.record({
+  openedAt: ago,
+  used: fc.nat(3),
+  graceBeganAt: fc.oneof(ago, never()),
+  strikes: fc.nat(3),
+});
+const handedBan = fc.oneof(
+  fc.record({ bannedAt: ago, bannedUntil: ms.map((each) => HANDED_AT + each), lastBanMs: fc.constant(0) }),
+  fc.record({
+    bannedAt: never(),
+    bannedUntil: fc.oneof(ago, never()),
+    lastBanMs: fc.constantFrom(0, 300_000),
+  }),
+);
+const handOver = fc
+  .record({ subject, minute: window, day: window, ban: handedBan, unbannedAt: fc.oneof(ago, never()) })
+  .map(({ subject, minute, day, ban, unbannedAt }) => ({
+    subject,
+    quota: { minute, day, ...ban },
+    unbannedAt,
+  }));
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ groups: fc.array(group, { minLength: 1, maxLength: 6 }) }) },
   { weight: 3, arbitrary: fc.record({ advanceMs: fc.oneof({ weight: 3, arbitrary: ms }, backwards) }) },
-  { weight: 1, arbitrary: fc.record({ report }) },
+  { weight: 2, arbitrary: fc.record({ handOver }) },
 );
 const rules: fc.Arbitrary<BanRules> = fc.record({
   strikes: fc.integer({ min: 1, max: 4 }),
@@ -57,29 +80,28 @@ const rules: fc.Arbitrary<BanRules> = fc.record({
 /** Both windows close, and an unban and a ban come, at the same time: random histories seldom have that. */
 function atTheSameTime(): [BanRules, Step[]] {
   const group = { subject: key(1), limits: { perMinute: 1, perDay: 2 }, requests: times(1) };
-  const nothing = { openedAgoMs: 0, used: 0 };
-  const report = { subject: key(1), minute: nothing, day: nothing, unbannedAgoMs: 0 };
+  const handOver = { subject: key(1), quota: newQuota(), unbannedAt: HANDED_AT + 100_000_000 };
   return [
     DEFAULT_BAN,
     [
       { groups: [group], advanceMs: 86_340_000 },
       ...Array.from({ length: 4 }, () => ({ groups: [group], advanceMs: 1_001 })),
       { groups: [{ ...group, requests: times(10) }] },
-      { report, advanceMs: -500 },
+      { handOver, advanceMs: -500 },
       { groups: [group] },
     ],
   ];
 }
 
-test("the script decides, reports and reads as the rules of the domain do, in random histories", async () => {
+test("the script decides, takes over and reads as the rules of the domain do, in random histories", async () => {
   let run = 0;
   await fc.assert(
     fc.asyncProperty(rules, fc.array(step, { maxLength: 40, size: "max" }), async (rules, steps) => {
       const clock = new TestClock();
       const link = await connect(`alike:${run++}:`, rules, clock);
       const model = new ValkeyModel(() => clock.now(), rules);
-      const play = async (each: ValkeyConnection | ValkeyModel, { groups = [], report }: Step) => [
-        await each.decide(groups, report && [report]),
+      const play = async (each: ValkeyConnection | ValkeyModel, { groups = [], handOver }: Step) => [
+        await each.decide(groups, handOver && [handOver]),
         await each.quota(key(1)),
       ];
       try {

@@ -1,0 +1,50 @@
+import {
+  countAll,
+  type Counted,
+  type KeyCounter,
+  type KeyCounterOptions,
+  type LimitedRequest,
+} from "../../domain/key-counter.ts";
+import { copyOf, expire, isExpired, newQuota, type Quota, unban } from "../../domain/rate-limit.ts";
+
+/** 50,000 keys take 15 MB. */
+const MAX_KEYS = 50_000;
+
+/** Counts the requests of keys in the process of the only server, one on SQLite, while Valkey is unavailable. */
+export class MemoryKeyCounter implements KeyCounter {
+  readonly queueLength = 0;
+  readonly #options: KeyCounterOptions;
+  /** By key, the oldest first; when there are too many, the oldest are forgotten. */
+  readonly #quotas = new Map<number, Quota>();
+
+  constructor(options: KeyCounterOptions) {
+    this.#options = options;
+  }
+
+  async decide(request: LimitedRequest): Promise<Counted> {
+    const { clock, ban, onBan } = this.#options;
+    const { keyId } = request;
+    const quota = this.#quotas.get(keyId) ?? newQuota();
+    this.#quotas.set(keyId, quota);
+    const [oldest] = this.#quotas.keys();
+    if (this.#quotas.size > MAX_KEYS && oldest !== undefined) this.#quotas.delete(oldest);
+    const { counted, banned } = countAll([request], new Map([[keyId, quota]]), clock.steadyNow(), ban());
+    for (const [id, { bannedAt, bannedUntil }] of banned) onBan?.(id, { bannedAt, bannedUntil });
+    const [{ decision }] = counted as readonly [Counted];
+    return { decision, quota: copyOf(quota) };
+  }
+
+  async quota(keyId: number): Promise<Quota | undefined> {
+    const quota = copyOf(this.#quotas.get(keyId) ?? newQuota());
+    const now = this.#options.clock.steadyNow();
+    expire(quota, now, this.#options.ban());
+    return isExpired(quota, now) ? undefined : quota;
+  }
+
+  async unban(keyId: number, agoMs: number): Promise<void> {
+    const quota = this.#quotas.get(keyId);
+    if (quota) unban(quota, this.#options.clock.steadyNow() - agoMs);
+  }
+
+  async close(): Promise<void> {}
+}

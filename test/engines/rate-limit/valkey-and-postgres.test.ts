@@ -1,0 +1,69 @@
+import { afterAll, expect, test } from "bun:test";
+import { createClock } from "../../../src/clock.ts";
+import { DEFAULT_BAN } from "../../../src/domain/rate-limit.ts";
+import { startValkey } from "../../../trials/harness/valkey.ts";
+import { openWithFallback, StateChanges } from "../../rate-limit/open-valkey.ts";
+import { key } from "../../subjects.ts";
+import { createMigrated } from "../store/postgres-database.ts";
+
+const SERVERS = 3;
+const OUTAGES = 20;
+const LIMITS = { perMinute: 1_000_000, perDay: 400 };
+/** Strikes would ban the keys. */
+const BAN = { ...DEFAULT_BAN, strikes: 1_000_000 };
+
+const valkey = await startValkey();
+const database = await createMigrated();
+afterAll(() => Promise.all([valkey.stop(), database[Symbol.asyncDispose]()]));
+
+async function openServer() {
+  const [clock, ban, changes] = [createClock(), () => BAN, new StateChanges()];
+  const { openKeyCounter } = await database.open();
+  const limiter = await openWithFallback({
+    url: valkey.url,
+    clock,
+    ban,
+    counter: openKeyCounter({ clock, ban }),
+    timeoutMs: 100,
+    onStateChange: changes.onStateChange,
+  });
+  return { limiter, changes };
+}
+
+test("Valkey is killed and frozen 20 times under load: clients get their limit, and nobody more than twice", async () => {
+  const servers = await Promise.all(Array.from({ length: SERVERS }, openServer));
+  const allowed = new Map<number, number>();
+  let isOver = false;
+  /** Sends requests for a key, one after the other, until the outages are over and its limit is reached. */
+  const send = async (id: number, { limiter }: (typeof servers)[number]) => {
+    for (;;) {
+      const { outcome } = await limiter.decide(key(id), LIMITS);
+      if (outcome === "allowed") allowed.set(id, (allowed.get(id) ?? 0) + 1);
+      else if (isOver) return;
+      await Bun.sleep(5 * Math.random());
+    }
+  };
+  const [own, shared] = [
+    [1, 2, 3],
+    [4, 5, 6],
+  ];
+  const clients = [
+    ...own.flatMap((id, i) => servers.slice(i, i + 1).map((server) => send(id, server))),
+    ...shared.flatMap((id) => servers.map((server) => send(id, server))),
+  ];
+  for (let outage = 1; outage <= OUTAGES; outage++) {
+    if (outage % 2 === 0) valkey.freeze();
+    else await valkey.kill();
+    await Promise.all(servers.map(({ changes }) => changes.reach(2 * outage - 1)));
+    await Bun.sleep(50 * Math.random());
+    if (outage % 2 === 0) valkey.thaw();
+    else await valkey.restart();
+    await Promise.all(servers.map(({ changes }) => changes.reach(2 * outage)));
+  }
+  isOver = true;
+  await Promise.all(clients);
+  // A client that waits for one response at a time has one request of unknown outcome in each outage.
+  for (const id of own) expect(allowed.get(id)).toBeWithin(400 - OUTAGES, 400 + OUTAGES + 1);
+  for (const id of shared) expect(allowed.get(id)).toBeWithin(400 - SERVERS * OUTAGES, 2 * 400 + 1);
+  await Promise.all(servers.map(({ limiter }) => limiter.close()));
+}, 120_000);

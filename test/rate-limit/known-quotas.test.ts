@@ -1,0 +1,51 @@
+import { expect, test } from "bun:test";
+import { newQuota, type Quota } from "../../src/domain/rate-limit.ts";
+import { KnownQuotas } from "../../src/rate-limit/known-quotas.ts";
+
+const FREE = { perMinute: 60, perDay: 1_000 };
+const NOW = 1_000_000;
+
+function used(count: number, openedAt = NOW): Quota {
+  const window = { openedAt, used: count, graceBeganAt: -1, strikes: 0 };
+  return { ...newQuota(), minute: { ...window }, day: { ...window } };
+}
+
+function learn(known: KnownQuotas, id: number, count: number, ticket = known.ticketFor(id)): void {
+  known.learn(id, used(count), ticket, NOW);
+}
+
+test("50,000 keys are known; the oldest is forgotten first", () => {
+  const known = new KnownQuotas();
+  for (let id = 0; id <= 50_000; id++) learn(known, id, 50);
+  expect(known.size).toBe(50_000);
+  expect(known.peek(1, FREE, NOW)).toMatchObject({ remaining: 10 });
+  expect(known.peek(0, FREE, NOW)).toMatchObject({ remaining: 60 });
+});
+
+test("whoever takes over is told once, and again after the next change", () => {
+  const known = new KnownQuotas();
+  learn(known, 1, 5);
+  expect(known.ticketFor(1).quota).toBeUndefined();
+  for (const period of [1, 2]) {
+    known.beginPeriod();
+    expect(known.ticketFor(1)).toMatchObject({ period, quota: { minute: { used: 5 } } });
+    learn(known, 1, 5);
+    expect(known.ticketFor(1).quota).toBeUndefined();
+  }
+});
+
+test("a reply of the counter before, which comes late, is handed over; replies that crossed it lose nothing", () => {
+  const known = new KnownQuotas();
+  learn(known, 1, 5);
+  const late = known.ticketFor(1);
+  known.beginPeriod();
+  const [first, second] = [known.ticketFor(1), known.ticketFor(1)];
+  learn(known, 1, 9, late);
+  learn(known, 1, 6, first);
+  expect(known.ticketFor(1).quota).toMatchObject({ minute: { used: 9 } });
+  learn(known, 1, 7, second);
+  expect(known.ticketFor(1).quota).toMatchObject({ minute: { used: 9 } });
+  learn(known, 1, 10);
+  expect(known.ticketFor(1).quota).toBeUndefined();
+  expect(known.peek(1, FREE, NOW)).toMatchObject({ remaining: 50 });
+});
