@@ -87,7 +87,7 @@ export const COMMAND_RUNS: Readonly<Record<string, CommandRun | string>> = {
   },
   "operators rotate": { needs: "operators create", args: onData("command-1") },
   "operators revoke": { needs: "operators create", args: onData("command-1", "--yes") },
-  "admin-url": { args: ({ storage }) => storage.slice(0, 2) },
+  "admin-url": { args: onData() },
   audit: { args: onData() },
   "webhook show": { args: onData() },
   "webhook test": { args: onData() },

@@ -3,7 +3,13 @@
 import { SQL } from "bun";
 import { HttpConnection } from "../trials/harness/http-connection.ts";
 import { adminFlags, PETSTORE, startPetstore } from "../trials/harness/petstore.ts";
-import { bytesRead, cpuMs, cpuWaitMs, processTree } from "../trials/harness/processes.ts";
+import {
+  bytesRead,
+  cpuMsOfThreads,
+  cpuMsSince,
+  cpuWaitMs,
+  processTree,
+} from "../trials/harness/processes.ts";
 import { startReceiver, webhookFlags } from "../trials/harness/webhook-receiver.ts";
 import type { CommandFacts, CommandRun } from "./growth-commands.ts";
 import type { GrowthData } from "./growth-data.ts";
@@ -125,9 +131,9 @@ export async function startGrowthServer(data: GrowthData) {
     const tree = pids.flatMap(processTree);
     for (let i = 0; i <= CALLS; i++) {
       const before = await blocksRead();
-      const at = cpuMs(tree);
+      const at = cpuMsOfThreads(tree);
       sizes.push((await call(each)).bytes);
-      times.push(cpuMs(tree) - at);
+      times.push(cpuMsSince(at, tree));
       blocks.push((await blocksRead()) - before);
     }
     for (let i = 0; i < CALLS; i++) waits.push(await longestWait(() => call(each)));
@@ -166,11 +172,16 @@ export async function startGrowthServer(data: GrowthData) {
     tokens: tokens as readonly string[],
     costOf: (each: GrowthCase) => costOf(each).catch(failed),
     costOfCommand: (...args: Parameters<typeof costOfCommand>) => costOfCommand(...args).catch(failed),
-    /** What the second client waits while there is nothing else to do. */
-    async control(): Promise<readonly number[]> {
-      const waits: number[] = [];
-      while (waits.length < 30) waits.push(await longestWait(() => Bun.sleep(PAUSE_MS)));
-      return waits;
+    /** What the second client waits while there is nothing else to do, and while a command runs that needs no data. */
+    async controls(): Promise<{
+      readonly requests: readonly number[];
+      readonly commands: readonly number[];
+    }> {
+      const [requests, commands]: [number[], number[]] = [[], []];
+      while (requests.length < 30) requests.push(await longestWait(() => Bun.sleep(PAUSE_MS)));
+      while (commands.length < 5)
+        commands.push(await longestWait(() => timed([...PETSTORE, "completion", "bash"])));
+      return { requests, commands };
     },
     async stop() {
       for (const each of [...Object.values(connections), second]) each.close();

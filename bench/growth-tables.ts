@@ -29,9 +29,16 @@ export interface GrowthResults {
   readonly database: DatabaseName;
   readonly scales: readonly Scale[];
   readonly rows: readonly GrowthRow[];
-  /** What the second client waits without anything else to do, by scale. */
-  readonly controls: ReadonlyMap<Scale, readonly number[]>;
+  readonly controls: ReadonlyMap<Scale, Controls>;
 }
+
+/** What the second client waits without anything else to do, and during a command that needs no data. */
+export interface Controls {
+  readonly requests: readonly number[];
+  readonly commands: readonly number[];
+}
+const controlOf = ({ controls }: GrowthResults, side: GrowthRow["side"], scale: Scale) =>
+  median(controls.get(scale)?.[side === "command" ? "commands" : "requests"] ?? [NaN]);
 
 /** How many times the processor time of a client's request may grow, whatever the data. */
 const MOST_GROWTH = 2;
@@ -45,7 +52,8 @@ const MOST_MEMORY_MB = 250;
 const PROPORTIONAL = 1.5;
 
 /** The bounds of a row: what it may cost with more data, and how long others may wait meanwhile. */
-export function growthBars({ scales, rows, controls }: GrowthResults): readonly Bar[] {
+export function growthBars(results: GrowthResults): readonly Bar[] {
+  const { scales, rows } = results;
   return rows.flatMap(({ side, operation, name, costs }) =>
     scales.flatMap((scale): readonly Bar[] => {
       const [first = scale] = scales;
@@ -54,10 +62,13 @@ export function growthBars({ scales, rows, controls }: GrowthResults): readonly 
       const what = `${scale}×, ${side}, ${operation}${name === "" ? "" : ` (${name})`}`;
       if (cost.failure !== undefined) return [{ name: `${what}: ${cost.failure}`, value: NaN, most: 0 }];
       const growth = side === "client" ? MOST_GROWTH : PROPORTIONAL * (scale / first);
-      const control = median(controls.get(scale) ?? [0]);
       return [
         { name: `${what}, CPU ms`, value: cost.cpuMs, most: growth * base.cpuMs + UNCERTAIN_MS[side] },
-        { name: `${what}, wait of another client, ms`, value: cost.waitMs, most: control + MOST_WAIT_MS },
+        {
+          name: `${what}, wait of another client, ms`,
+          value: cost.waitMs,
+          most: controlOf(results, side, scale) + MOST_WAIT_MS,
+        },
         { name: `${what}, memory MB`, value: cost.memoryMb ?? 0, most: MOST_MEMORY_MB },
       ];
     }),
@@ -104,8 +115,8 @@ export function growthTable(results: GrowthResults, side: GrowthRow["side"], abo
       figure(Math.max(...rows.map((row) => costAt(row, scale)?.waitMs ?? NaN))),
     ),
   };
-  const control = scales.map((scale) => formatFigure(median(results.controls.get(scale) ?? [NaN])));
+  const control = scales.map((scale) => formatFigure(controlOf(results, side, scale)));
   const name = database === "sqlite" ? "SQLite" : "PostgreSQL";
-  const note = `${about} The longest wait of another client is that of all requests of the operation; without any of them it waits ${control.join(", ")} ms.`;
+  const note = `${about} The longest wait of another client is that of all requests of the operation; without them it waits ${control.join(", ")} ms.`;
   return { ...tableOf(`${TITLES[side]}, ${name}`, [...groups], columns), note: note.trim() };
 }

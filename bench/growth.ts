@@ -11,7 +11,14 @@ import { buildData, type GrowthData, requireDisk } from "./growth-data.ts";
 import { type GrowthCase, growthCases } from "./growth-operations.ts";
 import { bytesOf, DATABASES, type DatabaseName, rowsOf, type Scale, SCALES } from "./growth-rows.ts";
 import { type GrowthServer, startGrowthServer } from "./growth-server.ts";
-import { type Cost, growthBars, growthTable, type GrowthResults, type GrowthRow } from "./growth-tables.ts";
+import {
+  type Controls,
+  type Cost,
+  growthBars,
+  growthTable,
+  type GrowthResults,
+  type GrowthRow,
+} from "./growth-tables.ts";
 
 const HELP = `Usage: npm run bench:growth [-- OPTIONS]
 
@@ -38,9 +45,9 @@ async function measureScale(
   data: GrowthData,
   only: string,
   add: (row: Omit<GrowthRow, "costs">, cost: Cost) => void,
-): Promise<readonly number[]> {
+): Promise<Controls> {
   const server = await startGrowthServer(data);
-  const control = await server.control();
+  const controls = await server.controls();
   const facts = { rows: data.rows, keys: data.keys, tokens: server.tokens, now: Date.now() };
   const cases = growthCases(facts);
   const chosen = cases.filter(({ operation }) => operation.includes(only));
@@ -54,7 +61,7 @@ async function measureScale(
   }
   await measureCommands(data, server, { only, add });
   await server.stop();
-  return control;
+  return controls;
 }
 
 const isNeeded = ({ side, operation }: GrowthCase, by: GrowthCase) =>
@@ -89,7 +96,7 @@ async function measure(
   only: string,
 ): Promise<GrowthResults> {
   const rows = new Map<string, GrowthRow & { readonly costs: Map<Scale, Cost> }>();
-  const controls = new Map<Scale, readonly number[]>();
+  const controls = new Map<Scale, Controls>();
   for (const scale of scales) {
     announce(`${scale}×: about ${Math.round(bytesOf(scale, database) / 1e6)} MB of data`);
     const data = await buildData(scale, database, (what) => announce(`${scale}×: filling ${what}`));

@@ -67,8 +67,8 @@ describe("a row is within its bounds, or is named", () => {
     database: "sqlite",
     scales: [1, 10],
     controls: new Map([
-      [1, [1, 2, 3]],
-      [10, [1, 2, 3]],
+      [1, { requests: [1, 2, 3], commands: [4, 5, 6] }],
+      [10, { requests: [1, 2, 3], commands: [4, 5, 6] }],
     ]),
     rows: [
       {

@@ -80,9 +80,17 @@ export function cpuSeconds(pid: number): number {
 export const cpuSecondsOfTrees = (pids: readonly number[]) =>
   pids.flatMap(processTree).reduce((sum, pid) => sum + cpuSeconds(pid), 0);
 
-/** The processor time of processes and their threads, in milliseconds, to the microsecond while they are asleep. */
-export function cpuMs(pids: readonly number[]): number {
-  return pids.reduce((sum, pid) => sum + threadsOf(pid).reduce((ms, path) => ms + runMs(path), 0), 0);
+/** The processor time of each thread of processes, in milliseconds: to the microsecond while the thread is asleep. */
+export function cpuMsOfThreads(pids: readonly number[]): ReadonlyMap<string, number> {
+  return new Map(pids.flatMap(threadsOf).map((path) => [path, runMs(path)]));
+}
+
+/** The processor time since then, without that of threads which have ended. */
+export function cpuMsSince(before: ReadonlyMap<string, number>, pids: readonly number[]): number {
+  return [...cpuMsOfThreads(pids)].reduce(
+    (sum, [path, ms]) => sum + Math.max(0, ms - (before.get(path) ?? 0)),
+    0,
+  );
 }
 
 function threadsOf(pid: number): string[] {
