@@ -23,7 +23,7 @@ interface DatabaseOptions {
   /** The clock of PostgreSQL. */
   readonly now: () => number;
   readonly rules: BanRules;
-  /** Runs the work of a server in the database; by default at once. */
+  /** Runs the work of a server in the database, a batch at a time; by default each request is decided at once. */
   readonly call?: <T>(server: Process, work: () => T) => Promise<T>;
   /** Called after each decision, with the quota by the clock of PostgreSQL and whether it is a new ban. */
   readonly onCounted?: (server: Process, counted: Counted, isNewBan: boolean) => void;
@@ -38,16 +38,18 @@ export class SimulatedDatabase {
 
   counterOf(server: Process, onBan?: OnBan): KeyCounter {
     const { call = async (_, work) => work() } = this.options;
-    const batches = new BatchQueue({
-      run: (requests: readonly LimitedRequest[]) => call(server, () => this.#count(server, requests)),
-      maxBatch: 256,
-      maxQueued: 10_000,
-      scheduler: server,
-    });
+    const run = (requests: readonly LimitedRequest[]) => call(server, () => this.#count(server, requests));
+    const batches = new BatchQueue({ run, maxBatch: 256, maxQueued: 10_000, scheduler: server });
+    const decide = async (request: LimitedRequest) => {
+      if (this.options.call) return batches.submit(request);
+      const [decided] = await run([request]);
+      if (decided === undefined) throw new Error("the request was not decided");
+      return decided;
+    };
     return {
       queueLength: 0,
       async decide(request) {
-        const { isNewBan, ...counted } = await batches.submit(request);
+        const { isNewBan, ...counted } = await decide(request);
         const { bannedAt, bannedUntil } = counted.quota;
         if (isNewBan) onBan?.(request.keyId, { bannedAt, bannedUntil });
         return counted;
