@@ -24,8 +24,6 @@ exit with 1 and leave no file, and none may take longer than three minutes. Exit
 `;
 
 const MAX_BACKUP_MS = 180_000;
-/** The time for which a fault lasts. */
-const FAULT_MS = 3_000;
 
 interface Made {
   readonly acknowledgedBefore: number;
@@ -112,6 +110,12 @@ class Deployment {
     } while (!isDone());
   }
 
+  /** Waits for a backup that begins from now on. The one that is running is at most one of the next two. */
+  async nextBackup(): Promise<void> {
+    const enough = this.made.length + 2;
+    while (this.made.length < enough) await Bun.sleep(20);
+  }
+
   #files(): string[] {
     return readdirSync(this.backups).filter((name) => name.endsWith(".db"));
   }
@@ -136,19 +140,21 @@ class Deployment {
   }
 }
 
-async function loseStandby({ standby }: Deployment): Promise<void> {
+async function loseStandby(deployment: Deployment): Promise<void> {
+  const { standby } = deployment;
   await standby.kill();
-  await Bun.sleep(FAULT_MS);
+  await deployment.nextBackup();
   await standby.restart();
 }
 
 /** The standby takes over. The old primary comes back, if it was killed, and runs for a while beside the new one. */
-async function replacePrimary({ primary, standby }: Deployment, isKilled: boolean): Promise<void> {
+async function replacePrimary(deployment: Deployment, isKilled: boolean): Promise<void> {
+  const { primary, standby } = deployment;
   if (isKilled) await primary.kill();
   await promote(standby);
-  await Bun.sleep(FAULT_MS / 2);
+  await deployment.nextBackup();
   if (isKilled) await primary.restart();
-  await Bun.sleep(FAULT_MS / 2);
+  await deployment.nextBackup();
 }
 
 async function run(rounds: number) {
