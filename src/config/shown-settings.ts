@@ -81,7 +81,7 @@ export function sharedSettings(shown: readonly ShownSetting[], publicUrl: string
 }
 
 /** The order of a list has no meaning, and servers with the same items do not differ. */
-const sorted = (list: string): string => [...new Set(list.split(","))].toSorted().join(",");
+const sorted = (list: string): string => [...new Set(list.split(/, ?/))].toSorted().join(",");
 
 /** Returns the values as a user types them, by setting. */
 export function formatPolicy({ plans, ban }: LimitPolicy): Readonly<Record<string, string>> {

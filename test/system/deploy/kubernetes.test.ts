@@ -39,7 +39,7 @@ test("every port that a probe or the service names exists", () => {
   expect(container).toMatchObject({
     startupProbe: { httpGet: { path: "/livez", port: "admin" } },
     livenessProbe: { httpGet: { path: "/livez", port: "admin" } },
-    readinessProbe: { httpGet: { path: "/readyz?exclude=rate-limiter", port: "admin" } },
+    readinessProbe: { httpGet: { path: "/readyz", port: "admin" } },
   });
   expect(settings.PETSTORE_ADMIN_ADDRESS).toEndWith(":8090");
   expect(specOf("Service").ports).not.toBeEmpty();

@@ -3,6 +3,7 @@
 import { appendFileSync, copyFileSync, rmSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { openSqlite } from "../../../src/store/sqlite/store.ts";
+import { BY } from "../../key-store-arguments.ts";
 
 const [directory = "", previous = ""] = process.argv.slice(2);
 const path = join(directory, "store.db");
@@ -21,7 +22,7 @@ const createPet = ({ store }: ReturnType<typeof openSqlite>) =>
   store.createPet({ name: "x".repeat(1_000), categoryId: 1n }, 0).then(() => "created", messageOf);
 async function openError(file = path): Promise<string> {
   try {
-    const opened = openSqlite(file);
+    const opened = openSqlite(file, { use: BY });
     const { items } = await opened.store.listPets({ limit: 100 });
     await opened.close();
     return `opened with ${items.length} pets`;
