@@ -20,7 +20,7 @@ const unsent = "Host: localhost\r\nContent-Length: 300\r\n\r\n{";
 const open: RawConnection[] = [];
 afterEach(async () => {
   for (const { socket } of open.splice(0)) socket.destroy();
-  await until(() => statistics().connections === 0);
+  await until(() => statistics().connections === 0, 5_000);
 });
 
 /** Connections from 130 addresses, two of each, on which a part of a request was sent. */
@@ -35,7 +35,7 @@ async function crowd(text: string): Promise<void> {
     const { accepted, rejected, bytesReceived } = statistics();
     const opened = accepted + rejected - before.accepted - before.rejected;
     return opened === 260 && bytesReceived - before.bytesReceived >= 190 * text.length;
-  });
+  }, 5_000);
   expect(statistics().connections).toBeGreaterThan(190);
 }
 

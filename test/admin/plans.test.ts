@@ -134,7 +134,7 @@ test("what another process changes in the database applies within a second", asy
   const { policies, close } = openSqlite(directoryAt(service.dataDir).files.store);
   await policies.updatePolicy({ plans: { business: { perMinute: 13, perDay: 1_000 } } }, BY);
   await close();
-  await until(async () => (await limitOf(secret)) === 13);
+  await until(async () => (await limitOf(secret)) === 13, 1_000);
   expect(await service.ok("/api/plans")).toMatchObject({ items: [{}, {}, { perMinute: 13 }, {}] });
 });
 
@@ -168,7 +168,7 @@ test("a server that cannot store its settings starts with what is stored, says s
   const app = await startApp({ ...configIn(dataDir), plans }, { log });
   expect(app.policy.current).toEqual(DEFAULT_POLICY);
   database.run("DROP TRIGGER full");
-  await until(() => app.policy.current.plans.free.perMinute === 5);
+  await until(() => app.policy.current.plans.free.perMinute === 5, 5_000);
   expect(events.filter((event) => event === "limits.save-failed")).toHaveLength(1);
   await app.close();
 });

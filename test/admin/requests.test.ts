@@ -313,7 +313,7 @@ describe("questions in the database", () => {
     await Bun.sleep(300);
     expect(rows()).toHaveLength(1);
     database.run("UPDATE server_questions SET asked_at = asked_at - 30001");
-    await until(async () => rows().length === 0);
+    await until(async () => rows().length === 0, 5_000);
     database.close();
     expect((await keys.changesSince(0)).hasQuestions).toBeFalse();
   });

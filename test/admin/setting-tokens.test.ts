@@ -175,13 +175,16 @@ describe("a file that changes", () => {
     ];
     for (const [index, change] of unusable.entries()) {
       change();
-      await until(() => events().filter((event) => event === "admin.token-unreadable").length === index + 1);
+      await until(
+        () => events().filter((event) => event === "admin.token-unreadable").length === index + 1,
+        3_000,
+      );
     }
     expect(await valid()).toEqual({ [ONE]: "bootstrap" });
     expect((await stores.operators.readAccess()).sessions.size).toBe(1);
     rmSync(file, { recursive: true });
     replaceFile(TWO);
-    await until(async () => TWO in (await valid()));
+    await until(async () => TWO in (await valid()), 3_000);
     expect(await valid()).toEqual({ [TWO]: "bootstrap" });
     expect((await stores.operators.readAccess()).sessions.size).toBe(0);
     expect((await actions())[0]).toBe("operator.rotated");
@@ -204,11 +207,11 @@ describe("a file that changes", () => {
     await start({ metricsTokenFile: file }, unreliable);
     isDown = true;
     replaceFile(TWO);
-    await until(() => rejected === 1);
+    await until(() => rejected === 1, 3_000);
     replaceFile(THREE);
-    await until(() => rejected === 3);
+    await until(() => rejected === 3, 3_000);
     isDown = false;
-    await until(async () => THREE in (await valid()));
+    await until(async () => THREE in (await valid()), 3_000);
     expect(await valid()).toEqual({ [THREE]: "metrics" });
     expect(await actions()).toEqual(["operator.rotated", "operator.created"]);
     expect(events()).toEqual(["admin.token-imported", "admin.token-not-imported", "admin.token-imported"]);

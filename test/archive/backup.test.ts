@@ -188,7 +188,7 @@ describe("petstore backup", () => {
     const writing = (async () => {
       for (; !stopped.signal.aborted; created++) await createPet(url, secret);
     })();
-    await until(() => created >= 20);
+    await until(() => created >= 20, 5_000);
     const before = created;
     const { code, err } = await backUp();
     const after = created;

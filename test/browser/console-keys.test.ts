@@ -359,7 +359,7 @@ test("a reload asks only while a form has input that is not saved", async () => 
   await page.getByLabel("Name").click();
   await page.keyboard.type("not yet");
   await page.evaluate("location.reload()");
-  await until(() => asked.length > 0);
+  await until(() => asked.length > 0, 5_000);
   expect(asked).toEqual(["beforeunload"]);
   expect(await page.getByLabel("Name").inputValue()).toBe("not yet");
   await page.getByLabel("Name").fill("");

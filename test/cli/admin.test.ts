@@ -32,7 +32,7 @@ const status = async (server: InProcessServer, token: string) =>
 
 /** Resolves when the server takes the token. */
 const untilAccepted = (server: InProcessServer, token: string) =>
-  until(async () => (await status(server, token)) === 200);
+  until(async () => (await status(server, token)) === 200, 5_000);
 
 const signIn = ({ adminUrl }: InProcessServer, body: object) =>
   fetch(`${adminUrl}/api/session`, {

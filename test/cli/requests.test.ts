@@ -101,9 +101,9 @@ test("--follow prints the last requests, then new ones as they arrive, each once
     if (out.includes("fifth")) throw new Error("seen");
   };
   const following = run("requests --follow --limit 2 --json", { print });
-  await until(() => out.includes("third"));
+  await until(() => out.includes("third"), 5_000);
   await send("/pets", "fourth");
-  await until(() => out.includes("fourth"));
+  await until(() => out.includes("fourth"), 5_000);
   await send("/pets", "fifth");
   await following.catch(() => {});
   const ids = out
@@ -207,6 +207,6 @@ test("without a server, and just after one was killed, the command says so and l
   expect(await other.err("requests")).toMatch(
     /^no server of production .* answers, since it was killed or stands still; .* --server$/,
   );
-  await until(async () => !(await stores.keys.changesSince(0)).hasQuestions);
+  await until(async () => !(await stores.keys.changesSince(0)).hasQuestions, 5_000);
   await stores.close();
 });

@@ -20,6 +20,6 @@ export function spawnOnTerminal(argv: readonly string[], variables: Variables = 
     /** What it has shown so far. */
     output: () => output.replaceAll("\r\n", "\n"),
     /** Resolves when it has shown the text. */
-    until: (text: string) => until(() => output.includes(text)),
+    until: (text: string) => until(() => output.includes(text), 10_000),
   };
 }

@@ -64,11 +64,11 @@ test("webhook show: the URL, the events, what waits, and the last attempts of al
   const shown = async () => (await run("webhook show")).out;
   const waiting =
     /^Waiting +1, the oldest since \S+\n\nTIME +ENTRY +EVENT +MS +RESPONSE\n\S+ +\d+ +operator\.created +\d+ +503$/m;
-  await until(async () => /\b503$/m.test(await shown()));
+  await until(async () => /\b503$/m.test(await shown()), 10_000);
   expect(await shown()).toMatch(waiting);
   expect(await shown()).toStartWith(`URL      ${shownUrl}\nEvents   operator.*\n`);
   receiver.behave(accept);
-  await until(async () => /^Waiting +0\n/m.test(await shown()));
+  await until(async () => /^Waiting +0\n/m.test(await shown()), 10_000);
   const { out } = await run(`webhook show --json ${elsewhere}`, new InProcessCli());
   expect(JSON.parse(out)).toMatchObject({
     url: shownUrl,

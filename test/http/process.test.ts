@@ -37,7 +37,7 @@ test("SIGTERM: a request in progress gets its response, and the next start has i
   );
   expect(await health(server)).toBe(200);
   const exit = server.stop("SIGTERM");
-  await until(async () => (await health(server).catch(() => 0)) === 0);
+  await until(async () => (await health(server).catch(() => 0)) === 0, 5_000);
   await client.write(body.slice(5));
   const response = await client.rest();
   expect(response).toStartWith("HTTP/1.1 201");
@@ -56,7 +56,7 @@ test("a database that is deleted: the server stops within seconds with status 1,
   const server = await serve();
   await call(server, server.key, "/pets", { method: "POST", body: '{"name":"Rex","categoryId":1}' });
   rmSync(`${directory}/production.db`);
-  await until(() => server.log.some(({ event }) => event === "database.lost"));
+  await until(() => server.log.some(({ event }) => event === "database.lost"), 2_000);
   expect(await server.stop()).toBe(1);
   const { code, err } = await runPetstore("serve", "--data", directory, "--port", "0");
   expect([code, err]).toEqual([1, expect.stringContaining("production-rescued.db")]);
@@ -70,7 +70,7 @@ test("SIGTERM with --drain-delay: /healthz responds 503 while the server still r
   const server = await serve(["--drain-delay", "60s"]);
   expect(await health(server)).toBe(200);
   const exit = server.stop("SIGTERM");
-  await until(async () => (await health(server)) === 503);
+  await until(async () => (await health(server)) === 503, 5_000);
   const response = await call(server, server.key);
   expect([response.status, response.headers.get("connection")]).toEqual([200, "close"]);
   await server.stop("SIGKILL");
@@ -88,9 +88,9 @@ test("kill -9: acknowledged pets, usage and a ban are stored; `keys unban` befor
   await until(async () => {
     const { usage } = await runKeysCommand(["--data", directory], "show", "1");
     return JSON.stringify(usage).includes('"day":{"used":30,');
-  });
+  }, 1_000);
   const { id, key } = await newKey("enterprise", "--per-minute", "1", "--per-day", "100");
-  await until(async () => (await codeOf(await call(server, key))) === "key_banned");
+  await until(async () => (await codeOf(await call(server, key))) === "key_banned", 15_000);
   // The ban is written after the response to the request that caused it, and before the next one.
   await call(server, key);
   await server.stop("SIGKILL");

@@ -82,7 +82,7 @@ test("a ban is one event, one in the metrics and one audit entry, before a stop 
   const again = await startApp(config, { clock, log });
   expect(events("key.unbanned")).toEqual([]);
   await again.keys.updateKey(id, { unbannedAt: at }, BY);
-  await until(() => events("key.unbanned").length > 0);
+  await until(() => events("key.unbanned").length > 0, 1_000);
   expect(events("key.unbanned")).toMatchObject([{ level: "info", keyId: id }]);
   await again.close();
 });

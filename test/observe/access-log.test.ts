@@ -295,14 +295,14 @@ describe("lines of a writer", () => {
     const timed = setUp({ writeEveryMs: 5 });
     timed.writer.write("a\n");
     timed.writer.write("é\n");
-    await until(() => timed.output.text === "a\né\n");
+    await until(() => timed.output.text === "a\né\n", 2_000);
     expect(timed.output.rotations).toBeGreaterThan(0);
     await timed.writer.close();
 
     const { writer, output, events } = setUp();
     const line = `${"x".repeat(1023)}\n`;
     for (let i = 0; i < 64; i++) writer.write(line);
-    await until(() => output.text.length === 65_536);
+    await until(() => output.text.length === 65_536, 2_000);
     writer.write("last\n");
     await writer.close();
     expect(output.text).toBe(`${line.repeat(64)}last\n`);
@@ -330,7 +330,7 @@ describe("lines of a writer", () => {
     await tried.promise;
     writer.write("another\n");
     output.accept = ({ length }) => length;
-    await until(() => output.text.endsWith("another\n"));
+    await until(() => output.text.endsWith("another\n"), 2_000);
     await writer.close();
     expect(output.text).toBe("one line\nanother\n");
     expect(events).toEqual([["failed", new Error("no space")], ["recovered"]]);

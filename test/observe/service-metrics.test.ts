@@ -19,7 +19,7 @@ beforeAll(async () => {
   service = await startService({ webhook: IDLE_WEBHOOK, tracing }, log);
   await service.app.settings.saveSettings({ [LAST_BACKUP_SETTING]: "1763208000000" });
   await service.restart();
-  await until(() => metrics().value("petstore_webhook_waiting_entries") === 0);
+  await until(() => metrics().value("petstore_webhook_waiting_entries") === 0, 5_000);
 });
 afterAll(() => service.stop());
 
@@ -81,9 +81,12 @@ describe("requests", () => {
     ];
     const client = new RawConnection(Number(new URL(service.url).port));
     await client.write(`${head.join("\r\n")}\r\n\r\n{`);
-    await until(() => added("petstore_http_received_bytes_total") !== 0);
+    await until(() => added("petstore_http_received_bytes_total") !== 0, 5_000);
     client.socket.destroy();
-    await until(() => added('petstore_http_request_duration_seconds_count{operation="createPet"}') === 1);
+    await until(
+      () => added('petstore_http_request_duration_seconds_count{operation="createPet"}') === 1,
+      5_000,
+    );
     expect(addedToAll(/^petstore_http_requests_total/)).toBe(0);
     expect(decisions("enterprise", "allowed")).toBe(1);
   });
@@ -175,15 +178,15 @@ test("a webhook: attempts by result, what waits, and the age of the oldest; with
     webhook: { url, secrets: [new Uint8Array(32)], events: ["key.updated"] },
   });
   const value = (series: string) => metricsOf(own.app).value(series);
-  await until(() => value("petstore_webhook_waiting_entries") !== undefined);
+  await until(() => value("petstore_webhook_waiting_entries") !== undefined, 5_000);
   await own.app.keys.updateKey(1, { owner: "ann" }, { ...BY, at: own.clock.now() });
   own.clock.advance(90_000);
-  await until(() => (value('petstore_webhook_deliveries_total{result="failed"}') ?? 0) > 0);
-  await until(() => value("petstore_webhook_waiting_entries") === 1);
+  await until(() => (value('petstore_webhook_deliveries_total{result="failed"}') ?? 0) > 0, 5_000);
+  await until(() => value("petstore_webhook_waiting_entries") === 1, 5_000);
   expect(value("petstore_webhook_oldest_waiting_seconds")).toBe(90);
   receiver.behave(accept);
-  await until(() => value('petstore_webhook_deliveries_total{result="delivered"}') === 1);
-  await until(() => value("petstore_webhook_waiting_entries") === 0);
+  await until(() => value('petstore_webhook_deliveries_total{result="delivered"}') === 1, 5_000);
+  await until(() => value("petstore_webhook_waiting_entries") === 0, 5_000);
   expect(value("petstore_webhook_oldest_waiting_seconds")).toBe(0);
   expect(value('petstore_webhook_deliveries_total{result="skipped"}')).toBe(0);
   await using without = await startService();
@@ -191,7 +194,7 @@ test("a webhook: attempts by result, what waits, and the age of the oldest; with
 });
 
 test("the last backup that a command has recorded has its time, and without one there is no series", async () => {
-  await until(() => metrics().value("petstore_last_backup_timestamp_seconds") === 1_763_208_000);
+  await until(() => metrics().value("petstore_last_backup_timestamp_seconds") === 1_763_208_000, 5_000);
   await using without = await startService();
   expect(metricsOf(without.app).series).not.toContain("petstore_last_backup_timestamp_seconds");
 });

@@ -39,7 +39,7 @@ test.each(LOSSES)("a database that is %s acknowledges nothing more, and is saved
   await store.createPet(pet, 0);
   lose(path);
   await expect(store.createPet(pet, 0)).rejects.toThrow(`${path} was deleted or replaced`);
-  await until(() => isRescued);
+  await until(() => isRescued, 2_000);
   await expect(store.createPet(pet, 0)).rejects.toThrow("deleted or replaced");
   await close();
   expect(failures).toEqual([]);
@@ -62,7 +62,7 @@ test.each(LOSSES)("a limits database that is %s is written anew, with all quotas
   save(1);
   lose(path);
   // Without a request.
-  await until(() => rescues === 1);
+  await until(() => rescues === 1, 2_000);
   save(2);
   lose(path);
   save(3);
@@ -86,7 +86,7 @@ test("a rescue that fails is reported once and tried again; closing saves what t
   });
   await store.createPet(pet, 0);
   rmSync(path);
-  await until(() => failures.length > 0);
+  await until(() => failures.length > 0, 2_000);
   rmSync(directory.path("rescued"));
   await close();
   expect([failures.length, existsSync(to)]).toEqual([1, true]);

@@ -31,7 +31,7 @@ const post = (path: string, body: object = {}) => send(0, path, { method: "POST"
 /** How long the second server takes to respond with another status, after a change on the first. */
 async function untilStatus(expected: number, sent: Partial<AdminRequest>): Promise<number> {
   const since = performance.now();
-  await until(async () => (await status(1, "/api/keys", sent)) === expected);
+  await until(async () => (await status(1, "/api/keys", sent)) === expected, 1_000);
   return performance.now() - since;
 }
 const untilRejected = (sent: Partial<AdminRequest>) => untilStatus(401, sent);

@@ -18,8 +18,8 @@ afterAll(async () => {
 });
 
 const ready = (query = "") => service.admin(`/readyz${query}`, { token: null });
-const becomesReady = () => until(async () => (await ready()).status === 200);
-const becomesUnready = () => until(async () => (await ready()).status === 503);
+const becomesReady = () => until(async () => (await ready()).status === 200, 5_000);
+const becomesUnready = () => until(async () => (await ready()).status === 503, 5_000);
 const areUp = () =>
   [POSTGRESQL, VALKEY].map((labels) => metricsOf(service.app).value(`petstore_engine_up{${labels}}`));
 
@@ -28,7 +28,7 @@ test("engines have a state, durations and queues, and there is no cache of pets"
   await service.call({ path: "/pets" });
   const queueOf = (labels: string) => metricsOf(service.app).value(`petstore_engine_queue_length{${labels}}`);
   // The server itself asks PostgreSQL for changes of keys now and then.
-  await until(() => queueOf(POSTGRESQL) === 0 && queueOf(VALKEY) === 0);
+  await until(() => queueOf(POSTGRESQL) === 0 && queueOf(VALKEY) === 0, 5_000);
   const { value, series } = metricsOf(service.app);
   for (const labels of [POSTGRESQL, VALKEY]) {
     expect(value(`petstore_engine_request_duration_seconds_count{${labels}}`)).toBeGreaterThanOrEqual(2);
@@ -56,7 +56,7 @@ test("a server that cannot write its token keeps one in memory, and says so", as
 
 test("while Valkey is unavailable: ready, since PostgreSQL counts; usage is unknown", async () => {
   await valkey.stop();
-  await until(() => areUp()[1] === 0);
+  await until(() => areUp()[1] === 0, 5_000);
   expect(areUp()).toEqual([1, 0]);
   expect((await ready("?verbose")).text).toContain("[+]rate-limiter ok\n");
   expect(await service.ok("/api/server")).toMatchObject({
@@ -66,7 +66,7 @@ test("while Valkey is unavailable: ready, since PostgreSQL counts; usage is unkn
   expect(items).toContainEqual(expect.objectContaining({ state: "active", usage: null, strikes: null }));
   expect((await service.ok("/api/overview"))["bannedKeys"]).toBeNull();
   await valkey.restart();
-  await until(() => areUp()[1] === 1);
+  await until(() => areUp()[1] === 1, 5_000);
 }, 60_000);
 
 test("while PostgreSQL is unavailable: not ready, nobody signs in, and who was there before is still let in", async () => {
@@ -91,5 +91,5 @@ test("while PostgreSQL is unavailable: not ready, nobody signs in, and who was t
   expect(statuses).toEqual([200, 200, 503]);
   await postgres.restart();
   await becomesReady();
-  await until(() => areUp().every((up) => up === 1));
+  await until(() => areUp().every((up) => up === 1), 5_000);
 }, 60_000);

@@ -72,11 +72,12 @@ test("servers list names both, and what differs between them", async () => {
   expect(JSON.parse(out).items).toMatchObject(
     origins.map((adminUrl) => ({ state: "up", adminUrl, differing: [{ name: "public-url" }] })),
   );
-  for (const server of [first, second]) await until(async () => (await serversOn(server)).length === 2);
+  for (const server of [first, second])
+    await until(async () => (await serversOn(server)).length === 2, 5_000);
 });
 
 test("requests on one server are found on the other, and by a command", async () => {
-  await until(async () => (await isComplete(first)) && (await isComplete(second)));
+  await until(async () => (await isComplete(first)) && (await isComplete(second)), 5_000);
   await fetch(`${second.url}/pets`, { headers: { "X-Request-Id": "on-the-second" } });
   const found = await get<Page>(first, "/api/requests?requestId=on-the-second");
   expect(found.items).toMatchObject([{ requestId: "on-the-second" }]);
@@ -88,7 +89,7 @@ test("the overview has the requests of all servers", async () => {
   const overview = () => get<{ missing: []; totals: { requests: number } }>(first, "/api/overview");
   const before = (await overview()).totals.requests;
   for (let i = 0; i < 5; i++) await fetch(`${second.url}/pets`);
-  await until(async () => (await overview()).totals.requests >= before + 5);
+  await until(async () => (await overview()).totals.requests >= before + 5, 5_000);
   expect((await overview()).missing).toEqual([]);
 });
 
@@ -106,11 +107,11 @@ test("settings, webhook test and admin-url reach a server from a directory in wh
 test("a server without a listener for operators answers, too", async () => {
   const off = await start("127.0.0.3", 0, [], "off");
   await fetch(`${off.url}/pets`, { headers: { "X-Request-Id": "on-one-without" } });
-  await until(async () => (await serversOn(first)).length === 3);
+  await until(async () => (await serversOn(first)).length === 3, 5_000);
   const found = await get<Page>(first, "/api/requests?requestId=on-one-without");
   expect([found.items.length, found.servers.map(({ problem }) => problem)]).toEqual([1, [null, null, null]]);
   await off.stop();
-  await until(async () => (await serversOn(first)).length === 2);
+  await until(async () => (await serversOn(first)).length === 2, 5_000);
 }, 60_000);
 
 test("a server that was killed is lost within 5 seconds, until it starts again, and its limits are still known", async () => {
@@ -121,8 +122,8 @@ test("a server that was killed is lost within 5 seconds, until it starts again, 
   const stateIn = ({ items }: Fleet) => items.find((each) => each.name === name)?.state;
   expect(stateIn(await registered())).toBe("up");
   process.kill(third.pid, "SIGKILL");
-  await until(async () => stateIn(await registered()) === "lost");
-  await until(async () => stateIn(await get<Fleet>(first, "/api/servers")) === "lost");
+  await until(async () => stateIn(await registered()) === "lost", 5_000);
+  await until(async () => stateIn(await get<Fleet>(first, "/api/servers")) === "lost", 5_000);
   const { items, total } = await get<Fleet>(first, "/api/servers");
   expect(items.map(({ state }) => state)).toEqual(["up", "up", "lost"]);
   expect(total.requests).toBe((items[0]?.requests ?? 0) + (items[1]?.requests ?? 0));
@@ -134,11 +135,12 @@ test("a server that was killed is lost within 5 seconds, until it starts again, 
   expect((await registered()).items.map(({ state }) => state)).toEqual(["up", "up", "up"]);
   await again.stop();
   expect(stateIn(await registered())).toBeUndefined();
-  for (const server of [first, second]) await until(async () => (await serversOn(server)).length === 2);
+  for (const server of [first, second])
+    await until(async () => (await serversOn(server)).length === 2, 5_000);
 }, 60_000);
 
 test("of two servers one of which stands still, the other answers in time and names it", async () => {
-  await until(() => isComplete(first));
+  await until(() => isComplete(first), 10_000);
   await fetch(`${first.url}/pets`, { headers: { "X-Request-Id": "beside-a-frozen-one" } });
   process.kill(second.pid, "SIGSTOP");
   try {
@@ -173,7 +175,7 @@ test("a row that somebody has written is listed, asked in vain, and no server co
     const { servers } = await get<Page>(first, "/api/requests");
     return servers.find(({ id }) => id === "forged")?.problem;
   };
-  await until(async () => (await problem()) !== undefined);
+  await until(async () => (await problem()) !== undefined, 5_000);
   expect(await problem()).toBe("it does not answer");
   expect((await run("admin-url", "--operator", "bootstrap")).out).toStartWith(second.adminUrl);
   expect(asked).toEqual([]);
@@ -183,7 +185,7 @@ test("a row that somebody has written is listed, asked in vain, and no server co
 test("whoever asks and is killed leaves nothing, and the tables are not in the write-ahead log", async () => {
   await sql`INSERT INTO server_questions (id, server, operation, query, asked_at)
     VALUES ('old', 'nobody', 'getServer', '', extract(epoch FROM now()) * 1000 - 30001)`;
-  await until(async () => (await sql`SELECT FROM server_questions`).length === 0);
+  await until(async () => (await sql`SELECT FROM server_questions`).length === 0, 5_000);
   const [{ persistence }] = await sql`SELECT string_agg(relpersistence::text, '') AS persistence
     FROM pg_class WHERE relname IN ('servers', 'server_questions')`;
   expect(persistence).toBe("uu");

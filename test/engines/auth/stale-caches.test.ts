@@ -71,7 +71,7 @@ test("a revoked key gets 401 although the connection hangs on which the changes 
   await stores.keys.updateKey(2, { revokedAt: Date.now() }, BY);
   // A request with an invalid body reads nothing on the connection that hangs.
   const invalid = { method: "POST", headers: { Authorization: `Bearer ${key}` }, body: "{}" };
-  await until(async () => (await fetch(`${server.url}/pets`, invalid)).status === 401);
+  await until(async () => (await fetch(`${server.url}/pets`, invalid)).status === 401, 1_000);
   expect(server.lines.filter((line) => line.includes('"database.unavailable"'))).toEqual([]);
   await stores.close();
   await server.stop();

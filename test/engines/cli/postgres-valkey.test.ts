@@ -137,7 +137,7 @@ test("without Valkey a ban is unknown, and keys unban says what is pending", asy
     shown = await show();
     return shown[field] === value;
   };
-  await until(() => isShown("state", "banned"));
+  await until(() => isShown("state", "banned"), 10_000);
   expect(Date.parse(shown.bannedUntil) - Date.now()).toBeWithin(3_000_000, 3_600_001);
 
   valkey.freeze();
@@ -161,10 +161,10 @@ Key 1 is unbanned by every running server within a second.
   valkey.thaw();
 
   // No server was running, so Valkey has not received the unban.
-  await until(() => isShown("state", "banned"));
+  await until(() => isShown("state", "banned"), 10_000);
   await until(async () => {
     expect(await keys("unban", "1")).toMatchObject({ code: 0, err: "" });
     return isShown("strikes", 0);
-  });
+  }, 10_000);
   expect(shown).toMatchObject({ state: "active", bannedUntil: null });
 });

@@ -41,14 +41,14 @@ const createPet = (secret: string) =>
   startRequest(app.url, { path: "/v1/pets", headers: bearer(secret), body: PET });
 async function newKey() {
   const key = await addKey(app.keys, {});
-  await until(() => followed.includes(key.id));
+  await until(() => followed.includes(key.id), 1_000);
   return key;
 }
 /** Changes the key by the other server, and waits until the first one knows. */
 async function changeKey(id: number, change: KeyChange): Promise<void> {
   followed.length = 0;
   await other.keys.updateKey(id, change, BY);
-  await until(() => followed.includes(id));
+  await until(() => followed.includes(id), 1_000);
 }
 
 test("a key and an operator who are revoked on the other server are 401 when the body comes 1.5 s later", async () => {

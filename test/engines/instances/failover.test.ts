@@ -52,7 +52,7 @@ async function detach({ url }: Server): Promise<void> {
   await using sql = new SQL(url, { max: 1 });
   await sql.unsafe("ALTER SYSTEM SET primary_conninfo = ''");
   await sql`SELECT pg_reload_conf()`;
-  await until(async () => (await sql`SELECT FROM pg_stat_wal_receiver`).length === 0);
+  await until(async () => (await sql`SELECT FROM pg_stat_wal_receiver`).length === 0, 10_000);
 }
 
 const UNLIMITED = ["--free-limits", "1000000/1000000", "--business-limits", "1000000/1000000"];
@@ -116,15 +116,15 @@ test("a server that knows a promotion tells it to Valkey, which was emptied, bef
   const server = await running.serve([...storage, "--accept-primary"]);
   await second.kill();
   await promote(third);
-  await until(() => server.lines.some((line) => line.includes('"database.available"')));
+  await until(() => server.lines.some((line) => line.includes('"database.available"')), 10_000);
   // Everybody forgets, but the server that is running, whose primary is away while the replaced one is back.
   const outages = () => server.lines.filter((line) => line.includes('"database.unavailable"')).length;
   const outagesBefore = outages();
   await third.kill();
-  await until(() => outages() > outagesBefore);
+  await until(() => outages() > outagesBefore, 10_000);
   await sendToValkey(valkey.url, "FLUSHALL");
   await second.restart();
-  await until(async () => (await sendToValkey(valkey.url, "KEYS", "*timeline")) !== "");
+  await until(async () => (await sendToValkey(valkey.url, "KEYS", "*timeline")) !== "", 10_000);
   expect(await refusal(stranger, [...create("lost"), ...storage])).toContain(
     `${hostOf(second)}/postgres was the primary before another server was promoted (its timeline is 2, and 3 was seen)`,
   );
@@ -146,11 +146,11 @@ test("of two standbys that were promoted independently, all processes use the on
     const body = JSON.stringify({ name, categoryId: 1 });
     return (await fetch(`${server.url}/pets`, { method: "POST", headers, body })).status;
   };
-  await until(async () => (await post("before")) === 201);
-  for (const each of [one, other]) await until(async () => (await petsIn(each)).includes("before"));
+  await until(async () => (await post("before")) === 201, 10_000);
+  for (const each of [one, other]) await until(async () => (await petsIn(each)).includes("before"), 10_000);
   await primary.kill();
   await promote(one);
-  await until(async () => (await post("one")) === 201);
+  await until(async () => (await post("one")) === 201, 10_000);
   await promote(other);
 
   const independent = `${hostOf(other)}/postgres and another server were promoted independently (both have timeline 2)`;
@@ -165,7 +165,7 @@ test("of two standbys that were promoted independently, all processes use the on
   expect(await post("lost")).toBe(503);
   expect(await petsIn(other)).toEqual(["before"]);
   await one.restart();
-  await until(async () => (await post("again")) === 201);
+  await until(async () => (await post("again")) === 201, 10_000);
   expect((await petsIn(one)).slice(-1)).toEqual(["again"]);
 
   // Nothing is known of them, so none of them is used.
@@ -178,7 +178,7 @@ test("of two standbys that were promoted independently, all processes use the on
   await one.kill();
   expect((await elsewhere.run(["keys", "list", ...storage, "--accept-primary"])).code).toBe(0);
   await one.restart();
-  await until(async () => (await post("chosen")) === 201 && (await petsIn(other)).includes("chosen"));
+  await until(async () => (await post("chosen")) === 201 && (await petsIn(other)).includes("chosen"), 10_000);
   await server.stop();
 }, 60_000);
 
@@ -196,14 +196,14 @@ test("a server on a primary that was replaced leaves it as soon as another proce
       };
       const body = JSON.stringify({ name, categoryId: 1 });
       return (await fetch(`${server.url}/pets`, { method: "POST", headers, body })).status === 201;
-    });
+    }, 10_000);
   await post("before");
-  await until(async () => (await petsIn(standby)).includes("before"));
+  await until(async () => (await petsIn(standby)).includes("before"), 10_000);
   await promote(standby);
   // Its connections to the old primary work, so it has no reason to look for another one.
   await post("lost");
   expect((await new InProcessCli().run([...create("late"), ...storage])).code).toBe(0);
-  await until(() => server.lines.some((line) => line.includes('"database.available"')));
+  await until(() => server.lines.some((line) => line.includes('"database.available"')), 10_000);
   expect(server.lines.find((line) => line.includes('"database.unavailable"'))).toContain(
     "was the primary before another server was promoted",
   );
@@ -243,23 +243,23 @@ test("after a failover that lost changes of keys, lost keys get 401, and a key t
     const headers = { Authorization: `Bearer ${token}` };
     return (await fetch(`${server.adminUrl}/api/keys`, { headers })).status;
   };
-  await until(async () => (await countIn(standby, "operators")) === 2);
+  await until(async () => (await countIn(standby, "operators")) === 2, 10_000);
   await detach(standby);
   await cli.json("operators", "rotate", "ann", ...storage);
-  await until(async () => (await adminStatus()) === 401);
+  await until(async () => (await adminStatus()) === 401, 10_000);
   const lost = await createKey("lost");
   for (const plan of ["pro", "business"]) await cli.json("keys", "update", "2", "--plan", plan, ...storage);
-  await until(() => server.lines.some((line) => /"key.changed".*"plan":"business"/.test(line)));
-  for (const key of [kept, lost]) await until(async () => (await statusOf(key)) === 200);
+  await until(() => server.lines.some((line) => /"key.changed".*"plan":"business"/.test(line)), 10_000);
+  for (const key of [kept, lost]) await until(async () => (await statusOf(key)) === 200, 10_000);
   await primary.kill();
   await promote(standby);
 
-  await until(async () => (await statusOf(lost)) === 401);
-  await until(async () => (await statusOf(kept)) === 200);
+  await until(async () => (await statusOf(lost)) === 401, 10_000);
+  await until(async () => (await statusOf(kept)) === 200, 10_000);
   // So is the rotation of the token.
-  await until(async () => (await adminStatus()) === 200);
+  await until(async () => (await adminStatus()) === 200, 10_000);
   const isEntry = (line: string) => line.includes('"database.changes-lost"');
-  await until(() => server.lines.some(isEntry));
+  await until(() => server.lines.some(isEntry), 10_000);
   const entry = JSON.parse(server.lines.find(isEntry) ?? "");
   expect(entry).toMatchObject({ level: "error", revision: 3 });
   // The server reads a key as it is now, so it may know the plan before the number of that change.

@@ -71,7 +71,7 @@ describe("on a server", async () => {
   test.each(followed)("a bad --%s changes nothing and is logged, and a good one is used", async (flag) => {
     const before = server.lines.length;
     writeFileSync(pathOf(flag), "");
-    await until(() => eventsSince(before).some((event) => /invalid|unreadable/.test(event)));
+    await until(() => eventsSince(before).some((event) => /invalid|unreadable/.test(event)), 5_000);
     const bad = server.lines.length;
     expect(
       (await fetch(server.url.replace("/v1", "/healthz"), { tls: { rejectUnauthorized: false } })).status,
@@ -82,7 +82,7 @@ describe("on a server", async () => {
     const isSecond = other === undefined || readFileSync(pathOf(other), "utf8") === values[other]?.[0];
     if (other !== undefined) writeFileSync(pathOf(other), values[other]?.[isSecond ? 1 : 0] ?? "");
     writeFileSync(pathOf(flag), isSecond ? second : first);
-    await until(() => eventsSince(bad).some((event) => /changed|imported/.test(event)));
+    await until(() => eventsSince(bad).some((event) => /changed|imported/.test(event)), 5_000);
     const text = server.lines.slice(before).join("\n");
     for (const secret of [new URL(database).password, WEBHOOK_SECRET, "token-of-all", "token-for-metrics"])
       if (secret !== "") expect(text).not.toContain(secret);

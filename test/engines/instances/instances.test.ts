@@ -54,7 +54,9 @@ async function getBanned(url: string, key: string): Promise<void> {
 
 /** Resolves when every server has reached the status. */
 async function everyServer(key: string, isExpected: (status: RateLimitStatus) => boolean): Promise<void> {
-  await Promise.all(fleet.urls.map((url) => until(async () => isExpected(await rateLimitStatus(url, key)))));
+  await Promise.all(
+    fleet.urls.map((url) => until(async () => isExpected(await rateLimitStatus(url, key)), 1_000)),
+  );
 }
 
 /** Commands wait for Valkey for 500 ms. On a busy machine they are repeated, as their messages say. */
@@ -106,7 +108,7 @@ test("four servers that start at the same time on an empty database all serve, m
 test("each server lists all four, with their figures together", async () => {
   const items = fleet.servers.map(({ adminUrl }) => expect.objectContaining({ adminUrl }));
   const expected = { items: expect.arrayContaining(items), total: { serverErrors: 0 } };
-  await until(knowEachOther);
+  await until(knowEachOther, 10_000);
   for (const each of await fromEach("/api/servers")) expect(each).toMatchObject(expected);
 }, 60_000);
 
@@ -131,13 +133,13 @@ test("a ban by one server applies on all; keys show and keys unban work on what 
   expect(Date.parse(String(bannedUntil))).toBeWithin(Date.now() + 200_000, Date.now() + 301_000);
   expect(usage).toMatchObject({ minute: { used: 2, limit: 2 }, day: { used: 2, limit: 9 } });
   const isListed = (each: unknown) => JSON.stringify(each).includes(`"id":${id},`);
-  await until(async () => (await fromEach("/api/bans")).every(isListed));
+  await until(async () => (await fromEach("/api/bans")).every(isListed), 5_000);
   // On a busy machine the requests of another test may have led to a ban, too.
   const countsIt = (each: unknown) => Object(each).bannedKeys >= 1;
-  await until(async () => (await fromEach("/api/overview")).every(countsIt));
+  await until(async () => (await fromEach("/api/overview")).every(countsIt), 5_000);
   await keysCommand("unban", `${id}`);
   await everyServer(key, ({ code }) => code === "rate_limited");
-  await until(async () => !(await fromEach("/api/bans")).some(isListed));
+  await until(async () => !(await fromEach("/api/bans")).some(isListed), 5_000);
 });
 
 test("a change of plan, a new secret and a revocation reach all servers, and usage is unchanged", async () => {
@@ -157,7 +159,7 @@ test("a change of plan, a new secret and a revocation reach all servers, and usa
 });
 
 test("each server lists the requests of all four in pages, and names one that was killed", async () => {
-  await until(knowEachOther);
+  await until(knowEachOther, 10_000);
   const { id, key } = await newKey({ plan: "business" });
   const headers = { Authorization: `Bearer ${key}` };
   for (let i = 0; i < 12; i++) {

@@ -66,10 +66,10 @@ const planEntries = async () =>
   (await call<{ items: Entry[] }>(first, "/api/audit?action=plan.updated")).items;
 
 test("a server that starts with other limits changes them for all, with an audit entry, and by-hand changes reach all", async () => {
-  await until(async () => (await limitOn(first)) === 100);
+  await until(async () => (await limitOn(first)) === 100, 1_000);
   const second = await start(...PUBLIC_URL, "--free-limits", "50/500", "--ban-strikes", "7");
   const both = [first, second];
-  await until(async () => (await limitOn(first)) === 50);
+  await until(async () => (await limitOn(first)) === 50, 1_000);
   expect(await limitsInTurn(both, 10)).toEqual(new Set([50]));
   expect(await planEntries()).toMatchObject([
     {
@@ -86,10 +86,10 @@ test("a server that starts with other limits changes them for all, with an audit
     readonly setBy: readonly object[];
   }
   const update = (perMinute: number) => call<Plan>(second, "/api/plans", { plan: "free", perMinute });
-  await until(async () => (await update(60)).setBy.length > 0);
+  await until(async () => (await update(60)).setBy.length > 0, 5_000);
   expect((await update(60)).setBy).toEqual([{ server: hostname(), setting: "--free-limits" }]);
   expect(await limitOn(second)).toBe(60);
-  await until(async () => (await limitOn(first)) === 60);
+  await until(async () => (await limitOn(first)) === 60, 1_000);
   expect(await limitsInTurn(both, 10)).toEqual(new Set([60]));
   const { err } = await runPetstore("plans", "update", "free", "--per-day", "400", ...storage);
   expect(err).toContain(`sets it again (--free-limits on ${hostname()})`);
@@ -101,7 +101,7 @@ test("a server that starts with other limits changes them for all, with an audit
   await third.stop();
   await first.stop();
   first = await start(...PUBLIC_URL, "--free-limits", "100/2000");
-  await until(async () => (await limitOn(first)) === 100);
+  await until(async () => (await limitOn(first)) === 100, 1_000);
   expect(await planEntries()).toMatchObject([
     { actor: { kind: "server" }, before: { perMinute: 60, perDay: 400 } },
     { actor: { kind: "command line" } },
@@ -122,7 +122,7 @@ test("servers of another version, or with another public URL, are shown as diffe
   expect((await serversOn(first)).map(({ differing }) => differing)).toEqual([[]]);
   const second = await start("--public-url", "https://other.example.com");
   const urls = ["https://api.example.com/v1", "https://other.example.com/v1"];
-  await until(async () => (await serversOn(second)).length === 2);
+  await until(async () => (await serversOn(second)).length === 2, 5_000);
   expect((await serversOn(second)).flatMap(({ differing }) => differing)).toEqual(
     urls.map((value) => ({ name: "public-url", value })),
   );
@@ -136,7 +136,7 @@ test("servers of another version, or with another public URL, are shown as diffe
   await until(async () => {
     await serverReports.report("old", JSON.stringify(old));
     return (await serversOn(same)).length === 3;
-  });
+  }, 5_000);
   await close();
   const differing = (await serversOn(same)).map((server) => [server.id === "old", server.differing.length]);
   expect(differing.toSorted()).toEqual([

@@ -41,10 +41,10 @@ test("a new password of PostgreSQL, in the database and in the file of its URL, 
   const terminate = () => sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'`;
   // Sessions stay open when the password changes.
   const outage = () => server.lines.find((line) => line.includes('"database.unavailable"'));
-  await until(async () => (await terminate()) && (await status()) === 503 && outage() !== undefined);
+  await until(async () => (await terminate()) && (await status()) === 503 && outage() !== undefined, 10_000);
   expect(outage()).toContain("password");
   write("second");
-  await until(async () => (await status()) === 200);
+  await until(async () => (await status()) === 200, 5_000);
   await server.stop();
   await postgres.stop();
 }, 60_000);
@@ -60,9 +60,9 @@ test("a new password of Valkey, there and in the file of its URL, needs no resta
   await sendToValkey(administration, "CONFIG", "SET", "requirepass", "second");
   await sendToValkey(administration.replace("first", "second"), "CLIENT", "KILL", "TYPE", "normal");
   const OUTAGE = /^valkey\.(?:unavailable|rejects-commands)$/;
-  await until(() => OUTAGE.test(events().at(-1) ?? ""));
+  await until(() => OUTAGE.test(events().at(-1) ?? ""), 10_000);
   write("second");
-  await until(() => events().at(-1) === "valkey.available");
+  await until(() => events().at(-1) === "valkey.available", 5_000);
   await server.stop();
   await valkey.stop();
 }, 60_000);

@@ -55,13 +55,13 @@ test("after the promotion of a standby that lacks the last deliveries, every ent
 
   await record("key.created", 3);
   await receiver.when(() => delivered("key.created").length >= 3);
-  await until(async () => sender.waiting?.count === 0);
+  await until(async () => sender.waiting?.count === 0, 10_000);
   // The standby is away, and the primary does not wait for it.
   await standby.kill();
   // PostgreSQL continues 32 identifiers after the last that a standby has, so more have to be lost.
   await record("key.updated", 60);
   await receiver.when(() => delivered("key.updated").length >= 60);
-  await until(async () => sender.waiting?.count === 0);
+  await until(async () => sender.waiting?.count === 0, 10_000);
   const { promise, resolve } = Promise.withResolvers<void>();
   failover = promise;
   await primary.kill();
@@ -73,6 +73,6 @@ test("after the promotion of a standby that lacks the last deliveries, every ent
     const { items } = await audit.listAudit({ action: "key.banned", after: 0n, limit: 100 });
     return items.map(({ id }) => Number(id));
   };
-  await until(async () => new Set(delivered("key.banned")).size >= (await kept()).length);
+  await until(async () => new Set(delivered("key.banned")).size >= (await kept()).length, 30_000);
   expect([...new Set(delivered("key.banned"))]).toEqual(await kept());
 }, 120_000);

@@ -33,7 +33,7 @@ async function killSender(): Promise<void> {
     const state = await webhooks.readWebhook();
     return children.find(({ pid, killed }) => !killed && `${pid}` === state?.server);
   };
-  await until(async () => (await find()) !== undefined);
+  await until(async () => (await find()) !== undefined, 30_000);
   const sender = await find();
   sender?.kill("SIGKILL");
   await sender?.exited;

@@ -63,7 +63,7 @@ test("idempotency_conflict: a request that is in progress on another instance is
   const pending = await database.sql.begin(async (tx) => {
     await tx`SELECT pg_advisory_xact_lock(${LOCK_SPACE}, 'orders'::regclass::oid::int)`;
     const result = place(first);
-    await until(() => isLockAwaited(database.sql));
+    await until(() => isLockAwaited(database.sql), 5_000);
     expect(rejectionCode(await place(second))).toBe("idempotency_conflict");
     return { result };
   });

@@ -69,7 +69,7 @@ test("a migration that waits for the lock of a table lets other sessions use the
     opening = database.open();
     const waitsForLock = async () =>
       (await older`SELECT FROM pg_locks WHERE NOT granted AND relation = 'orders'::regclass`).length > 0;
-    await until(waitsForLock);
+    await until(waitsForLock, 5_000);
     // Waits for as long as the migration stands before it in the queue.
     await older`UPDATE orders SET status = 'completed' WHERE id = 1`;
     const [{ version }] = await older`SELECT max(version) AS version FROM schema_migrations`;

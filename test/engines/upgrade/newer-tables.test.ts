@@ -58,7 +58,7 @@ async function expectServesNewerTables({ storage, names, run }: Tables): Promise
   expect(await before.stop()).toBe(0);
   const after = await start();
   await untilMoreCreates(load);
-  await until(async () => (await post("/store/orders", '{"petId":1}')).status === 201);
+  await until(async () => (await post("/store/orders", '{"petId":1}')).status === 201, 10_000);
   await expectNothingLost(load, after.url, key);
   expect(await after.stop()).toBe(0);
   const errors = [...before.log, ...after.log].filter(({ level }) => level === "error");

@@ -53,11 +53,11 @@ const HAPROXY: Handling = {
   isBack: ({ balancer }) => balancer.logged(/Server petstore\/a is UP/),
   async drain({ balancer }) {
     await haproxyCommand(balancer, "set server petstore/b state drain");
-    await until(async () => (await sessionsOf(balancer, "b")) === 0);
+    await until(async () => (await sessionsOf(balancer, "b")) === 0, 10_000);
   },
   async restore({ balancer }) {
     await haproxyCommand(balancer, "set server petstore/b state ready");
-    await until(async () => (await sessionsOf(balancer, "b")) > 0);
+    await until(async () => (await sessionsOf(balancer, "b")) > 0, 10_000);
   },
 };
 
@@ -70,17 +70,17 @@ async function sessionsOf(balancer: LoadBalancer, server: string): Promise<numbe
 const NGINX: Handling = {
   isOut: ({ balancer, fleet }) =>
     balancer.logged(new RegExp(`temporarily disabled.*127\\.0\\.0\\.1:${fleet.ports[0]}/`)),
-  isBack: ({ fleet }) => until(() => openConnectionsTo(fleet.ports[0]) > 0),
+  isBack: ({ fleet }) => until(() => openConnectionsTo(fleet.ports[0]) > 0, 10_000),
   async drain({ balancer, fleet }) {
     const server = new RegExp(`(server 127\\.0\\.0\\.1:${fleet.ports[1]} [^;]*);`);
     // From then on there are some, until the workers with the configuration before have ended.
-    await until(() => openConnectionsTo(fleet.ports[1]) > 0);
+    await until(() => openConnectionsTo(fleet.ports[1]) > 0, 10_000);
     balancer.reload((text) => text.replace(server, "$1 down;"));
-    await until(() => openConnectionsTo(fleet.ports[1]) === 0);
+    await until(() => openConnectionsTo(fleet.ports[1]) === 0, 10_000);
   },
   async restore({ balancer, fleet }) {
     balancer.reload((text) => text);
-    await until(() => openConnectionsTo(fleet.ports[1]) > 0);
+    await until(() => openConnectionsTo(fleet.ports[1]) > 0, 10_000);
   },
   newConnections: true,
 };

@@ -114,7 +114,7 @@ describe.each([
       const { server, port } = await startBeforeOne();
       await Promise.all(Array.from({ length: 20 }, () => sendOnce(port, { path: "/v1/pets" })));
       expect(server.open.size).toBeGreaterThan(0);
-      await until(() => server.open.size === 0);
+      await until(() => server.open.size === 0, 10_000);
     });
   }
 
