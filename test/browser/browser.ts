@@ -1,4 +1,4 @@
-import { afterAll, setDefaultTimeout } from "bun:test";
+import { afterAll, setDefaultTimeout, test as testOnce } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
@@ -32,12 +32,45 @@ const AXE = readFileSync(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir)
  */
 const TIMEOUT_MS = 45_000;
 
+const SHOWN_LENGTH = 3_000;
+const reports = new Set<() => string | Promise<string>>();
+
+/** Adds what a function returns to the error of each test of the file that fails. */
+export function reportOnFailure(report: () => string | Promise<string>): void {
+  reports.add(report);
+  afterAll(() => void reports.delete(report));
+}
+
+function explained<Row extends unknown[]>(body: (...row: Row) => unknown) {
+  return async (...row: Row): Promise<void> => {
+    try {
+      await body(...row);
+    } catch (error) {
+      const texts = await Promise.all([...reports].map((report) => report()));
+      if (error instanceof Error) error.message = [error.message, ...texts].join("\n\n");
+      throw error;
+    }
+  };
+}
+
+/** As `test` of bun:test. A test that fails says what the pages show and what the server logged. */
+export function test(name: string, body: () => unknown): void {
+  testOnce(name, explained(body));
+}
+
+test.each = <Row>(rows: readonly Row[]) => {
+  const testRow = testOnce.each([...rows]);
+  return (name: string, body: (row: Row) => unknown) => testRow(name, explained(body));
+};
+
 /** Opens pages in a real browser, each with cookies and storage of its own, until the tests of the file have ended. */
 export async function startBrowser() {
   setDefaultTimeout(120_000);
   const browser = await connectToChromium();
+  const allPages = () => browser.contexts().flatMap((context) => context.pages());
+  reportOnFailure(async () => (await Promise.all(allPages().map(textOf))).join("\n\n"));
   afterAll(async () => {
-    const pages = browser.contexts().flatMap((context) => context.pages());
+    const pages = allPages();
     // A response that a test changes may be on its way.
     await Promise.all(pages.map((page) => page.unrouteAll({ behavior: "ignoreErrors" })));
     await browser.close();
@@ -51,6 +84,14 @@ export async function startBrowser() {
       return opened;
     },
   };
+}
+
+async function textOf(page: Page): Promise<string> {
+  const shown = page.evaluate("document.body.innerText").catch(String);
+  const text = await Promise.race([shown, Bun.sleep(2_000).then(() => "The page does not respond.")]);
+  return `${page.url()} shows:\n${String(text)
+    .replaceAll(/\s*\n\s*/g, "\n")
+    .slice(0, SHOWN_LENGTH)}`;
 }
 
 export type TestPage = ReturnType<typeof testPage>;

@@ -1,5 +1,5 @@
-import { expect, test } from "bun:test";
-import { untilTrue } from "./browser.ts";
+import { expect } from "bun:test";
+import { test, untilTrue } from "./browser.ts";
 import { consoleFixture, showPage, TOKEN, untilAt } from "./console-fixture.ts";
 
 const { server, browser, open } = await consoleFixture(["--ban-strikes", "3", "--ban-grace", "0s"]);
@@ -45,7 +45,7 @@ test("the same with keys of every kind, long and hostile names, a deprecated cal
   });
   const limits = { perMinute: 2, perDay: 100 };
   const eager = await server.newKey({ name: "too eager", plan: "enterprise", limits, access: "read" });
-  for (let i = 0; i < 8; i++) await server.client(eager.secret, "GET", "/pets");
+  await server.sendUntil("key_banned", eager.secret);
   for (let i = 0; i < 40; i++) await server.client(secret, "GET", "/pets");
   await server.client(secret, "GET", "/pets/1");
   const pet = { name: [...LONG].slice(0, 1_024).join(""), categoryId: 7, status: "available" };

@@ -2,12 +2,13 @@ import { afterAll, afterEach, expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
+import { toJson } from "../../src/api/json.ts";
 import { matchPage } from "../../src/operator/console/pages.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { runPetstore, startPetstore } from "../../trials/harness/petstore.ts";
 import { freePorts } from "../../trials/harness/server.ts";
 import { parseJson } from "../exact-json.ts";
-import { startBrowser, type TestPage, untilTrue } from "./browser.ts";
+import { reportOnFailure, startBrowser, type TestPage, untilTrue } from "./browser.ts";
 
 /** One server, one browser and one page for the tests of a file. */
 export async function consoleFixture(flags: readonly string[] = []) {
@@ -52,6 +53,9 @@ export async function showPage(page: Page, path: string): Promise<void> {
 
 export const TOKEN = "petadmin_0123456789abcdefghijklmnopqrstuvwxyz";
 
+const LOG_LINES = 30;
+const MAX_REQUESTS = 200;
+
 /** A server with an admin listener, in a process of its own, so that it can be stopped and started again. */
 async function startConsoleServer(flags: readonly string[] = []) {
   const data = temporaryDirectory("data");
@@ -62,6 +66,10 @@ async function startConsoleServer(flags: readonly string[] = []) {
   const listeners = ["--port", `${port}`, "--admin-address", address, "--admin-token-file", tokenFile];
   const start = () => startPetstore([...listeners, "--data", data, ...flags]);
   let running = await start();
+  reportOnFailure(() => {
+    const lines = running.log.slice(-LOG_LINES).map(({ text }) => text);
+    return `The server logged:\n${lines.join("\n")}`;
+  });
   const adminUrl = `http://${address}`;
   const apiUrl = running.url;
 
@@ -69,13 +77,29 @@ async function startConsoleServer(flags: readonly string[] = []) {
   const admin = (method: string, path: string, body?: unknown) =>
     send(`${adminUrl}/api${path}`, { method, token: TOKEN, body });
 
+  /** The API, as a client calls it. */
+  const client = (secret: string, method: string, path: string, body?: unknown) =>
+    send(apiUrl + path, { method, token: secret, body });
+
   return {
     adminUrl,
     apiUrl,
     admin,
-    /** The API, as a client calls it. */
-    client: (secret: string, method: string, path: string, body?: unknown) =>
-      send(apiUrl + path, { method, token: secret, body }),
+    client,
+    /**
+     * Sends requests until one gets this code. Rejections in one millisecond are one strike at most, so how many it
+     * takes to a ban depends on how fast they are.
+     */
+    async sendUntil(code: "rate_limited" | "key_banned", secret: string): Promise<void> {
+      const got: unknown[] = [];
+      while (got.length < MAX_REQUESTS) {
+        const { status, json } = await client(secret, "GET", "/pets");
+        if (json["code"] === code) return;
+        got.push(json["code"] ?? status);
+        await Bun.sleep(2);
+      }
+      throw new Error(`no request got ${code}: ${got.join(" ")}`);
+    },
     async start() {
       running = await start();
     },
@@ -89,13 +113,14 @@ async function startConsoleServer(flags: readonly string[] = []) {
     },
     /** The token of a new operator. */
     async newOperator(name: string, role: string) {
-      const { json } = await admin("POST", "/operators", { name, role });
+      const { status, json } = await admin("POST", "/operators", { name, role });
+      if (status !== 201) throw new Error(`createOperator: ${status} ${toJson(json)}`);
       return String(json["token"]);
     },
     /** A key of the given fields, with its secret. */
     async newKey(fields: Readonly<Record<string, unknown>>) {
       const { status, json } = await admin("POST", "/keys", { plan: "business", ...fields });
-      if (status !== 201) throw new Error(`createKey: ${status} ${JSON.stringify(json)}`);
+      if (status !== 201) throw new Error(`createKey: ${status} ${toJson(json)}`);
       return { id: Number(Object(json["key"]).id), secret: String(json["secret"]) };
     },
   };

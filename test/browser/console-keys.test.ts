@@ -1,7 +1,7 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import type { Dialog, Page } from "playwright-core";
 import { until } from "../timing.ts";
-import { untilTrue } from "./browser.ts";
+import { test, untilTrue } from "./browser.ts";
 import { consoleFixture, untilAt } from "./console-fixture.ts";
 
 /** Three requests after the limit ban a key, at once. */
@@ -175,12 +175,7 @@ test("an action that ends after its dialog was cancelled leaves the next dialog 
 test("a banned key is shown as banned, and an unban in the list ends the ban", async () => {
   const limits = { perMinute: 1, perDay: 1 };
   const { id, secret } = await server.newKey({ name: "too eager", plan: "enterprise", limits });
-  // Strikes are at least a millisecond apart.
-  const ban = async () => {
-    const send = () => server.client(secret, "GET", "/pets");
-    while ((await send()).json["code"] !== "key_banned") await Bun.sleep(2);
-  };
-  await ban();
+  await server.sendUntil("key_banned", secret);
   const { page } = await open("/keys?state=banned");
   await page.getByRole("link", { name: "too eager" }).waitFor();
   await page.getByLabel("Actions for too eager").click();
@@ -193,7 +188,7 @@ test("a banned key is shown as banned, and an unban in the list ends the ban", a
   const after = await server.client(secret, "GET", "/pets");
   expect(after.json["code"]).toBe("rate_limited");
 
-  await ban();
+  await server.sendUntil("key_banned", secret);
   await page
     .getByText(/^Banned until .*, for the 2nd time in 24 hours: requests get 429\. Last used /)
     .waitFor();

@@ -1,15 +1,14 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import type { Page, Request, Route } from "playwright-core";
 import { PAGES } from "../../src/operator/console/pages.ts";
-import { untilTrue } from "./browser.ts";
+import { test, untilTrue } from "./browser.ts";
 import { consoleFixture, showPage } from "./console-fixture.ts";
 
 const { server, open } = await consoleFixture(["--ban-strikes", "3", "--ban-grace", "0s"]);
 const { secret } = await server.newKey({ name: "mobile app" });
 const limits = { perMinute: 1, perDay: 100 };
 const banned = await server.newKey({ name: "banned", plan: "enterprise", limits });
-const codeOf = async () => (await server.client(banned.secret, "GET", "/pets")).json["code"];
-while ((await codeOf()) !== "key_banned");
+await server.sendUntil("key_banned", banned.secret);
 const { json } = await server.client(secret, "POST", "/pets", {
   name: "Rex",
   categoryId: 1,

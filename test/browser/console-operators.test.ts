@@ -1,5 +1,6 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import type { Page } from "playwright-core";
+import { test } from "./browser.ts";
 import { showPage, consoleFixture } from "./console-fixture.ts";
 
 const { server, browser, open, failOnProblems } = await consoleFixture();

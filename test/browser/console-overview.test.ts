@@ -1,5 +1,5 @@
-import { expect, test } from "bun:test";
-import { untilTrue } from "./browser.ts";
+import { expect } from "bun:test";
+import { test, untilTrue } from "./browser.ts";
 import { consoleFixture, untilAt } from "./console-fixture.ts";
 
 const { server, open, failOnProblems } = await consoleFixture();

@@ -1,9 +1,9 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { labelOf } from "../../src/domain/fields.ts";
 import { NEW_PET_FIELDS, NewPet } from "../../src/domain/resources.ts";
 import { capitalized } from "../../src/pages/format.ts";
 import { objectWith } from "../samples.ts";
-import { untilTrue } from "./browser.ts";
+import { test, untilTrue } from "./browser.ts";
 import { consoleFixture, showPage, untilAt } from "./console-fixture.ts";
 
 const { server, open, failOnProblems } = await consoleFixture();

@@ -1,5 +1,6 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { hostname } from "node:os";
+import { test } from "./browser.ts";
 import { consoleFixture } from "./console-fixture.ts";
 
 const { server, open, failOnProblems } = await consoleFixture(["--pro-limits", "200/2000"]);

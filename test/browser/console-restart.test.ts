@@ -1,5 +1,6 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import type { Page } from "playwright-core";
+import { test } from "./browser.ts";
 import { consoleFixture } from "./console-fixture.ts";
 
 const { server, open, failOnProblems } = await consoleFixture();

@@ -1,5 +1,6 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, expect } from "bun:test";
 import type { Route } from "playwright-core";
+import { test } from "./browser.ts";
 import { consoleFixture, showPage, TOKEN, untilAt } from "./console-fixture.ts";
 
 const { server, browser, open } = await consoleFixture();
@@ -71,12 +72,10 @@ const ATTACKS: Readonly<Record<string, (api: string, keyId: number) => string>> 
     }),
 };
 
-test.each([
-  ["another port of the same address", `http://127.0.0.1:${hostile.port}/`],
-  ["another name", `http://hostile.test:${hostile.port}/`],
-])(
-  "no way of a page on %s to send a request reads or changes anything, although the browser is signed in",
-  async (_, url) => {
+test.each(["127.0.0.1", "hostile.test"])(
+  "no way of a page on another port of %s to send a request reads or changes anything, although the browser is signed in",
+  async (host) => {
+    const url = `http://${host}:${hostile.port}/`;
     const { id } = await server.newKey({ name: "victim" });
     const before = await server.admin("GET", "/keys");
     const { page } = await open("/");

@@ -1,6 +1,7 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, expect } from "bun:test";
 import { shownWebhookUrl } from "../../src/domain/webhooks.ts";
 import { accept, startReceiver, webhookFlags } from "../../trials/harness/webhook-receiver.ts";
+import { test } from "./browser.ts";
 import { consoleFixture } from "./console-fixture.ts";
 
 const receiver = startReceiver(() => new Response("no such hook\n", { status: 404 }));

@@ -1,7 +1,7 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, expect } from "bun:test";
 import type { Locator, Page } from "playwright-core";
 import { startService } from "../service.ts";
-import { untilTrue } from "./browser.ts";
+import { test, untilTrue } from "./browser.ts";
 import { consoleFixture } from "./console-fixture.ts";
 
 /*

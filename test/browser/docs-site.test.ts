@@ -1,6 +1,6 @@
-import { afterAll, afterEach, expect, test } from "bun:test";
+import { afterAll, afterEach, expect } from "bun:test";
 import { startService } from "../service.ts";
-import { startBrowser, untilTrue } from "./browser.ts";
+import { startBrowser, test, untilTrue } from "./browser.ts";
 
 const service = await startService({ otherEnvironmentUrl: "https://staging.example.com/v1" });
 const browser = await startBrowser();

@@ -1,4 +1,5 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect } from "bun:test";
+import { test } from "./browser.ts";
 import { consoleFixture } from "./console-fixture.ts";
 
 const { server, browser } = await consoleFixture(["--ban-strikes", "2", "--ban-grace", "0s"]);
@@ -35,10 +36,8 @@ afterEach(() => {
 async function rejectedKey(code: "rate_limited" | "key_banned"): Promise<string> {
   const limits = { perMinute: 1, perDay: 1 };
   const { secret } = await server.newKey({ name: "rejected", plan: "enterprise", limits });
-  for (;;) {
-    const { json } = await server.client(secret, "GET", "/pets");
-    if (json["code"] === code) return secret;
-  }
+  await server.sendUntil(code, secret);
+  return secret;
 }
 
 describe("a request", () => {

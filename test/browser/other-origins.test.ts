@@ -1,7 +1,7 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, expect } from "bun:test";
 import { loadClientFiles } from "../../src/browser-bundle/bundle.ts";
 import { startService } from "../service.ts";
-import { startBrowser } from "./browser.ts";
+import { startBrowser, test } from "./browser.ts";
 
 const CLIENT = await loadClientFiles();
 const PAGE = '<!doctype html><html lang="en"><link rel="icon" href="data:,"><title>shop</title>';
