@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describeStorage, type StorageConfig } from "../config/config.ts";
 import { postgresOf } from "../postgres-options.ts";
 import { makeDirectory, renameDurably, syncToDisk } from "../runtime/own-files.ts";
-import { postgresTables } from "../store/postgres/tables.ts";
+import { OLDEST_READABLE_VERSION, postgresTables } from "../store/postgres/tables.ts";
 import { acquireLock } from "../store/sqlite/process-lock.ts";
 import { type DatabaseFacts, describeCopy } from "../store/sqlite/snapshot.ts";
 import { sqliteTables } from "../store/sqlite/tables.ts";
@@ -53,7 +53,10 @@ export async function makeBackup(options: BackupOptions) {
   const partial = partialBackup(directory, environment);
   removeRemains(directory, environment);
   const path = newBackupPath(directory, environment, at);
-  const postgres = storage.databaseUrl === undefined ? undefined : postgresTables(postgresOf(storage));
+  const postgres =
+    storage.databaseUrl === undefined
+      ? undefined
+      : postgresTables({ ...postgresOf(storage), readsEarlier: true });
   if (postgres) await rejectOtherTables(storage, postgres);
   const { store } = storage.directory.files;
   let facts: DatabaseFacts;
@@ -90,14 +93,14 @@ async function copyFile(from: string, to: string, onProgress: OnProgress): Promi
   });
 }
 
-/** Throws if there are no tables, or those of another release: a backup migrates nothing and leaves nothing out. */
+/** Throws if there are no tables, or those of a newer release: a backup leaves nothing out. */
 async function rejectOtherTables(storage: StorageConfig, tables: TableStore): Promise<void> {
   const name = describeStorage(storage).data;
   if (!(await tables.exists())) throw new Error(`${name} has no data of ${storage.environment}; see --env`);
   const { version, supportedVersion } = await tables.schema();
-  if (version === supportedVersion) return;
+  if (version >= OLDEST_READABLE_VERSION && version <= supportedVersion) return;
   throw new Error(
-    `${name} has tables of ${version < supportedVersion ? "an earlier" : "a newer"} release; make the backup with that release`,
+    `${name} has tables of ${version < supportedVersion ? "a release before 1.1.0" : "a newer release"}; make the backup with that release`,
   );
 }
 

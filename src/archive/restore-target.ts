@@ -5,15 +5,8 @@ import { dirname, join } from "node:path";
 import { describeStorage, type StorageConfig } from "../config/config.ts";
 import type { Attribution } from "../domain/audit.ts";
 import { postgresOf } from "../postgres-options.ts";
-import {
-  inheritDirectoryOwner,
-  link,
-  makeTemporaryDirectory,
-  removeDirectory,
-  removeFile,
-  statOf,
-} from "../runtime/own-files.ts";
-import { postgresSessions, postgresTables } from "../store/postgres/tables.ts";
+import { link, makeTemporaryDirectory, removeDirectory, removeFile, statOf } from "../runtime/own-files.ts";
+import { OLDEST_READABLE_VERSION, postgresSessions, postgresTables } from "../store/postgres/tables.ts";
 import { publishDatabase, removeLog } from "../store/sqlite/durable-files.ts";
 import { COMPARED_TABLES, keyDifferences } from "../store/sqlite/key-differences.ts";
 import { isOpenElsewhere } from "../store/sqlite/process-lock.ts";
@@ -77,7 +70,6 @@ function sqliteTarget({ directory, environment }: StorageConfig) {
     async publish(copy: string, { replaced }: Publishing): Promise<void> {
       if (replaced !== undefined) keepAs(replaced, store);
       publishDatabase(copy, store);
-      inheritDirectoryOwner(store);
     },
   };
 }
@@ -103,12 +95,12 @@ function keepAs(name: string, store: string): void {
 function postgresTarget(storage: StorageConfig): RestoreTarget {
   const { environment } = storage;
   const target = postgresOf(storage);
-  const tables = postgresTables(target);
+  const tables = postgresTables({ ...target, readsEarlier: true });
   const name = describeStorage(storage).data;
-  /** Reads the present data, unless they are of an earlier release, which this one cannot read. */
+  /** Reads the present data, unless they are of a release before 1.1.0. */
   const readPresent = async <T>(work: (present: TableReader) => Promise<T>): Promise<T | undefined> => {
-    const { version, supportedVersion } = await tables.schema();
-    if (version < supportedVersion) return undefined;
+    const { version } = await tables.schema();
+    if (version < OLDEST_READABLE_VERSION) return undefined;
     await using present = await tables.read();
     return await work(present);
   };

@@ -199,7 +199,7 @@ function isUnit(unit: string | undefined): unit is keyof typeof UNITS {
 }
 
 /** Formats a duration in the largest unit that divides it. */
-function formatDuration(ms: number): string {
+export function formatDuration(ms: number): string {
   if (ms === 0) return "0";
   const [unit, length] = Object.entries(UNITS).find(([, length]) => ms % length === 0) ?? ["ms", 1];
   return `${ms / length}${unit}`;

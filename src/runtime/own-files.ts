@@ -26,22 +26,11 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { copyFile, type FileHandle, open } from "node:fs/promises";
+import { type FileHandle, open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 
-const {
-  COPYFILE_EXCL,
-  COPYFILE_FICLONE,
-  O_APPEND,
-  O_CREAT,
-  O_EXCL,
-  O_NOFOLLOW,
-  O_NONBLOCK,
-  O_RDONLY,
-  O_RDWR,
-  O_WRONLY,
-} = constants;
+const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants;
 /** The permissions of other users. */
 export const OTHER_USERS = 0o077;
 const PRIVATE_FILE = 0o600;
@@ -153,15 +142,14 @@ function isOpenToOthers(stats: Stats | undefined): boolean {
   return stats?.isFile() === true && (stats.mode & OTHER_USERS) !== 0 && stats.uid === process.getuid?.();
 }
 
-/** Copies a file to a new one that only its owner can read. */
+/** Copies a file to a new one, which only its owner can read from the beginning. */
 export async function copyPrivately(from: string, to: string): Promise<void> {
-  await copyFile(from, to, COPYFILE_EXCL | COPYFILE_FICLONE);
-  withDescriptor(openRegular(to, O_RDONLY), (descriptor) => fchmodSync(descriptor, PRIVATE_FILE));
-}
-
-/** Gives what root has made to the owner of the directory that it is in. */
-export function inheritDirectoryOwner(path: string): void {
-  withDescriptor(openNamed(path, O_RDONLY), (descriptor) => inheritOwner(descriptor, path));
+  const descriptor = createFile(to);
+  try {
+    await Bun.write(Bun.file(descriptor), Bun.file(from));
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 function inheritOwner(descriptor: number, path: string): void {

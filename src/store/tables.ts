@@ -115,8 +115,8 @@ export const TABLES: readonly Table[] = [
   }),
   {
     ...table("server_settings", ["name"], { name: "text", value: "text" }),
-    // The copy has no backup yet, and is on a server of its own.
-    where: `name NOT IN ('${LAST_BACKUP_SETTING}', '${PRIMARY_SETTING}')`,
+    // The copy has no backup yet, and is on a server of its own. Release 1.1.0 stored the secret of its servers here.
+    where: `name NOT IN ('${LAST_BACKUP_SETTING}', '${PRIMARY_SETTING}', 'server-secret')`,
   },
   table("plans", ["name"], { name: "text", per_minute: "integer", per_day: "integer" }),
   table("ban_rules", ["sole"], {
@@ -170,19 +170,19 @@ function table<Column extends string>(
 /** The tables whose identifiers the database assigns. */
 export const TABLES_WITH_IDS = TABLES.filter(({ assignsIds }) => assignsIds).map(({ name }) => name);
 
-/** Selects all rows that are read in bulk, with every column as text. */
-export function selectRows(table: Table, dialect: Dialect): string {
+/** Selects all rows that are read in bulk, with every column as text. Columns that are `lacking` are NULL. */
+export function selectRows(table: Table, dialect: Dialect, lacking: ReadonlySet<string> = new Set()): string {
   const { name, where } = table;
-  return `SELECT ${textsOf(table)} FROM ${name} WHERE ${where} ORDER BY ${orderOf(table, dialect)}`;
+  return `SELECT ${textsOf(table, lacking)} FROM ${name} WHERE ${where} ORDER BY ${orderOf(table, dialect)}`;
 }
 
 export function selectCount({ name, where }: Table): string {
   return `SELECT count(*) AS count FROM ${name} WHERE ${where}`;
 }
 
-function textsOf({ columns }: Table): string {
+function textsOf({ name, columns }: Table, lacking?: ReadonlySet<string>): string {
   return Object.keys(columns)
-    .map((column) => `CAST(${column} AS TEXT)`)
+    .map((column) => `CAST(${lacking?.has(`${name}.${column}`) ? "NULL" : column} AS TEXT)`)
     .join(", ");
 }
 

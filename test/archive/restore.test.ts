@@ -340,6 +340,42 @@ describe("petstore restore", () => {
       expect(limits(after[id - 1] as KeyJson)).toEqual(limits(before[id - 1] as KeyJson));
   });
 
+  test("names plans and ban rules that were made stricter since, with commands that work", async () => {
+    await run("plans", "update", "pro", "--per-minute", "200");
+    await run("ban-rules", "update", "--length", "1m");
+    const { path } = await cli.json<{ path: string }>("backup", backups);
+    for (const line of [
+      "plans update free --per-day 500",
+      "plans update anonymous --per-minute 100 --per-day 9000",
+      // What allows more is not named.
+      "plans update pro --per-minute 250",
+      "plans update business --per-day 200000",
+      "ban-rules update --strikes 3 --grace 1500ms --length 30s --max-length 90s",
+    ])
+      expect((await run(...line.split(" "))).code).toBe(0);
+    const policy = async () => [await cli.json("plans", "list"), await cli.json("ban-rules", "show")];
+    const stricter = await policy();
+    const plan = await run("restore", path, "--replace", "--dry-run", "--json");
+    expect(JSON.parse(plan.out.slice(0, plan.out.lastIndexOf("}") + 1))).toMatchObject({
+      plansLoweredSince: [
+        { name: "free", perMinute: 60, perDay: 500 },
+        { name: "anonymous", perMinute: 100, perDay: 9_000 },
+      ],
+      stricterBanRulesSince: { strikes: 3, graceMs: 1_500, lengthMs: 30_000, maxLengthMs: 90_000 },
+    });
+    const out = await restored(path, "--replace");
+    expect(out.split("\n").filter((line) => line.startsWith("warning: "))).toEqual([
+      "warning: plans whose limits were lowered since have the earlier ones again: run petstore plans update free --per-minute 60 --per-day 500; petstore plans update anonymous --per-minute 100 --per-day 9000",
+      "warning: ban rules that were made stricter since are the earlier ones again: run petstore ban-rules update --strikes 3 --grace 1500ms --length 30s --max-length 90s",
+    ]);
+    expect(await policy()).not.toEqual(stricter);
+    for (const [, command = ""] of out.matchAll(/petstore ((?:plans|ban-rules) [^;\n]+)/g))
+      expect((await run(...command.split(" "))).code).toBe(0);
+    await run("plans", "update", "pro", "--per-minute", "250");
+    await run("plans", "update", "business", "--per-day", "200000");
+    expect(await policy()).toEqual(stricter);
+  });
+
   test("a backup of release 1.2.0, a directory, is restored and compared too, also if its keys could not be disabled", async () => {
     await run("keys", "disable", "2");
     const earlier = join(backups, "production-2026-11-15T110000.000Z");

@@ -3,7 +3,8 @@ import type { RestorePlan } from "../../archive/restore.ts";
 import { formatOptionalTime } from "../../text/formatting.ts";
 import { storageOf } from "../../config/config.ts";
 import { DATABASE_OPTIONS, JSON_OPTION } from "../../config/options.ts";
-import { switchOption, directory } from "../../config/value-types.ts";
+import { switchOption, directory, formatDuration } from "../../config/value-types.ts";
+import type { BanRules } from "../../domain/rate-limit.ts";
 import type { RestrictedKey, Restriction } from "../../store/sqlite/key-differences.ts";
 import { describeRows } from "./backup.ts";
 import { columns, json } from "../output.ts";
@@ -98,6 +99,8 @@ function planView(
       })) ?? null,
     keysRolledSince: keys?.rotated ?? null,
     keysCreatedSince: keys?.created ?? null,
+    plansLoweredSince: keys?.plans ?? null,
+    stricterBanRulesSince: keys?.ban ?? null,
     operatorsChangedSince: keys?.operators ?? null,
     isDryRun,
   };
@@ -158,12 +161,17 @@ function warningsOf({ skipped, description, hasAuditTrail, comparison }: Restore
       `which keys and operators were revoked, restricted or rotated after ${description.createdAt} is not known here; they are valid again: see petstore keys list, petstore operators list and docs/backup.md`,
     ];
   }
-  const { restricted, rotated, created, operators } = comparison.keys;
+  const { restricted, rotated, created, plans, ban, operators } = comparison.keys;
   const again = (column: Restriction) => {
     const [undone, command] = RESTRICTED[column];
     const commands = listed(restricted[column], (key) => `petstore keys ${command(key, now)}`);
     return [restricted[column], `${undone}: run ${commands}`] as const;
   };
+  const updatePlan = listed(
+    plans,
+    ({ name, perMinute, perDay }) =>
+      `petstore plans update ${name} --per-minute ${perMinute} --per-day ${perDay}`,
+  );
   const rotate = listed(rotated, (id) => `petstore keys rotate ${id} --overlap 0`);
   // In the order in which the commands work: a key that has expired can only be revoked.
   const changes: readonly (readonly [changed: readonly unknown[], warning: string])[] = [
@@ -173,6 +181,11 @@ function warningsOf({ skipped, description, hasAuditTrail, comparison }: Restore
     again("access"),
     again("disabled_at"),
     again("expires_at"),
+    [plans, `plans whose limits were lowered since have the earlier ones again: run ${updatePlan}`],
+    [
+      ban ? [ban] : [],
+      `ban rules that were made stricter since are the earlier ones again: run ${ban && updateBanRules(ban)}`,
+    ],
     [created, `keys created since are lost: ${listed(created, String)}`],
     [
       operators,
@@ -180,6 +193,11 @@ function warningsOf({ skipped, description, hasAuditTrail, comparison }: Restore
     ],
   ];
   return [...warnings, ...changes.flatMap(([changed, warning]) => (changed.length > 0 ? warning : []))];
+}
+
+function updateBanRules({ strikes, graceMs, lengthMs, maxLengthMs }: BanRules): string {
+  const [grace, length, maxLength] = [graceMs, lengthMs, maxLengthMs].map(formatDuration);
+  return `petstore ban-rules update --strikes ${strikes} --grace ${grace} --length ${length} --max-length ${maxLength}`;
 }
 
 const MAX_LISTED = 20;

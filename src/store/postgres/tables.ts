@@ -35,6 +35,7 @@ import {
 } from "./connection.ts";
 import { putQuotas, readAllQuotas } from "./key-counter.ts";
 import { readSchema } from "./migrate.ts";
+import { POSTGRES_MIGRATIONS } from "./migrations.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";
 import { POSTGRES_DIALECT, runAll } from "./statements.ts";
 import { migratePostgres } from "./store.ts";
@@ -43,6 +44,26 @@ interface PostgresTablesOptions extends PrimaryOptions {
   readonly url: string;
   /** The schema of the environment. */
   readonly schema: string;
+  /** Whether tables of release 1.1.0 and later ones are read as if they were migrated. */
+  readonly readsEarlier?: true;
+}
+
+/** The version of the earliest tables that can be read without a migration: those of release 1.1.0. */
+export const OLDEST_READABLE_VERSION = 15;
+
+/**
+ * The tables, and the columns such as `operators.expires_at`, that tables of a version lack. Each column that a step
+ * after release 1.1.0 adds is NULL at first.
+ */
+function lackingAt(version: number): ReadonlySet<string> {
+  const later = POSTGRES_MIGRATIONS.flatMap((step) =>
+    step.version > version && "sql" in step ? [step.sql] : [],
+  ).join("\n");
+  const tables = [...later.matchAll(/CREATE (?:UNLOGGED )?TABLE (\w+)/g)].map(([, table = ""]) => table);
+  const columns = [...later.matchAll(/ALTER TABLE (\w+) ADD COLUMN (\w+)/g)].map(
+    ([, table, column]) => `${table}.${column}`,
+  );
+  return new Set([...tables, ...columns]);
 }
 
 /** The longest statements sort a table, count its rows or wait for a standby. */
@@ -74,7 +95,12 @@ interface OnPrimary {
 }
 
 /** The tables of an environment, which are in a schema of their own. */
-export function postgresTables({ url: anyServer, schema, ...options }: PostgresTablesOptions): TableStore {
+export function postgresTables({
+  url: anyServer,
+  schema,
+  readsEarlier,
+  ...options
+}: PostgresTablesOptions): TableStore {
   const onPrimary = async (): Promise<OnPrimary> => {
     const primary = await Primary.of(anyServer, { ...options, schema });
     return { url: primary.url, schema, primary };
@@ -84,7 +110,7 @@ export function postgresTables({ url: anyServer, schema, ...options }: PostgresT
   return {
     exists: () => query((sql) => tableExists(sql, `${schema}.schema_migrations`)),
     schema: () => query(readSchema),
-    read: async () => openReader(await onPrimary()),
+    read: async () => openReader(await onPrimary(), readsEarlier),
     async share() {
       const { url } = await onPrimary();
       await migratePostgres(url, schema, "create");
@@ -125,18 +151,23 @@ export async function postgresSessions(options: PostgresTablesOptions): Promise<
 
 const ROWS_PER_BATCH = 2_000;
 
-async function openReader({ url, schema, primary }: OnPrimary): Promise<TableReader> {
-  await migratePostgres(url, schema, "existing");
+async function openReader(
+  { url, schema, primary }: OnPrimary,
+  readsEarlier: boolean = false,
+): Promise<TableReader> {
+  if (!readsEarlier) await migratePostgres(url, schema, "existing");
   const sql = connect(url, { ...CONNECT_OPTIONS, schema });
   // Each query sees what was committed before the first one.
   await inTime(sql.unsafe("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"));
-  return new PostgresTableReader(sql, primary);
+  const { version } = await inTime(readSchema(sql));
+  return new PostgresTableReader(sql, primary, lackingAt(version));
 }
 
 class PostgresTableReader implements TableReader {
   constructor(
     private readonly sql: SQL,
     private readonly primary: Primary,
+    private readonly lacking: ReadonlySet<string>,
   ) {}
 
   confirm(): Promise<void> {
@@ -144,14 +175,16 @@ class PostgresTableReader implements TableReader {
   }
 
   async count(table: Table): Promise<number> {
+    if (this.lacking.has(table.name)) return 0;
     const [found]: { count: bigint }[] = await inTime(this.sql.unsafe(selectCount(table)));
     return Number(found?.count ?? 0);
   }
 
   async *rows(table: Table): AsyncGenerator<readonly Row[]> {
+    if (this.lacking.has(table.name)) return;
     const cursor = `rows_of_${table.name}`;
     try {
-      const select = selectRows(table, POSTGRES_DIALECT);
+      const select = selectRows(table, POSTGRES_DIALECT, this.lacking);
       await inTime(this.sql.unsafe(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${select}`));
       for (;;) {
         const fetch = this.sql.unsafe(`FETCH ${ROWS_PER_BATCH} FROM ${cursor}`);
@@ -176,8 +209,8 @@ class PostgresTableReader implements TableReader {
     return Object.fromEntries(rows.map(({ name, value }) => [name, BigInt(value)]));
   }
 
-  quotas(): Promise<KeyQuotas> {
-    return readAllQuotas(this.sql);
+  async quotas(): Promise<KeyQuotas> {
+    return this.lacking.has("quotas") ? [] : readAllQuotas(this.sql);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -226,12 +259,13 @@ async function createTables({ url, schema, primary }: OnPrimary): Promise<NewTab
   const unpublished = `${schema}_copy`;
   const sql = connect(url, { ...CONNECT_OPTIONS, schema: unpublished });
   const close = () => sql.close({ timeout: 0 });
+  const dropUnpublished = () => inTime(sql`DROP SCHEMA IF EXISTS ${sql(unpublished)} CASCADE`);
   try {
     if (!(await takeLock(sql, COPY_LOCK, SESSION_END_MS)))
       throw new Error("another petstore copy or restore is writing to this database");
     // Nothing of this is seen before the last transaction, which waits for the disk and for standbys.
     await inTime(sql`SET synchronous_commit = off`);
-    await inTime(sql`DROP SCHEMA IF EXISTS ${sql(unpublished)} CASCADE`);
+    await dropUnpublished();
     await migratePostgres(url, unpublished, "create");
   } catch (error) {
     await close();
@@ -270,6 +304,15 @@ async function createTables({ url, schema, primary }: OnPrimary): Promise<NewTab
       });
       await inTime(published);
     },
-    [Symbol.asyncDispose]: close,
+    async [Symbol.asyncDispose]() {
+      try {
+        // A new session has lost the lock, and another run may have it.
+        if (await takeLock(sql, COPY_LOCK, 0)) await dropUnpublished();
+      } catch {
+        // The next run drops what is left.
+      } finally {
+        await close();
+      }
+    },
   };
 }

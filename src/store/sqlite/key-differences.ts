@@ -1,9 +1,9 @@
-/* Compares the keys and operators of a backup with those of a later database: what does a restore undo? */
+/* Compares the keys, plans and operators of a backup with those of a later database: what does a restore undo? */
 
-import { DEFAULT_PLANS, limitsOf, type Plans } from "../../domain/api-keys.ts";
+import { limitsOf, type Plans } from "../../domain/api-keys.ts";
 import type { PlanName } from "../../domain/key-fields.ts";
-import { policyOf } from "../../domain/limit-policy.ts";
-import type { Limits } from "../../domain/rate-limit.ts";
+import { DEFAULT_POLICY, LIMITED_PLANS, type LimitPolicy, policyOf } from "../../domain/limit-policy.ts";
+import type { BanRules, Limits } from "../../domain/rate-limit.ts";
 import { withoutLinks } from "../../runtime/own-files.ts";
 import { readStoredPolicy } from "../limit-policy.ts";
 import { type API_KEYS, TABLES } from "../tables.ts";
@@ -40,12 +40,17 @@ const hasLowerLimits: IsRestricted = (later, earlier, plans) => {
   const [now, before] = [later, earlier].map((key) =>
     limitsOf(key.plan as PlanName, ownLimitsOf(key), plans),
   );
-  return (
-    now !== undefined &&
-    before !== undefined &&
-    (now.perMinute < before.perMinute || now.perDay < before.perDay)
-  );
+  return now !== undefined && before !== undefined && areLower(now, before);
 };
+
+const areLower = (now: Limits, before: Limits) =>
+  now.perMinute < before.perMinute || now.perDay < before.perDay;
+
+const areStricter = (now: BanRules, before: BanRules) =>
+  now.strikes < before.strikes ||
+  now.graceMs < before.graceMs ||
+  now.lengthMs > before.lengthMs ||
+  now.maxLengthMs > before.maxLengthMs;
 
 /**
  * How each column of a key restricts it. It is null if the column does not affect what a key allows. Every column is
@@ -85,16 +90,21 @@ export interface RestrictedKey {
   readonly limits: Limits | undefined;
 }
 
+/** Reads the limits of the plans and the ban rules. Release 1.1.0 stored none. */
+function policyIn(path: string): LimitPolicy {
+  return withDatabase(path, (connection) =>
+    hasTable(connection, "plans") ? policyOf(connection.runAll(readStoredPolicy)) : DEFAULT_POLICY,
+  );
+}
+
 /**
  * Compares the keys of two databases. Keys that have expired in the copy allow nothing, so they are left out unless
  * they were revoked later. Plans are compared by the limits that they had later.
  */
 export function keyDifferences(earlierPath: string, laterPath: string, now: number) {
+  const [before, { plans, ban }] = [policyIn(earlierPath), policyIn(laterPath)];
   return withDatabase(laterPath, (connection) => {
     connection.value("ATTACH ? AS earlier", withoutLinks(earlierPath));
-    const plans = hasTable(connection, "plans")
-      ? policyOf(connection.runAll(readStoredPolicy)).plans
-      : DEFAULT_PLANS;
     const restricted: Record<Restriction, RestrictedKey[]> = {
       revoked_at: [],
       plan: [],
@@ -127,6 +137,13 @@ export function keyDifferences(earlierPath: string, laterPath: string, now: numb
       /** Keys whose secrets were replaced later. The copy accepts the earlier secrets. */
       rotated: rotatedKeys(connection).filter((id) => valid.has(id)),
       created,
+      /** Plans whose limits were lowered later, with those limits. */
+      plans: LIMITED_PLANS.filter((name) => areLower(plans[name], before.plans[name])).map((name) => {
+        const { perMinute, perDay } = plans[name];
+        return { name, perMinute, perDay };
+      }),
+      /** The later ban rules, if they are stricter. */
+      ban: areStricter(ban, before.ban) ? ban : undefined,
       operators: ["main", "earlier"].every((database) => hasTable(connection, "operators", database))
         ? changedOperators(connection)
         : [],

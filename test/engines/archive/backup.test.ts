@@ -238,6 +238,9 @@ describe("a restore to PostgreSQL", () => {
     await expect(other.run(["restore", firstBackup, "--database-url", elsewhere])).rejects.toThrow(
       "cannot drop schema production because other objects depend on it",
     );
+    expect(await sql`SELECT to_regnamespace('production_copy')::text AS name`).toEqual([
+      { name: null },
+    ] as never);
     await sql.unsafe("DROP TABLE production.x");
     expect((await other.run(["restore", firstBackup, "--database-url", elsewhere])).code).toBe(0);
   });

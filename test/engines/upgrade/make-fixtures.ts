@@ -1,11 +1,11 @@
 /*
  * Makes the fixtures of the upgrade tests anew: `bun test/engines/upgrade/make-fixtures.ts`, in a clone that has the
- * commit of the previous release. They are its program in one file, and databases that it fills on SQLite and
- * PostgreSQL.
+ * commit of the previous release. They are its program in one file, databases that it fills on SQLite and PostgreSQL,
+ * and a backup.
  */
 
 import { Database } from "bun:sqlite";
-import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
@@ -29,15 +29,16 @@ import {
 const ROOT = resolve(import.meta.dir, "../../..");
 const FIXTURES = fixturesOf(PREVIOUS_RELEASE);
 
-/** The dependencies that it had are those of today. */
-async function makeProgram(): Promise<void> {
+/** Makes the program, and returns the path of its source. The dependencies that it had are those of today. */
+async function makeProgram(): Promise<string> {
   const directory = temporaryDirectory("previous-source");
   const archive = join(directory, "source.tar");
   outputOf(["git", "-C", ROOT, "archive", "-o", archive, EARLIER_RELEASES[PREVIOUS_RELEASE].commit]);
   outputOf(["tar", "-x", "-C", directory, "-f", archive]);
   symlinkSync(join(ROOT, "node_modules"), join(directory, "node_modules"));
+  const main = join(directory, "src/cli/main.ts");
   const { outputs } = await Bun.build({
-    entrypoints: [join(directory, "src/cli/main.ts")],
+    entrypoints: [main],
     target: "bun",
     minify: true,
   });
@@ -45,6 +46,7 @@ async function makeProgram(): Promise<void> {
   if (program === undefined) throw new Error("the previous release could not be bundled");
   mkdirSync(FIXTURES, { recursive: true });
   writeFileSync(join(FIXTURES, PROGRAM_FILE), gzipSync(await program.arrayBuffer(), { level: 9 }));
+  return main;
 }
 
 const PLANS: Readonly<Record<KeyName, readonly string[]>> = {
@@ -144,7 +146,7 @@ async function fill(storage: readonly string[]): Promise<Recorded> {
 const write = (name: string, recorded: Recorded) =>
   writeFileSync(join(FIXTURES, `${name}.json`), `${JSON.stringify(recorded, null, 2)}\n`);
 
-async function makeSqlite(): Promise<void> {
+async function makeSqlite(source: string): Promise<void> {
   const data = temporaryDirectory("previous-data");
   write("sqlite", await fill(["--data", data]));
   for (const name of ["production.db", "production-limits.db"]) {
@@ -156,6 +158,20 @@ async function makeSqlite(): Promise<void> {
     database.close();
     copyFileSync(join(data, name), join(FIXTURES, name));
   }
+  // The program in one file has no threads, which a backup needs.
+  const backups = join(FIXTURES, "backups");
+  rmSync(backups, { recursive: true, force: true });
+  outputOf([
+    process.execPath,
+    "--no-env-file",
+    "--config=/dev/null",
+    source,
+    "backup",
+    backups,
+    "--data",
+    data,
+  ]);
+  rmSync(join(backups, ".production.lock"));
 }
 
 async function makePostgres(): Promise<void> {
@@ -170,7 +186,6 @@ async function makePostgres(): Promise<void> {
   writeFileSync(join(FIXTURES, "postgres.sql"), lines.join("\n").replaceAll(/\n{3,}/g, "\n\n"));
 }
 
-await makeProgram();
-await makeSqlite();
+await makeSqlite(await makeProgram());
 await makePostgres();
 process.exit(0);

@@ -1,4 +1,4 @@
-import { chmodSync, copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
@@ -58,6 +58,13 @@ export function fixtureData(release: EarlierRelease): string {
     copyFileSync(join(fixturesOf(release), name), join(directory, name));
     chmodSync(join(directory, name), 0o600);
   }
+  return directory;
+}
+
+/** A directory with a backup that an earlier release made of those databases. */
+export function fixtureBackups(release: EarlierRelease): string {
+  const directory = temporaryDirectory("earlier-backups");
+  cpSync(join(fixturesOf(release), "backups"), directory, { recursive: true });
   return directory;
 }
 
