@@ -90,8 +90,8 @@ export function selectPets(select: string, options: PageOptions, dialect: Dialec
     conditions = conditions.flatMap((each) => choicesOf(column).map((choice) => `${each} AND ${choice}`));
   const pages = conditions.map((each) => `${from} WHERE ${each} AND id > ${id}`);
   if (partial !== undefined) {
-    const { isOther, othersAfter } = partial;
-    pages.push(`${select} WHERE id > max(${id}, ${othersAfter}) AND ${isOther} AND ${ofFilters}`);
+    const { isOther, othersAfter, inOrder } = partial;
+    pages.push(`${select}${inOrder} WHERE id > max(${id}, ${othersAfter}) AND ${isOther} AND ${ofFilters}`);
   }
   return `${pages.join(" UNION ALL ")} ORDER BY id LIMIT +${parameter(given.length + 1)}`;
 }

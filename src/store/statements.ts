@@ -182,6 +182,8 @@ export interface PetIndex {
     readonly isOther: string;
     /** No other pet has this identifier or a lower one. */
     readonly othersAfter: string;
+    /** Follows the table, so that the others are read in their order and from no index. */
+    readonly inOrder: string;
   };
 }
 

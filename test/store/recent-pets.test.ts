@@ -1,9 +1,12 @@
 import { expect, test } from "bun:test";
-import { SqliteStore } from "../../src/store/sqlite/store.ts";
+import { type SharedTables, appendRows, PETS, upsertRows } from "../../src/store/tables.ts";
+import { sqliteTables } from "../../src/store/sqlite/tables.ts";
+import { openSqlite, SqliteStore } from "../../src/store/sqlite/store.ts";
 import { BY } from "../key-store-arguments.ts";
 import { openStoreDatabase, temporaryDatabase } from "./sqlite-database.ts";
 
 const newPet = (i: number) => ({ name: `pet ${i}`, categoryId: BigInt(i % 2), status: "available" }) as const;
+const BEHIND = "SELECT (SELECT max(id) FROM pets) - recent_after AS behind FROM pet_revision";
 const COUNT = "SELECT count(*) AS recent FROM pets WHERE is_recent IS NOT NULL";
 
 test("pets enter the index of categories 1,024 at a time, and a page has those in it and the recent ones", async () => {
@@ -46,4 +49,41 @@ test("a server puts the pets of other processes behind it into what a page reads
   expect(items.map(({ id }) => Number(id))).toEqual([2_999, 3_000, 3_001]);
   imported.close();
   await store.close();
+});
+
+test("imported pets and those of a copy are in the index at once, also between recent ones", async () => {
+  using db = temporaryDatabase();
+  const store = new SqliteStore(db.connection);
+  const behind = (connection = db.connection) => Number(connection.get<{ behind: bigint }>(BEHIND)?.behind);
+  await using shared: SharedTables & AsyncDisposable = await sqliteTables(db.path).share();
+  const append = (count: number) =>
+    shared.write(() =>
+      appendRows(
+        shared,
+        PETS,
+        Array.from({ length: count }, () => ["Rex", 1n, "sold"]),
+      ),
+    );
+  for (let i = 1; i <= 10; i++) {
+    await store.createPet(newPet(1), 0);
+    await append(500);
+    expect(behind()).toBe(0);
+  }
+  await store.createPet(newPet(1), 0);
+  await shared.write(() => upsertRows(shared, PETS, [[9_000n, "Rex", 1n, "sold"]]));
+  await store.createPet(newPet(1), 0);
+  expect([behind(), db.count("pets WHERE is_recent IS NOT NULL")]).toEqual([1, 1]);
+  const { items } = await store.listPets({ categoryId: 1n, limit: 5, after: 5_009n });
+  expect(items.map(({ id }) => Number(id))).toEqual([5_010, 5_011, 9_000, 9_001]);
+  await store.close();
+
+  const copy = `${db.path}-copy`;
+  const tables = await sqliteTables(copy).create();
+  await tables.insert(PETS, [[5_000n, "Rex", 1n, "sold"]]);
+  await tables.complete({});
+  await tables.publish({});
+  await openSqlite(copy).close();
+  const copied = openStoreDatabase(copy);
+  expect(behind(copied)).toBe(0);
+  copied.close();
 });

@@ -49,6 +49,7 @@ export const SQLITE_DIALECT: Dialect = {
         isIndexed: "is_recent IS NULL",
         isOther: "is_recent IS NOT NULL",
         othersAfter: "(SELECT recent_after FROM pet_revision)",
+        inOrder: " NOT INDEXED",
       },
     },
   ],

@@ -33,6 +33,7 @@ import { OpenFiles, type RescueOptions } from "./open-files.ts";
 import { SqlitePetJson } from "./pet-json.ts";
 import { ReadThread } from "./read-thread.ts";
 import { type ScheduledTimer, scheduler } from "../../runtime/event-loop.ts";
+import { indexRecentPets, MAX_RECENT_PETS, SELECT_BEHIND } from "./recent-pets.ts";
 import { insertInto, SQLITE_DIALECT, sqliteDatabase } from "./statements.ts";
 
 export interface SqliteStores extends DatabaseStores {
@@ -169,18 +170,6 @@ const MAX_WRITES_PER_TRANSACTION = 1_000;
 
 const INSERT_PET = insertInto(PET_ROWS.table, [...Object.keys(PET_ROWS.given), "is_recent"]);
 
-/**
- * How many pets enter the index of categories together. With 90 categories each would change a page of its own, which
- * SQLite writes to its log: 32 pets would take 640 µs of processor time instead of 375 (`bun bench/store.ts`). A page
- * of a category reads the recent pets, too, which takes up to 100 µs.
- */
-const MAX_RECENT_PETS = 1_024;
-const INDEX_RECENT_PETS = `UPDATE pets SET is_recent = NULL
-  WHERE id > (SELECT recent_after FROM pet_revision) AND is_recent IS NOT NULL`;
-const SELECT_BEHIND = "SELECT (SELECT max(id) FROM pets) - recent_after AS behind FROM pet_revision";
-const NO_PET_IS_RECENT = `UPDATE pet_revision SET recent_after = (SELECT max(id) FROM pets)
-  WHERE recent_after < (SELECT max(id) FROM pets)`;
-
 interface Write<Code extends string> {
   readonly operation: IdempotentOperation;
   readonly at: number;
@@ -296,13 +285,13 @@ export class SqliteStore extends SqlReadStore implements Store {
   }
 
   /**
-   * Looks for pets that another process or an earlier server has left after the last that is not recent. While the
-   * database cannot be read, requests report that, and the next look tries again.
+   * Looks for pets that another process or an earlier server has left among the recent ones, since a page reads them,
+   * too. While the database cannot be read, requests report that, and the next look tries again.
    */
   indexForeignPets(): void {
     try {
       const behind = this.connection.get<{ behind: bigint | null }>(SELECT_BEHIND)?.behind ?? 0n;
-      if (behind <= BigInt(this.#recentPets + MAX_RECENT_PETS)) return;
+      if (behind <= MAX_RECENT_PETS) return;
     } catch {
       return;
     }
@@ -310,8 +299,7 @@ export class SqliteStore extends SqlReadStore implements Store {
   }
 
   #indexRecentPets(): void {
-    this.connection.run(INDEX_RECENT_PETS);
-    this.connection.run(NO_PET_IS_RECENT);
+    this.connection.runAll(indexRecentPets);
     this.#recentPets = 0;
   }
 

@@ -24,6 +24,7 @@ import { openDatabase } from "./database.ts";
 import { publishDatabase, removeDatabase } from "./durable-files.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { INCREMENT_PET_REVISION } from "./pet-json.ts";
+import { indexRecentPets } from "./recent-pets.ts";
 import { inspectSchema, recordBackup, setLastId } from "./snapshot.ts";
 import { scheduler } from "../../runtime/event-loop.ts";
 
@@ -143,9 +144,11 @@ class SqliteSharedTables implements SharedTables {
     return this.connection.transactionWhenUnlocked(() => this.connection.runAll(statements));
   }
 
-  /** Counts a change of pets, so that servers on the same file notice it. */
+  /** Counts a change of pets, so that servers on the same file notice it, and puts them behind the recent ones. */
   *onWrite({ name }: Table): Steps<void> {
-    if (name === PETS.name) yield* rowsOf(INCREMENT_PET_REVISION);
+    if (name !== PETS.name) return;
+    yield* rowsOf(INCREMENT_PET_REVISION);
+    yield* indexRecentPets();
   }
 
   async makeDurable(): Promise<void> {
@@ -186,6 +189,7 @@ function createTables(path: string): NewTables {
       connection.transaction(() => {
         for (const table of TABLES_WITH_IDS) setLastId(connection, table, counters[table] ?? 0n);
         connection.value("UPDATE key_revision SET revision = ?", counters[KEY_REVISION] ?? 0n);
+        connection.runAll(indexRecentPets);
       });
     },
     read: async () => openReader(unpublished),
