@@ -412,7 +412,7 @@ export interface WebhookStore {
   saveWebhook(server: string, progress: WebhookState): Promise<WebhookState | undefined>;
   /** Lets another server deliver at once. */
   releaseWebhook(server: string): Promise<void>;
-  /** Counts, of the next 10,000 entries after a position, those with one of the actions, or all. */
+  /** Counts, of the next 1,000 entries after a position, those with one of the actions, or all. */
   countWaiting(position: bigint, actions: ReadonlySet<string> | undefined): Awaitable<WaitingEntries>;
 }
 

@@ -224,7 +224,7 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
     { result: RESULT },
   ),
   petstore_webhook_waiting_entries: gauge(
-    "Audit entries that wait for the webhook, on the server that delivers.",
+    "Audit entries that wait for the webhook, at most 1,000, on the server that delivers.",
     ({ webhook }) => webhook?.waiting?.count,
   ),
   petstore_webhook_oldest_waiting_seconds: gauge(

@@ -136,7 +136,7 @@ export const Webhook = object("Where audit entries are delivered", {
   events: array(line(100), {
     json: "The actions that are delivered, such as `key.banned`, `operator.*` or `*`",
   }),
-  waiting: count("Entries that wait for their delivery, at most 10,000"),
+  waiting: count("Entries that wait for their delivery, at most 1,000"),
   oldestWaitingAt: nullable(time("Time of the oldest entry that waits"), "Null if none waits"),
   deliveries: array(
     object("An attempt to deliver an entry", {

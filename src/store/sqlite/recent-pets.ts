@@ -3,8 +3,8 @@ import { rowsOf, type Steps } from "../statements.ts";
 /**
  * How many pets enter the index of categories together. With 90 categories each would change a page of its own, which
  * SQLite writes to its log: 32 pets would take 640 µs of processor time instead of 375 (`bun bench/store.ts`). A page
- * of a category reads all pets that follow `recent_after`, too, which takes up to 100 µs for so many. Whatever else adds
- * pets, an import for example, moves `recent_after` behind them.
+ * of a category reads all pets that follow `recent_after`, too, which takes up to 100 µs for so many. An import, a copy
+ * and a server that finds pets of others move `recent_after` behind them.
  */
 export const MAX_RECENT_PETS = 1_024;
 
