@@ -76,7 +76,7 @@ function checksumFile(path: string): string {
 export async function writeChecksum(file: string, path: string, onProgress: OnProgress): Promise<void> {
   const checksum = await checksumOf(file, "computing the checksum", onProgress);
   removeFile(checksumFile(path));
-  writeNewFile(checksumFile(path), `${checksum}  ${basename(path)}\n`, { isDurable: true });
+  writeNewFile(checksumFile(path), `${checksum}  ${basename(path)}\n`);
 }
 
 /** What release 1.2.0 and earlier ones put into the directory of a backup. */

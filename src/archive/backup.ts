@@ -3,8 +3,9 @@
 import { join } from "node:path";
 import { describeStorage, type StorageConfig } from "../config/config.ts";
 import { postgresOf } from "../postgres-options.ts";
-import { makeDirectory, renameDurably, syncToDisk } from "../runtime/own-files.ts";
+import { makeDirectory } from "../runtime/own-files.ts";
 import { OLDEST_READABLE_VERSION, postgresTables } from "../store/postgres/tables.ts";
+import { publishDatabase } from "../store/sqlite/durable-files.ts";
 import { acquireLock } from "../store/sqlite/process-lock.ts";
 import { type DatabaseFacts, describeCopy } from "../store/sqlite/snapshot.ts";
 import { sqliteTables } from "../store/sqlite/tables.ts";
@@ -66,8 +67,7 @@ export async function makeBackup(options: BackupOptions) {
     facts = await inspect(partial, "the database", { step: "checking", onProgress });
     describeCopy(partial, { environment, createdAt: formatTime(at), version });
     await writeChecksum(partial, path, onProgress);
-    syncToDisk(partial);
-    renameDurably(partial, path);
+    publishDatabase(partial, path);
   } finally {
     removeRemains(directory, environment);
   }

@@ -1,12 +1,12 @@
 /* The files that an import reads and an export writes. */
 
 import { randomUUID } from "node:crypto";
-import { closeSync, fstatSync, fsyncSync, readSync, type Stats, statSync, writeSync } from "node:fs";
+import { closeSync, fstatSync, readSync, type Stats, statSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
-import { createFile, openToRead, removeFile, rename, statOf } from "../runtime/own-files.ts";
+import { createFile, disk, openToRead, removeFile, renameDurably, statOf } from "../runtime/own-files.ts";
 import { InputError } from "./row-formats.ts";
 
 /** A file to import. Standard input is copied to a file first, because it is read twice. */
@@ -166,10 +166,10 @@ export function fileOutput(path: string): Output {
       writeAll(descriptor, bytes, `cannot write ${partial}`);
     },
     finish() {
-      fsyncSync(descriptor);
+      disk.sync(descriptor);
       if (isReplaced())
         throw new Error(`another export to ${path} has begun meanwhile; ${path} will be its result`);
-      rename(partial, path);
+      renameDurably(partial, path);
       isDone = true;
     },
     close() {

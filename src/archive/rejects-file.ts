@@ -1,7 +1,8 @@
 import { closeSync, fstatSync, ftruncateSync, writeSync } from "node:fs";
 import { describeProblems, pathText } from "../api/errors.ts";
 import { parseJson } from "../api/json.ts";
-import { openOwnFile } from "../runtime/own-files.ts";
+import { dirname } from "node:path";
+import { disk, openOwnFile, syncDirectory } from "../runtime/own-files.ts";
 import type { InputProblem } from "../api/schema.ts";
 import { csvRow, type InputFormat, type SourceRow } from "./row-formats.ts";
 
@@ -64,8 +65,12 @@ export class RejectsFile {
     return descriptor;
   }
 
+  /** Closes the file when it is on the disk: the import that counts its rows is durable, too. */
   close(): void {
-    if (this.#descriptor !== undefined) closeSync(this.#descriptor);
+    if (this.#descriptor === undefined) return;
+    disk.sync(this.#descriptor);
+    closeSync(this.#descriptor);
+    syncDirectory(dirname(this.path));
   }
 }
 

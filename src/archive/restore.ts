@@ -4,7 +4,7 @@ import { basename, dirname, resolve } from "node:path";
 import { messageOf } from "../api/errors.ts";
 import type { StorageConfig } from "../config/config.ts";
 import type { Attribution } from "../domain/audit.ts";
-import { copyPrivately, syncToDisk } from "../runtime/own-files.ts";
+import { copyPrivately } from "../runtime/own-files.ts";
 import { schemaState } from "../store/migrations.ts";
 import { removeDatabase } from "../store/sqlite/durable-files.ts";
 import { SQLITE_MIGRATIONS } from "../store/sqlite/migrations.ts";
@@ -156,5 +156,4 @@ async function copyBackup(plan: RestorePlan, to: string, { by, onProgress }: Res
   const entry = plan.hasAuditTrail ? ({ ...by, action: "data.restored", after } as const) : undefined;
   completeRestoredCopy(to, { assigned: comparison?.assigned ?? [], entry });
   await inspect(to, `the copy ${to}`, { step: "checking the copy", onProgress });
-  syncToDisk(to);
 }

@@ -94,22 +94,25 @@ export function createFile(path: string): number {
   }
 }
 
-/** Creates a file with a text. With `isDurable` it is on the disk afterwards. */
-export function writeNewFile(path: string, text: string, { isDurable = false } = {}): void {
+/** Creates a file with a text, which is on the disk afterwards. Its name is when `renameDurably` has named another. */
+export function writeNewFile(path: string, text: string): void {
   withDescriptor(createFile(path), (descriptor) => {
     writeFileSync(descriptor, text);
-    if (isDurable) fsyncSync(descriptor);
+    disk.sync(descriptor);
   });
 }
 
-/** Replaces the file in one step, or the link in its place. Readers get all of the old text or all of the new. */
+/**
+ * Replaces the file in one step, or the link in its place. Readers get all of the old text or all of the new, also after
+ * a power failure.
+ */
 export function replaceFile(path: string, text: string): void {
   makeDirectory(dirname(path));
   const temporary = `${path}.${process.pid}`;
   try {
     removeFile(temporary);
     writeNewFile(temporary, text);
-    renameSync(temporary, path);
+    renameDurably(temporary, path);
   } finally {
     removeFile(temporary);
   }
@@ -178,31 +181,35 @@ export function removeDirectory(path: string): void {
   rmSync(path, { recursive: true, force: true });
 }
 
-/** Renames a file or a directory, and replaces a file or a link with the new name. */
-export function rename(from: string, to: string): void {
-  renameSync(from, to);
-}
+/**
+ * What decides which files a power failure leaves. Whatever gets its name when it is complete is written, waits for the
+ * disk, is renamed, and its directory waits for the disk. Tests record these calls.
+ */
+export const disk = { sync: fsyncSync, rename: renameSync, link: linkSync };
 
 /** Waits until a file is on the disk. This process must have no database open in it. */
 export function syncToDisk(path: string): void {
-  withDescriptor(openNamed(path, O_RDONLY), fsyncSync);
+  withDescriptor(openNamed(path, O_RDONLY), (descriptor) => disk.sync(descriptor));
 }
 
-/** Renames a file or a directory. After a power failure it has either its old or its new name. */
+/**
+ * Renames a file or a directory, and replaces a file or a link with the new name. After a power failure it has either
+ * its old or its new name.
+ */
 export function renameDurably(from: string, to: string): void {
-  renameSync(from, to);
+  disk.rename(from, to);
   syncDirectory(dirname(to));
   if (dirname(from) !== dirname(to)) syncDirectory(dirname(from));
 }
 
 /** Gives a file another name in addition, durably. */
 export function link(path: string, name: string): void {
-  linkSync(path, name);
+  disk.link(path, name);
   syncDirectory(dirname(name));
 }
 
 /** Waits until the names in a directory, which may be a link to one, are on the disk. */
-function syncDirectory(path: string): void {
+export function syncDirectory(path: string): void {
   syncToDisk(realpathSync(path));
 }
 

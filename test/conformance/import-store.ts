@@ -14,10 +14,12 @@ import {
   ConcurrentImport,
   type ImportCommit,
   type ImportProgress,
-  type ImportStore,
+  ImportStore,
   NO_PROGRESS,
 } from "../../src/archive/import-store.ts";
 import type { Store } from "../../src/domain/ports.ts";
+import { rowsOf, type Statements } from "../../src/store/statements.ts";
+import type { SharedTables } from "../../src/store/tables.ts";
 import { BY, storedSecret } from "../key-store-arguments.ts";
 import { addPet, AT, type OpenedStores, resultOf, type TestOn } from "./store-fixture.ts";
 
@@ -60,6 +62,30 @@ const rex = (id: bigint): ImportedPet => ({ id, name: "Rex", categoryId: 1n });
 
 /** What every ImportStore does, on whatever database. */
 export function importStoreConformance(test: TestCase): void {
+  test("only the transaction that completes an import waits for the disk, and all before it with it", async (opened) => {
+    const { tables, selectWaits = expect.unreachable() } = opened;
+    await using shared = await tables.share();
+    const waits: number[] = [];
+    const recording: SharedTables = {
+      dialect: shared.dialect,
+      rowsPerTransaction: shared.rowsPerTransaction,
+      onWrite: (table, rows) => shared.onWrite(table, rows),
+      makeDurable: () => shared.makeDurable(),
+      write: <T>(statements: Statements<T>) =>
+        shared.write(function* () {
+          const [row] = yield* rowsOf<{ waits: number | bigint }>(selectWaits);
+          waits.push(Number(row?.waits));
+          return yield* statements();
+        }),
+      [Symbol.asyncDispose]: async () => {},
+    };
+    const imports = new ImportStore(recording);
+    await imports.beginImport(FILE);
+    await imports.importRows(pets, ...batchOf([rex(1n)]));
+    await imports.finishImport(FILE.fingerprint, entry);
+    expect(waits).toEqual([0, 0, 1]);
+  });
+
   recordCases(test);
   petCases(test);
   orderCases(test);

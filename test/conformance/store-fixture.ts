@@ -9,6 +9,8 @@ import type { IdempotentRequest, Page, Store, Stores, WriteResult } from "../../
 export interface OpenedStores extends Stores {
   /** What another process reads and imports. */
   readonly tables: TableStore;
+  /** Selects 1 as `waits` if commits of the session wait for the disk, and 0 otherwise. */
+  readonly selectWaits?: string;
   /** Lets time pass for the results of idempotent requests, on a database that counts it by its own clock. */
   pass?(ms: number): Promise<unknown>;
   /** Opens the same data once more, as another process does. */

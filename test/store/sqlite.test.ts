@@ -19,6 +19,7 @@ async function openStores() {
     ...(await another()),
     path,
     tables: sqliteTables(path),
+    selectWaits: "SELECT synchronous >= 2 AS waits FROM pragma_synchronous",
     another,
     async reopen() {
       await closeAll();

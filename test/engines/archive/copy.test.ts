@@ -19,6 +19,7 @@ import { acquireLock } from "../../../src/store/sqlite/process-lock.ts";
 import { postgresTables } from "../../../src/store/postgres/tables.ts";
 import { sqliteTables } from "../../../src/store/sqlite/tables.ts";
 import type { TableStore } from "../../../src/store/tables.ts";
+import { recordDurableSteps } from "../../archive/durable-steps.ts";
 import { fillData, NOW } from "../../archive/sample-data.ts";
 import { cleanUp, InProcessCli, petstore, type Result, cliDirectory, wrongUsage } from "../../cli/cli.ts";
 
@@ -87,8 +88,13 @@ describe("petstore copy", () => {
       const quotas = openQuotaStore(join(back.dataDir, "production-limits.db"));
       quotas.save([[{ kind: "key", id: 4_711 }, newQuota()]]);
       quotas.close();
+      const steps = recordDurableSteps();
       for (let i = 0; i < 2; i++)
         expect(await copyWithLimits(back, "--from", url, ...limits)).toMatchObject({ code: 0 });
+      steps[Symbol.dispose]();
+      // What is moved away had its name before.
+      expect(steps.faults().filter((fault) => !fault.includes(".before-"))).toEqual([]);
+      expect(steps.named).toContain("production-limits.db");
       const inPostgresNow = await contentsIn(postgresAt(url));
       expect(await contentsIn(sqliteIn(back.dataDir), inPostgresNow.counters)).toEqual(inPostgresNow);
       expect(await listKeys(back)).toEqual(before);

@@ -8,6 +8,7 @@ async function openStores() {
   return {
     ...stores,
     tables: postgresTables({ url: database.url, schema: "public" }),
+    selectWaits: "SELECT (current_setting('synchronous_commit') <> 'off')::int AS waits",
     another: () => database.open(),
     pass: (ms: number) => makeOlder(database, ms),
     async reopen() {
