@@ -159,8 +159,8 @@ test("every file of src that names what is complete is in the table, and nothing
     path,
     text: readFileSync(join(src, path), "utf8"),
   }));
-  const own = ["runtime/own-files.ts", "store/sqlite/durable-files.ts"];
-  const others = code.filter(({ path }) => !own.includes(path));
+  const own = new Set(["runtime/own-files.ts", "store/sqlite/durable-files.ts"]);
+  const others = code.filter(({ path }) => !own.has(path));
   const naming = others.filter(({ text }) =>
     /import \{[^}]*\b(?:replaceFile|renameDurably|publishDatabase|link)\b[^}]*\} from "[^"]*(?:own-files|durable-files)\.ts"/.test(
       text,
