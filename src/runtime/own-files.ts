@@ -103,8 +103,8 @@ export function writeNewFile(path: string, text: string): void {
 }
 
 /**
- * Replaces the file in one step, or the link in its place. Readers get all of the old text or all of the new, also after
- * a power failure.
+ * Replaces the file in one step, or the link in its place. Readers get all of the old text or all of the new, also
+ * after a power failure.
  */
 export function replaceFile(path: string, text: string): void {
   makeDirectory(dirname(path));

@@ -7,8 +7,8 @@ const versionOf = ({ ino, size, mtimeNs }: BigIntStats) => `${ino} ${size} ${mti
 const stats = (path: string) => lstatSync(path, { bigint: true });
 
 /**
- * Records what reaches the disk and when files get their names. Every file that is renamed must have waited for the disk
- * after its last write, and its directory must wait for the disk afterwards.
+ * Records what reaches the disk and when files get their names. Every file that is renamed must have waited for the
+ * disk after its last write, and its directory must wait for the disk afterwards.
  */
 export function recordDurableSteps() {
   const { sync, rename, link } = disk;
