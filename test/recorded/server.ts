@@ -23,6 +23,8 @@ export interface ServerOptions {
   readonly secondMs?: number;
   /** What is stored before the first request, with identifiers from 1 on. */
   readonly prepare?: (server: Server) => Promise<unknown>;
+  /** Moves what is stored to where the server finds it. No server runs meanwhile. */
+  readonly moveData?: (from: Config) => Promise<Config>;
 }
 
 /** One server, by default on SQLite, with a clock that stands still. */
@@ -36,14 +38,15 @@ export class Server {
   #stopped: Promise<void> | undefined;
 
   private constructor(
-    readonly adapters: Adapters,
+    public adapters: Adapters,
     readonly clock: TestClock,
   ) {
     this.by = { actor: { kind: "command line", name: "alice" }, at: clock.now() };
   }
 
-  static async start({ keys = {}, prepare, config: given, ...options }: ServerOptions): Promise<Server> {
-    const config = { ...configIn(temporaryDirectory("recorded")), publicUrl: `${ORIGIN}/v1`, ...given };
+  static async start(all: ServerOptions): Promise<Server> {
+    const { keys = {}, prepare, moveData, config: given, ...options } = all;
+    let config: Config = { ...configIn(temporaryDirectory("recorded")), publicUrl: `${ORIGIN}/v1`, ...given };
     const clock = new TestClock();
     const adapters = await openAdapters(config, clock, silentLog, clock);
     const server = new Server(adapters, clock);
@@ -61,11 +64,21 @@ export class Server {
       server.#keys.set(name, { id, secret });
     }
     await prepare?.(server);
+    if (moveData) {
+      await adapters.close();
+      config = await moveData(config);
+      server.adapters = await openAdapters(config, clock, silentLog, clock);
+      server.adapters.applyPolicy(await server.adapters.policies.readPolicy());
+    }
     // The public URL hides the port, so one is chosen.
     server.#app = await onFreePort((port) => {
       server.port = port;
-      const store = failing(adapters.store, server.slowPet);
-      return serveOn({ ...adapters, store }, { ...config, port }, { ...options, clock, log: silentLog });
+      const store = failing(server.adapters.store, server.slowPet);
+      return serveOn(
+        { ...server.adapters, store },
+        { ...config, port },
+        { ...options, clock, log: silentLog },
+      );
     });
     return server;
   }

@@ -1,0 +1,58 @@
+import { Database } from "bun:sqlite";
+import { expect, setDefaultTimeout, test } from "bun:test";
+import type { Config } from "../../../src/config/config.ts";
+import { DataDirectory } from "../../../src/data-directory.ts";
+import { cpSync } from "node:fs";
+import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
+import { runPetstore } from "../../../trials/harness/petstore.ts";
+import { postgresUrl } from "../../../trials/harness/postgres.ts";
+import { playAll, type Scenario } from "../../recorded/play.ts";
+import { readRecord } from "../../recorded/record.ts";
+import { SCENARIOS } from "../../recorded/scenarios.ts";
+
+setDefaultTimeout(60_000);
+
+/** Moves data from SQLite to PostgreSQL and back to SQLite, with a backup and a restore each. */
+async function throughBackups(config: Config): Promise<Config> {
+  const { environment } = config.directory;
+  const backUpAndRestore = async (from: readonly string[], to: readonly string[]) => {
+    const backups = temporaryDirectory("backups");
+    for (const line of [
+      ["backup", backups, ...from],
+      ["restore", backups, ...to],
+    ])
+      expect(await runPetstore(...line, "--env", environment)).toMatchObject({ code: 0 });
+  };
+  const onPostgres = ["--database-url", await postgresUrl(), "--data", temporaryDirectory("data")];
+  const data = temporaryDirectory("data");
+  const directory = new DataDirectory({ path: data, environment });
+  // Counts and bans are in no backup. Those that a restore finds hold.
+  cpSync(config.directory.files.quotaStore, directory.files.quotaStore);
+  await backUpAndRestore(["--data", config.directory.path], onPostgres);
+  await backUpAndRestore(onPostgres, ["--data", data]);
+  using database = new Database(directory.files.store);
+  // The restores have entries in the audit trail, and one of them the time of its backup in the metrics.
+  database.run("DELETE FROM audit WHERE action = 'data.restored'");
+  database.run("UPDATE sqlite_sequence SET seq = (SELECT max(id) FROM audit) WHERE name = 'audit'");
+  database.run("DELETE FROM server_settings WHERE name = 'last-backup'");
+  return { ...config, directory };
+}
+
+function moved(scenario: Scenario): Scenario {
+  return { ...scenario, moveData: throughBackups };
+}
+
+const recorded = await readRecord();
+const responses = await playAll(SCENARIOS.map(moved));
+
+test("the requests of the record were played", () => {
+  expect([...responses.keys()]).toEqual([...recorded.keys()]);
+});
+
+/** The server has not measured a write yet: others have prepared its data. */
+const measured = (text: string) =>
+  text.replace(/("database":\{[^}]*"latencyMs":)null/, (_, start: string) => `${start}"<ms>"`);
+
+test.each([...responses])("after two backups and restores, the response is as recorded: %s", (name, text) => {
+  expect(measured(text)).toBe(recorded.get(name) ?? "");
+});
