@@ -112,20 +112,6 @@ describe("saving", () => {
     expect(store.batches).toHaveLength(3);
   });
 
-  test("counts are saved by themselves every two seconds", async () => {
-    jest.useFakeTimers();
-    const { store, recorder, request } = setUp();
-    request(1);
-    jest.advanceTimersByTime(1_999);
-    expect(store.attempts).toEqual([]);
-    jest.advanceTimersByTime(1);
-    jest.useRealTimers();
-    await recorder.save();
-    expect(store.attempts).toHaveLength(1);
-    expect(store.requests).toEqual({ 1: 1 });
-    await recorder.close();
-  });
-
   test("while the store fails, counts are kept, and are saved once it works again", async () => {
     const { store, recorder, request, events } = setUp();
     request(1);
