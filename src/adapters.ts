@@ -26,6 +26,7 @@ import { postgresOf } from "./postgres-options.ts";
 import type { SharedRateLimiter } from "./rate-limit/valkey/shared-rate-limiter.ts";
 import type { ValkeyRateLimiterOptions } from "./rate-limit/valkey/valkey-rate-limiter.ts";
 import { type Migrator, NoTables, type TableUse } from "./store/migrations.ts";
+import type { StandbyChange } from "./store/postgres/standby-watch.ts";
 import type { PostgresStores } from "./store/postgres/store.ts";
 import type { RescueOptions } from "./store/sqlite/open-files.ts";
 
@@ -180,6 +181,7 @@ export async function openStores(
     onCommit: commits.committed,
     onResponse: (ms) => database.responded(ms),
     onStateChange: (change) => reportDatabase(database, change, log),
+    onStandbyChange: (change) => reportStandbys(database, change, log),
   }).catch((error: unknown) => {
     if (error instanceof Error && error.cause instanceof NoTables) return undefined;
     throw error;
@@ -236,6 +238,15 @@ function reportDatabase(monitor: AdapterMonitor, change: StateChange, log: Log |
   monitor.isAvailable = change.state === "up";
   if (change.state === "up") log?.event("database.available", { database, afterMs: change.afterMs });
   else log?.event("database.unavailable", { database, cause: messageOf(change.cause) });
+}
+
+function reportStandbys(monitor: AdapterMonitor, change: StandbyChange, log: Log | undefined): void {
+  monitor.waitsForStandby = change.state === "waiting";
+  if (change.state === "released") log?.event("database.commits-again", { afterMs: change.afterMs });
+  else {
+    const { synchronousStandbyNames, connectedStandbys } = change;
+    log?.event("database.waits-for-standby", { synchronousStandbyNames, connectedStandbys });
+  }
 }
 
 function prepareDirectory(directory: DataDirectory, log: Log | undefined): void {

@@ -94,7 +94,8 @@ const ARROWS: Readonly<Record<string, string>> = {
   "docs-site":
     "petstore client domain api http1 browser-bundle pages content-encoding runtime text executable",
   console: "operator pages domain api text",
-  doctor: "store rate-limit observe http1 domain api config data-directory postgres-options runtime text",
+  doctor:
+    "operator store rate-limit observe http1 domain api config data-directory postgres-options runtime text",
   adapters: "store rate-limit observe domain api config data-directory postgres-options clock runtime",
   "optional-parts": "adapters petstore operator observe domain config http1",
   app: "optional-parts adapters petstore operator docs-site auth observe domain api config http1 clock runtime",

@@ -1,7 +1,7 @@
 import { plural } from "../text/formatting.ts";
 import { configOf } from "../config/config.ts";
 import { JSON_OPTION, SETTINGS } from "../config/options.ts";
-import type { Finding, Level } from "../doctor/databases.ts";
+import type { Finding, Level } from "../doctor/finding.ts";
 import { defineCommand, Failure } from "./command.ts";
 import { statusOf } from "./health.ts";
 import { columns, definitions, json, type Screen } from "./output.ts";
@@ -11,7 +11,7 @@ export const doctor = defineCommand({
   name: "doctor",
   summary: "Check everything that a server needs, and say what to do",
   description:
-    "Checks the settings, the data directory, the ports, the databases with their integrity and migrations, PostgreSQL and Valkey if they are set, the clock, the limit of open files, the access log and the TLS files. Give it the same settings as petstore serve. It changes nothing, and servers may be running. The exit status is 1 if there is an error; warnings alone are 0.",
+    "Checks the settings and their files, the data directory, the ports, the databases with their integrity, migrations, replication and last backup, everything that a server connects to, the clock, the limit of open files, the access log and TLS. Give it the same settings as petstore serve. It changes nothing, and servers may be running. The exit status is 1 if there is an error; warnings alone are 0.",
   data: "inspects",
   options: { ...SETTINGS, ...JSON_OPTION },
   examples: [
@@ -22,7 +22,13 @@ export const doctor = defineCommand({
   async run({ values }, { clock, variables, print, screen }) {
     rejectIncompleteSettings(values);
     const { diagnose } = await import("../doctor/doctor.ts");
-    const findings = await diagnose({ config: configOf(values), variables, clock, statusOf });
+    const findings = await diagnose({
+      config: configOf(values),
+      pathOf: (setting) => values[setting],
+      variables,
+      clock,
+      statusOf,
+    });
     await print(values.json ? json(findings) : report(findings, screen));
     const errors = countAt(findings, "error");
     if (errors > 0) throw new Failure(`${plural(errors, "error")} found`);

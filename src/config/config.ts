@@ -194,7 +194,8 @@ export function followStorageUrls(
   };
 }
 
-function readAuthorities(file: string): string {
+/** Reads the certificates of --limits-ca. Throws UsageError. */
+export function readAuthorities(file: string): string {
   const text = readTextFile("--limits-ca", file);
   if (isCertificate(text)) return text;
   throw new UsageError(`--limits-ca is ${quotedPath(file)}; it is not a certificate in PEM format`);

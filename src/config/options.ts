@@ -104,6 +104,7 @@ export const ADMIN_OPTIONS = {
 export const WEBHOOK_OPTIONS = {
   "webhook-url": {
     type: webhookUrl,
+    isDestination: true,
     defaultText: "none",
     help: "URL to which a server sends audit entries, each as a signed POST",
   },
@@ -130,6 +131,7 @@ export const WEBHOOK_OPTIONS = {
 export const TRACING_OPTIONS = {
   "otlp-url": {
     type: collectorUrl,
+    isDestination: true,
     defaultText: "none",
     help: "URL of an OpenTelemetry collector, for spans of requests as OTLP/HTTP in JSON",
   },
@@ -167,6 +169,7 @@ export const STORAGE_OPTIONS = {
   }),
   "database-url": {
     type: postgresUrl,
+    isDestination: true,
     defaultText: "SQLite in --data",
     fileOption: "database-url-file",
     help: "PostgreSQL database that servers share; of several hosts, postgres://a,b/…, the primary is used",
@@ -176,6 +179,7 @@ export const STORAGE_OPTIONS = {
   }),
   "limits-url": {
     type: valkeyUrls,
+    isDestination: true,
     defaultText: "in the database",
     repeatable: true,
     fileOption: "limits-url-file",

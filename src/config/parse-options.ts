@@ -17,7 +17,14 @@ export interface Option<T = unknown> {
   readonly fileOption?: string;
   /** For the name of a file of settings: whether a server reads it again when it changes. */
   readonly isFollowed?: boolean;
+  /** For a URL: whether a server connects to it. */
+  readonly isDestination?: true;
 }
+
+/** The names of the options with certain properties. */
+export type SettingsWith<O extends Options, Properties> = {
+  [Name in keyof O]: O[Name] extends Properties ? Name : never;
+}[keyof O];
 
 export type Options = Readonly<Record<string, Option>>;
 type ValueOf<O extends Option> =

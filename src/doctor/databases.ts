@@ -1,8 +1,9 @@
 import { accessSync, constants, existsSync } from "node:fs";
 import { countOf, grouped } from "../text/formatting.ts";
 import { type Config, describeStorage, type StorageConfig, valkeyOf } from "../config/config.ts";
-import { UsageError, withoutSecrets } from "../config/usage-error.ts";
+import { UsageError } from "../config/usage-error.ts";
 import type { DataDirectory } from "../data-directory.ts";
+import { DAY_MS } from "../domain/rate-limit.ts";
 import { maxConnectionsWithin } from "../http1/index.ts";
 import { postgresOf } from "../postgres-options.ts";
 import { inspectValkey, type ValkeyInformation } from "../rate-limit/valkey/maintenance.ts";
@@ -13,43 +14,8 @@ import { sqliteVersion } from "../store/sqlite/database.ts";
 import { SQLITE_MIGRATIONS } from "../store/sqlite/migrations.ts";
 import { inspectDatabase } from "../store/sqlite/snapshot.ts";
 import { QUOTA_MIGRATIONS } from "../store/sqlite/quota-store.ts";
-
-/** An error means that the service does not work; a warning means that it may fail later. */
-export type Level = "ok" | "warning" | "error";
-
-export interface Finding {
-  /** The subject of the check, such as `open files`. */
-  readonly check: string;
-  readonly level: Level;
-  readonly message: string;
-  /** What the operator can do. */
-  readonly remedy?: string;
-}
-
-/** Makes the findings of one check. */
-export function check(name: string) {
-  const problem = (level: Level) => (message: string, remedy: string) => ({
-    check: name,
-    level,
-    message,
-    remedy,
-  });
-  return {
-    ok: (message: string): Finding => ({ check: name, level: "ok", message }),
-    warning: problem("warning"),
-    error: problem("error"),
-  };
-}
-
-/** Returns the problems that were found, or `ok` if there are none. */
-export function problemsOr(ok: Finding, problems: readonly (Finding | false | undefined)[]): Finding[] {
-  const found = problems.filter((problem) => problem !== false && problem !== undefined);
-  return found.length > 0 ? found : [ok];
-}
-
-export function reasonOf(error: unknown): string {
-  return withoutSecrets(error instanceof Error ? error.message : String(error));
-}
+import { check, type Finding, problemsOr, reasonOf } from "./finding.ts";
+import { checkReplication } from "./replication.ts";
 
 const migrations = check("migrations");
 const UPGRADE = "install that release, or restore a backup from before the upgrade";
@@ -63,6 +29,18 @@ function schemaFinding({ version, supportedVersion: newest, rejection }: SchemaS
         `the schema has version ${version}, and the next start migrates it to ${newest}`,
         "make a backup before you start this release",
       );
+}
+
+const backup = check("backup");
+const OLD_BACKUP_MS = 2 * DAY_MS;
+
+/** Checks the age of the last backup that `petstore backup` has recorded. */
+function backupFinding(lastAt: number | undefined, now: number): Finding {
+  const remedy = "run petstore backup every night, as docs/backup.md shows";
+  if (lastAt === undefined)
+    return backup.warning("petstore backup has never been run on this database", remedy);
+  const text = `the last backup was made ${new Date(lastAt).toISOString()}`;
+  return now - lastAt > OLD_BACKUP_MS ? backup.warning(text, remedy) : backup.ok(text);
 }
 
 const openFiles = check("open files");
@@ -140,7 +118,7 @@ export interface StoreFindings {
   readonly clocks?: readonly ClockComparison[];
 }
 
-export function checkSqlite(directory: DataDirectory): StoreFindings {
+export function checkSqlite(directory: DataDirectory, now: number): StoreFindings {
   const { store } = directory.files;
   const { version, isSupported, oldest } = sqliteVersion();
   const library = isSupported
@@ -154,7 +132,7 @@ export function checkSqlite(directory: DataDirectory): StoreFindings {
   try {
     if (!existsSync(store))
       return { findings: [library, database.ok(`${store} does not exist yet; the server creates it`)] };
-    const { newestTime, problems, rows, steps } = inspectDatabase(store);
+    const { lastBackupAt, newestTime, problems, rows, steps } = inspectDatabase(store);
     const [problem] = problems;
     if (problem !== undefined)
       return {
@@ -167,6 +145,7 @@ export function checkSqlite(directory: DataDirectory): StoreFindings {
       library,
       database.ok(`${store} is sound: ${contents}`),
       schemaFinding(schemaState(steps, SQLITE_MIGRATIONS)),
+      backupFinding(lastBackupAt, now),
     ];
     return { findings, newestTime };
   } catch (error) {
@@ -205,13 +184,18 @@ export function checkQuotaStore({ directory, limitsUrls }: StorageConfig): Findi
 
 const postgres = check("PostgreSQL");
 
+/** An instance that is being replaced, commands and backups, and what PostgreSQL reserves. */
+const OTHER_CONNECTIONS = 2 * CONNECTIONS_PER_INSTANCE + 3;
+
 export async function checkPostgres(storage: StorageConfig, now: () => number): Promise<StoreFindings> {
   const name = describeStorage(storage).data;
   try {
     const state = await inspectPostgres(postgresOf(storage), now);
     const ok = postgres.ok(`${name} is reachable; version ${state.version}`);
     const findings = problemsOr(ok, postgresProblems(state));
-    if (state.schema.version > 0) findings.push(schemaFinding(state.schema));
+    findings.push(checkReplication(state.replication));
+    if (state.schema.version > 0)
+      findings.push(schemaFinding(state.schema), backupFinding(state.lastBackupAt, now()));
     return { findings, clocks: [{ name: "PostgreSQL", differenceMs: state.clockDifferenceMs }] };
   } catch (error) {
     const message = `${name} cannot be used: ${reasonOf(error)}`;
@@ -221,7 +205,8 @@ export async function checkPostgres(storage: StorageConfig, now: () => number): 
 }
 
 function postgresProblems(state: PostgresState): readonly (Finding | false)[] {
-  const { version, oldestVersion, encoding, freeConnections } = state;
+  const { version, oldestVersion, encoding, freeConnections, maxConnections, servers } = state;
+  const neededConnections = servers * CONNECTIONS_PER_INSTANCE + OTHER_CONNECTIONS;
   return [
     version < oldestVersion &&
       postgres.error(`version ${version} is too old`, `use PostgreSQL ${oldestVersion} or newer`),
@@ -241,6 +226,11 @@ function postgresProblems(state: PostgresState): readonly (Finding | false)[] {
       postgres.warning(
         `${freeConnections} more connections are possible, and an instance needs ${CONNECTIONS_PER_INSTANCE}`,
         "raise max_connections; docs/deployment.md has the arithmetic",
+      ),
+    maxConnections < neededConnections &&
+      postgres.warning(
+        `max_connections is ${maxConnections}, and ${countOf(servers, "instance")} with what else connects may need ${neededConnections}`,
+        `set max_connections to ${neededConnections} or more`,
       ),
     state.schema.version === 0 &&
       !state.canCreateSchema &&

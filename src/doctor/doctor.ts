@@ -12,23 +12,15 @@ import { HEALTH_PATH } from "../domain/constants.ts";
 import type { Clock } from "../domain/ports.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
 import { PLAIN_TEXT_WARNINGS } from "../observe/log-events.ts";
-import {
-  check,
-  checkClock,
-  checkOpenFiles,
-  checkPostgres,
-  checkSqlite,
-  checkQuotaStore,
-  checkValkey,
-  type Finding,
-  isAccessible,
-  problemsOr,
-  reasonOf,
-  type StoreFindings,
-} from "./databases.ts";
+import { checkClock, checkOpenFiles, checkQuotaStore, checkSqlite, isAccessible } from "./databases.ts";
+import { check, type Finding, problemsOr, reasonOf } from "./finding.ts";
+import { checkDestinations } from "./outgoing.ts";
+import { checkSettingsFiles, type FileSetting } from "./settings-files.ts";
 
 interface DoctorOptions {
   readonly config: Config;
+  /** Returns the path that a setting names. */
+  readonly pathOf: (setting: FileSetting) => string | undefined;
   readonly variables: Variables;
   readonly clock: Clock;
   /** Returns the status of the response to a GET. Rejects if no response arrives. */
@@ -36,23 +28,23 @@ interface DoctorOptions {
 }
 
 /** Checks everything that a server with this configuration needs. It changes nothing, and servers may be running. */
-export async function diagnose({ config, variables, clock, statusOf }: DoctorOptions): Promise<Finding[]> {
+export async function diagnose(options: DoctorOptions): Promise<Finding[]> {
+  const { config, pathOf, variables, clock, statusOf } = options;
   const now = () => clock.now();
-  const store =
-    config.databaseUrl === undefined ? checkSqlite(config.directory) : await checkPostgres(config, now);
-  const valkey = config.limitsUrls === undefined ? { findings: [] } : await checkValkey(config, now);
-  const comparisons = [store, valkey].flatMap(({ clocks = [] }: StoreFindings) => clocks);
+  const sqlite = config.databaseUrl === undefined ? checkSqlite(config.directory, now()) : { findings: [] };
+  const { findings, clocks: comparisons = [] } = await checkDestinations(config, now);
   return [
     ...checkConfiguration(config, variables),
     ...checkDataDirectory(config.directory),
     ...(await checkPorts(config, statusOf)),
-    ...store.findings,
+    ...sqlite.findings,
     ...checkQuotaStore(config),
-    ...valkey.findings,
-    ...checkClock({ now: now(), newestTime: store.newestTime, comparisons }),
+    ...findings,
+    ...checkClock({ now: now(), newestTime: sqlite.newestTime, comparisons }),
     checkOpenFiles(config),
     ...checkAccessLog(config),
     ...checkTls(config, now()),
+    ...checkSettingsFiles(pathOf),
   ];
 }
 
@@ -63,17 +55,11 @@ const PLACEHOLDER_HOST = /(?:^|\.)example(?:\.(?:com|net|org))?$/;
 
 /** Checks combinations of settings that are valid individually. */
 function checkConfiguration(config: Config, variables: Variables): Finding[] {
-  const { databaseUrl, limitsUrls, publicUrl, host } = config;
+  const { publicUrl, host } = config;
   return problemsOr(configuration.ok(`${config.environment}: the settings go together`), [
     ...plainTextConnections(config, variables).map((each) =>
       configuration.warning(...PLAIN_TEXT_WARNINGS[each]),
     ),
-    databaseUrl !== undefined &&
-      limitsUrls === undefined &&
-      configuration.warning(
-        "several servers on one PostgreSQL would each apply the rate limits in full",
-        "set --limits-url, or run one server only",
-      ),
     publicUrl !== undefined &&
       PLACEHOLDER_HOST.test(new URL(publicUrl).hostname) &&
       configuration.warning(
@@ -223,8 +209,6 @@ function checkTls({ tls: files, publicUrl }: Config, now: number): Finding[] {
   return problemsOr(tls.ok(`${files.certFile} is valid until ${certificate.validTo}`), [
     validity(certificate, now),
     publicUrl !== undefined && hostProblem(certificate, publicUrl),
-    (statSync(files.keyFile).mode & OTHER_USERS) !== 0 &&
-      tls.warning(`other users can read ${files.keyFile}`, `chmod 600 ${files.keyFile}`),
   ]);
 }
 

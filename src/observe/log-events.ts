@@ -121,6 +121,11 @@ export const LOG_EVENTS = {
     ["database", "cause"],
   ),
   "database.available": info("the database is available again", ["database", "afterMs"]),
+  "database.waits-for-standby": error(
+    "commits wait for a synchronous standby, so writes get 503; start it, or name one that runs in synchronous_standby_names",
+    ["synchronousStandbyNames", "connectedStandbys"],
+  ),
+  "database.commits-again": info("commits no longer wait for a standby", ["afterMs"]),
   "database.migrated": info("the tables of an earlier release were migrated", ["from", "to"]),
   "database.changes-lost": error("the failover lost changes of API keys; every key is looked up again", [
     "revision",

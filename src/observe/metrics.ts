@@ -191,6 +191,11 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
     ({ adapters }) => adapterSamples(adapters, ({ isAvailable }) => Number(isAvailable)),
     ADAPTER,
   ),
+  petstore_commits_wait_for_standby: gauge(
+    "1 while commits of PostgreSQL wait for a synchronous standby that is away, so that writes get 503.",
+    ({ adapters: { database } }) =>
+      database.name === "PostgreSQL" ? Number(database.waitsForStandby) : undefined,
+  ),
   petstore_engine_request_duration_seconds: histogram(
     "Time of a query or transaction (PostgreSQL), of writes (SQLite), or of decisions (Valkey).",
     ({ adapters }) => adapterSamples(adapters, ({ name, durations }) => (name === "memory" ? [] : durations)),

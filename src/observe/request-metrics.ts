@@ -111,6 +111,8 @@ export class AdapterMonitor {
   #isAvailable = true;
   /** The duration of the last request that it responded to; undefined before the first. */
   latencyMs: number | undefined;
+  /** Whether commits wait for a synchronous standby that is away, so that every write fails. */
+  waitsForStandby = false;
   readonly durations = new Histogram(DURATION_BOUNDS);
 
   constructor(

@@ -2,8 +2,11 @@ import type { Request } from "../http1/index.ts";
 import { withTimeout } from "../runtime/event-loop.ts";
 import type { ServerServices } from "./handlers/services.ts";
 
+/** Whether the server is ready, or a remark about one that is. */
+type Verdict = boolean | string;
+
 /** The checks by name. A check rejects or returns false while the server is not ready. */
-export type ReadinessChecks = Readonly<Record<string, () => Promise<boolean> | boolean>>;
+export type ReadinessChecks = Readonly<Record<string, () => Promise<Verdict> | Verdict>>;
 
 interface Readiness {
   readonly status: 200 | 503;
@@ -26,8 +29,8 @@ const CHECK_TIMEOUT_MS = 800;
 export function readinessOf(
   checks: ReadinessChecks,
 ): (request: Pick<Request, "query">) => Promise<Readiness> {
-  const running = new Map<string, Promise<boolean>>();
-  const run = (name: string, check: () => Promise<boolean> | boolean) => {
+  const running = new Map<string, Promise<Verdict>>();
+  const run = (name: string, check: ReadinessChecks[string]) => {
     const result =
       running.get(name) ??
       withTimeout(CHECK_TIMEOUT_MS, Promise.try(check))
@@ -43,9 +46,12 @@ export function readinessOf(
     const results = await Promise.all(
       included.map(async ([name, check]) => [name, await run(name, check)] as const),
     );
-    const isReady = results.every(([, isPassed]) => isPassed);
+    const isReady = results.every(([, verdict]) => verdict !== false);
     const isVerbose = query.has("verbose") || !isReady;
-    const lines = results.map(([name, isPassed]) => (isPassed ? `[+]${name} ok\n` : `[-]${name} failed\n`));
+    const lines = results.map(([name, verdict]) => {
+      if (verdict === false) return `[-]${name} failed\n`;
+      return `[+]${name} ok${verdict === true ? "" : `: ${verdict}`}\n`;
+    });
     const verdict = isReady ? "ok\n" : "not ready\n";
     return { status: isReady ? 200 : 503, body: isVerbose ? lines.join("") + verdict : verdict };
   };
@@ -55,7 +61,8 @@ export function readinessChecks(services: ServerServices): ReadinessChecks {
   return {
     database: async () => {
       await services.store.getPet(1n);
-      return true;
+      // Any other instance would have the same problem, and reads go on.
+      return !services.database.waitsForStandby || "reads; writes wait for a synchronous standby";
     },
     disk: () => (services.freeBytes?.() ?? Infinity) >= NEEDED_BYTES,
     // The listeners open after the migrations, so the check always passes.

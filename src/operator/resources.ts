@@ -45,7 +45,14 @@ export const Server = object("The server that responds, and what it depends on",
     }),
     pid: integer({ min: 1, max: 2 ** 31, description: "Process ID" }),
   }),
-  database: object({ kind: oneOf(["SQLite", "PostgreSQL"]), state, latencyMs }),
+  database: object({
+    kind: oneOf(["SQLite", "PostgreSQL"]),
+    state,
+    latencyMs,
+    waitsForStandby: boolean(
+      "Whether commits wait for a synchronous standby that is away, so that writes get 503",
+    ),
+  }),
   rateLimiter: object({ kind: oneOf(["memory", "PostgreSQL", "Valkey"]), state, latencyMs }),
   draining: boolean("Whether the server is about to stop"),
 });

@@ -235,9 +235,10 @@ test("settings show the effective value and where it comes from, and a path with
 
 test("the overview names the database and the rate limiter and says which of them does not respond, and plots are tables too", async () => {
   const { page } = await open("/settings");
+  let waitsForStandby = false;
   await page.route("**/api/server", async (route) => {
     const response = await route.fetch();
-    const database = { kind: "PostgreSQL", state: "available", latencyMs: 1 };
+    const database = { kind: "PostgreSQL", state: "available", latencyMs: 1, waitsForStandby };
     const rateLimiter = { kind: "Valkey", state: "unavailable", latencyMs: null };
     await route.fulfill({ response, json: { ...(await response.json()), database, rateLimiter } });
   });
@@ -245,7 +246,11 @@ test("the overview names the database and the rate limiter and says which of the
   await page.getByText("PostgreSQL ok").waitFor();
   await page.getByText("Valkey unavailable").waitFor();
   // It serves: what is amber is the whole, and what is red is Valkey.
-  expect(await page.locator(".health .badge").first().getAttribute("class")).toContain("tone-limited");
+  const health = page.locator(".health .badge").first();
+  expect(await health.getAttribute("class")).toContain("tone-limited");
+  waitsForStandby = true;
+  await page.getByText("PostgreSQL waits for a standby, so writes get 503").waitFor();
+  expect(await health.getAttribute("class")).toContain("tone-error");
   const namesIn = (title: string) => page.locator(".plot", { hasText: title }).locator(".series-name");
   await namesIn("Latency").nth(1).waitFor();
   expect((await namesIn("Latency").allTextContents()).toSorted()).toEqual(["p50", "p99"]);

@@ -1,4 +1,4 @@
-import type { Finding } from "../../src/doctor/databases.ts";
+import type { Finding } from "../../src/doctor/finding.ts";
 import type { InProcessCli } from "../cli/cli.ts";
 
 /** Runs `petstore doctor`; the findings are by the name of the check. */

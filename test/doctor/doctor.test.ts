@@ -5,9 +5,12 @@ import { beforeEach, expect, test } from "bun:test";
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { checkClock, checkOpenFiles } from "../../src/doctor/databases.ts";
+import { SETTINGS } from "../../src/config/options.ts";
+import type { Options } from "../../src/config/parse-options.ts";
 import { latestVersion } from "../../src/store/migrations.ts";
+import { WEBHOOK_SECRET } from "../../trials/harness/webhook-receiver.ts";
 import { fillData } from "../archive/sample-data.ts";
-import { cleanUpAfterAll, InProcessCli } from "../cli/cli.ts";
+import { cleanUpAfterAll, cliDirectory, InProcessCli } from "../cli/cli.ts";
 import { diagnose } from "./diagnose.ts";
 
 cleanUpAfterAll();
@@ -223,4 +226,102 @@ test("a public URL of the examples is a warning", async () => {
   ]);
   const own = (await diagnose(cli, "--public-url", "https://example.com.pets.test")).of("configuration");
   expect(own).toMatchObject([{ level: "ok" }]);
+});
+
+test("every setting whose value is a URL is one that a server connects to, and that is checked, or one that it shows", () => {
+  const options: Options = SETTINGS;
+  const urls = Object.entries(options).filter(([, { type }]) => type.isUrl);
+  const namesOf = (isDestination: true | undefined) =>
+    urls.filter(([, each]) => each.isDestination === isDestination).map(([name]) => name);
+  expect(namesOf(true)).toEqual(["database-url", "limits-url", "webhook-url", "otlp-url"]);
+  expect(namesOf(undefined)).toEqual([
+    "public-url",
+    "other-environment-url",
+    "security-contact",
+    "cors-origin",
+  ]);
+});
+
+test("the receiver of the webhook: any response will do that is no redirect and no fault", async () => {
+  let response = new Response("", { status: 405 });
+  using receiver = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => response });
+  const secret = join(cli.dataDir, "secret");
+  writeFileSync(secret, `${WEBHOOK_SECRET}\n`, { mode: 0o600 });
+  const found = async (url: string) =>
+    (await diagnose(cli, "--webhook-url", url, "--webhook-secret-file", secret)).of("webhook")[0];
+  const url = new URL("/a-secret-path", receiver.url);
+  expect(await found(url.href)).toMatchObject({ level: "ok", message: `${url.origin} responds` });
+  response = new Response("", { status: 308, headers: { Location: "https://other.example" } });
+  expect(await found(url.href)).toMatchObject({
+    level: "warning",
+    message: `${url.origin} responds with 308, and no redirect is followed`,
+    remedy: "set --webhook-url to the address that it leads to",
+  });
+  response = new Response("", { status: 502 });
+  expect(await found(url.href)).toMatchObject({
+    level: "warning",
+    message: `${url.origin} responds with 502`,
+  });
+  const nobody = await found("http://127.0.0.1:1/a-secret-path");
+  expect(nobody).toMatchObject({
+    level: "warning",
+    message: expect.stringContaining("127.0.0.1:1 does not respond: "),
+  });
+  expect(JSON.stringify(nobody)).not.toContain("secret-path");
+});
+
+test("the collector has to accept a request without spans", async () => {
+  const bodies: string[] = [];
+  using collector = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      bodies.push(await request.text());
+      return new Response("{}", { status: new URL(request.url).pathname === "/v1/traces" ? 200 : 404 });
+    },
+  });
+  const found = async (url: string) => (await diagnose(cli, "--otlp-url", url)).of("spans")[0];
+  expect(await found(collector.url.origin)).toMatchObject({ level: "ok" });
+  expect(await found(`${collector.url.origin}/traces`)).toMatchObject({
+    level: "warning",
+    remedy: "correct the path: collectors take spans at /v1/traces",
+  });
+  expect(bodies).toEqual(['{"resourceSpans":[]}', '{"resourceSpans":[]}']);
+});
+
+test("files of settings: one that everybody can read is a warning if it has a secret, an unusable one an error", async () => {
+  const file = join(cli.dataDir, "settings");
+  const found = async (setting: string) =>
+    (await diagnose(cli, `--${setting}`, file)).of("settings files")[0];
+  const write = (text: string, mode: number) => {
+    writeFileSync(file, text);
+    chmodSync(file, mode);
+  };
+  write("a-token-for-metrics-only", 0o640);
+  expect(await found("metrics-token-file")).toMatchObject({ level: "ok" });
+  chmodSync(file, 0o644);
+  expect(await found("metrics-token-file")).toMatchObject({
+    level: "warning",
+    message: `every user can read ${file} (--metrics-token-file), which has a secret`,
+    remedy: `chmod o= ${file}`,
+  });
+  write("short", 0o600);
+  expect(await found("metrics-token-file")).toMatchObject({ level: "error" });
+  write("PETSTORE_LOG_LEVEL=warn\n", 0o644);
+  expect(await found("env-file")).toMatchObject({ level: "ok" });
+  write("PETSTORE_ADMIN_TOKEN=a-token-of-an-operator\n", 0o644);
+  expect(await found("env-file")).toMatchObject({ level: "warning" });
+});
+
+test("a database without a backup is a warning, and so is one whose last backup is older than two days", async () => {
+  const found = async () => (await diagnose(cli)).of("backup")[0];
+  cli.clock.time = Date.now();
+  expect(await found()).toMatchObject({
+    level: "warning",
+    remedy: expect.stringContaining("petstore backup"),
+  });
+  expect(await cli.run(["backup", cliDirectory()])).toMatchObject({ code: 0 });
+  expect(await found()).toMatchObject({ level: "ok" });
+  cli.clock.time += 2 * 86_400_000 + 1;
+  expect(await found()).toMatchObject({ level: "warning" });
 });

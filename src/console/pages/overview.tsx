@@ -96,7 +96,7 @@ function Health({ servers }: Pick<ContentProps, "servers">) {
   if (own === undefined) return null;
   const { database, rateLimiter, draining } = own;
   const isLost = current.retryAt !== undefined;
-  const isDown = database.state === "unavailable";
+  const isDown = database.state === "unavailable" || database.waitsForStandby;
   const isWhole = rateLimiter.state === "available" && servers.every(({ state }) => state === "up");
   const meaning = isLost ? "muted" : isDown ? "error" : draining || !isWhole ? "limited" : "ok";
   const serving = servers.length > 1 ? serversText(servers) : "Serving";
@@ -128,11 +128,14 @@ function limiterName({ kind }: Server["rateLimiter"]): string {
 function AdapterState({
   kind,
   state,
-}: {
+  waitsForStandby = false,
+}: Pick<Server["database"], "state"> & {
   readonly kind: string;
-  readonly state: Server["database"]["state"];
+  readonly waitsForStandby?: boolean;
 }) {
   if (state === "unavailable") return <Badge meaning="error" text={`${kind} unavailable`} />;
+  if (waitsForStandby)
+    return <Badge meaning="error" text={`${kind} waits for a standby, so writes get 503`} />;
   return <>{kind} ok</>;
 }
 

@@ -36,7 +36,11 @@ export function serverHandlers(services: Services) {
         startedAt: formatTime(startedAt),
         publicUrl,
         instance: { address, pid: process.pid },
-        database: { kind: database.name === "SQLite" ? "SQLite" : "PostgreSQL", ...stateOf(database) },
+        database: {
+          kind: database.name === "SQLite" ? "SQLite" : "PostgreSQL",
+          ...stateOf(database),
+          waitsForStandby: database.waitsForStandby,
+        },
         rateLimiter: {
           kind: limiterMonitor.name === "SQLite" ? "memory" : limiterMonitor.name,
           ...stateOf(limiterMonitor),

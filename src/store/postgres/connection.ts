@@ -219,6 +219,11 @@ export function isLocked(error: unknown): boolean {
   return error instanceof SQL.PostgresError && error.errno === "55P03";
 }
 
+/** Whether the connection was closed, for example because another query on it had no response. */
+export function isClosed(error: unknown): boolean {
+  return error instanceof SQL.PostgresError && error.code === "ERR_POSTGRES_CONNECTION_CLOSED";
+}
+
 /** Whether the server itself reported the error, which shows that it is reachable. */
 export function isFromServer(error: unknown): boolean {
   return error instanceof SQL.PostgresError && error.errno !== undefined;

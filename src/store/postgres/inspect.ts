@@ -1,9 +1,11 @@
+import { GONE_AFTER_MS, LAST_BACKUP_SETTING } from "../../domain/servers.ts";
 import { UNKNOWN_TIMELINE } from "../../domain/timeline.ts";
 import { type SchemaState, schemaState } from "../migrations.ts";
 import { connect, tableExists } from "./connection.ts";
 import { readSchema } from "./migrate.ts";
 import { POSTGRES_MIGRATIONS } from "./migrations.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";
+import { readReplication, type Replication } from "./replication.ts";
 import { OLDEST_VERSION } from "./store.ts";
 
 interface ServerState {
@@ -14,6 +16,7 @@ interface ServerState {
   /** Whether a commit that was acknowledged survives a power failure. */
   readonly isDurable: boolean;
   readonly freeConnections: number;
+  readonly maxConnections: number;
   readonly canCreateSchema: boolean;
 }
 
@@ -22,6 +25,11 @@ export interface PostgresState extends ServerState {
   /** The clock of the server minus that of this machine, in milliseconds, accurate to the duration of a query. */
   readonly clockDifferenceMs: number;
   readonly schema: SchemaState;
+  readonly replication: Replication;
+  /** The number of servers that run on the database. */
+  readonly servers: number;
+  /** When the last backup was made, in milliseconds since the epoch. */
+  readonly lastBackupAt: number | undefined;
 }
 
 interface InspectOptions extends Pick<PrimaryOptions, "latestTimeline"> {
@@ -42,6 +50,7 @@ export async function inspectPostgres(
       current_setting('server_encoding') AS encoding,
       pg_is_in_recovery() AS "isStandby",
       current_setting('fsync') = 'on' AND current_setting('synchronous_commit') <> 'off' AS "isDurable",
+      current_setting('max_connections')::int AS "maxConnections",
       current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
         - (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend') AS "freeConnections",
       has_database_privilege(current_database(), 'CREATE') AS "canCreateSchema"`;
@@ -51,8 +60,21 @@ export async function inspectPostgres(
   >`SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS ms`;
   const clockDifferenceMs = Math.round(clock.ms - (before + now()) / 2);
   const hasTables = await tableExists(sql, `${schema}.schema_migrations`);
+  const hasServers = await tableExists(sql, `${schema}.servers`);
+  const [{ servers }] = hasServers
+    ? await sql<[{ servers: number }]>`
+        SELECT count(*)::int AS servers FROM servers
+        WHERE reported_at > extract(epoch FROM clock_timestamp()) * 1000 - ${GONE_AFTER_MS}`
+    : [{ servers: 0 }];
+  const hasSettings = await tableExists(sql, `${schema}.server_settings`);
+  const [backup] = hasSettings
+    ? await sql<{ value: string }[]>`SELECT value FROM server_settings WHERE name = ${LAST_BACKUP_SETTING}`
+    : [];
   return {
     ...server,
+    replication: await readReplication(sql),
+    servers,
+    lastBackupAt: backup && Number.parseInt(backup.value, 10),
     clockDifferenceMs,
     oldestVersion: OLDEST_VERSION,
     schema: hasTables ? await readSchema(sql) : schemaState([], POSTGRES_MIGRATIONS),

@@ -5,6 +5,7 @@ import {
   connect,
   type ConnectOptions,
   withExplanation,
+  isClosed,
   isFromServer,
   isLocked,
   isServerDown,
@@ -12,6 +13,8 @@ import {
   toUnavailable,
 } from "./connection.ts";
 import type { Primary } from "./primary.ts";
+import { readReplication } from "./replication.ts";
+import { type StandbyChange, StandbyWatch } from "./standby-watch.ts";
 import { MAX_READ_MS } from "../read-queue.ts";
 import {
   DeadlineExceeded,
@@ -35,6 +38,8 @@ export interface PoolsOptions {
   readonly maxQueued?: number;
   readonly probeEveryMs?: number;
   readonly onStateChange?: (change: StateChange) => void;
+  /** Called when commits begin to wait for a standby that is away, and when they no longer do. */
+  readonly onStandbyChange?: ((change: StandbyChange) => void) | undefined;
   /** Called after each query and each transaction that the server responded to. */
   readonly onResponse?: ((ms: number) => void) | undefined;
 }
@@ -88,6 +93,7 @@ export class Pools {
   readonly #rowEnds = new Map<string, Promise<void>>();
   #rowsQueued = 0;
   readonly #comparing: RepeatedWork;
+  readonly #standbys: StandbyWatch;
   readonly #primary: Primary;
   /** When the last comparison began. */
   #comparedAt = scheduler.now();
@@ -125,19 +131,25 @@ export class Pools {
         ...others,
       });
     this.reads = pool({ maxConnections: SIZES.reads });
+    this.#standbys = new StandbyWatch({
+      read: () => this.reads.query(readReplication),
+      onChange: options.onStandbyChange,
+    });
+    const writing = { waitsForStandby: () => this.#standbys.waits() };
     // All creates wait for one lock, that of the next identifier, which can take long when many instances create pets.
     const longLockMs = Math.ceil(timeoutMs * 0.375);
-    this.creates = pool({ maxConnections: SIZES.creates, lockMs: longLockMs });
-    this.orders = pool({ maxConnections: SIZES.orders });
-    this.writes = pool({ maxConnections: SIZES.writes });
+    this.creates = pool({ maxConnections: SIZES.creates, lockMs: longLockMs }, writing);
+    this.orders = pool({ maxConnections: SIZES.orders }, writing);
+    this.writes = pool({ maxConnections: SIZES.writes }, writing);
     this.lookups = pool({ maxConnections: SIZES.lookups });
     // A server that is paused holds its locks until its idle transaction is ended.
-    this.limits = pool({ maxConnections: SIZES.limits, lockMs: longLockMs, waitsForDisk: false });
+    const limits = { maxConnections: SIZES.limits, lockMs: longLockMs, waitsForDisk: false } as const;
+    this.limits = pool(limits, writing);
     // Only a frozen server takes longer than its own limit. How long operators wait is not the latency of PostgreSQL.
     const slow = { timeoutMs: slowReadMs + timeoutMs, onResponse: undefined };
     this.slowReads = pool({ maxConnections: SIZES.slowReads, statementMs: slowReadMs, idleSeconds }, slow);
-    const { reads, creates, orders, writes, lookups, limits, slowReads } = this;
-    this.#all = [reads, creates, orders, writes, lookups, limits, slowReads];
+    const { reads, creates, orders, writes, lookups, slowReads } = this;
+    this.#all = [reads, creates, orders, writes, lookups, this.limits, slowReads];
     this.#comparing = repeat(COMPARE_EVERY_MS, async () => {
       if (this.#poolsDown === 0) await this.#compare();
       return COMPARE_EVERY_MS;
@@ -151,6 +163,7 @@ export class Pools {
 
   async close(): Promise<void> {
     await this.#comparing.close();
+    await this.#standbys.close();
     await Promise.all(this.#all.map((pool) => pool.close()));
   }
 
@@ -199,7 +212,8 @@ export class Pools {
         }
         await scheduler.sleep(ROW_RETRY_MS);
       }
-      throw new Unavailable(`the ${row} is locked`);
+      const reason = `the ${row} is locked`;
+      throw new Unavailable((await this.#standbys.waits()) ? commitsWait(reason) : reason);
     } finally {
       this.#rowsQueued--;
       if (this.#rowEnds.get(row) === end.promise) this.#rowEnds.delete(row);
@@ -234,6 +248,16 @@ interface ConnectionPoolOptions extends Required<
    * was.
    */
   readonly confirm: () => Promise<void> | undefined;
+  /** Resolves to whether commits wait for a standby. A pool that only reads has none to ask for. */
+  readonly waitsForStandby?: () => Promise<boolean>;
+}
+
+/** A write that failed sooner was not waiting for a commit. */
+const SHORT_WAIT_MS = 100;
+
+/** The reason why a write failed while commits wait for a standby. */
+function commitsWait(reason: string): string {
+  return `commits wait for a synchronous standby (${reason})`;
 }
 
 /** The failure of a transaction that had begun and may have been committed. The cause says which. */
@@ -320,8 +344,8 @@ export class ConnectionPool {
   async #run<T>(work: (sql: SQL) => Promise<T>): Promise<T> {
     this.#enqueue();
     const startedAt = scheduler.now();
+    const sql = this.#sql;
     try {
-      const sql = this.#sql;
       const result = await work(sql);
       this.#responded(startedAt);
       await this.options.confirm();
@@ -332,12 +356,25 @@ export class ConnectionPool {
       const isLost = thrown instanceof LostResponse;
       const error = isLost ? thrown.cause : thrown;
       if (isFromServer(error)) this.#responded(startedAt);
-      if (isServerDown(error)) this.#open(withExplanation(error));
-      const cause = toUnavailable(error);
+      const isWaiting = await this.#waitsForStandby(error, startedAt);
+      if (!isWaiting && isServerDown(error)) this.#open(withExplanation(error));
+      else if (isWaiting && sql === this.#sql && !isFromServer(error)) this.replaceConnections();
+      const cause = isWaiting
+        ? new Unavailable(`PostgreSQL: ${commitsWait(messageOf(error))}`, { cause: error })
+        : toUnavailable(error);
       throw isLost && cause instanceof Unavailable ? new OutcomeUnknown(messageOf(cause), { cause }) : cause;
     } finally {
       if (--this.#queued === 0) this.#onIdle();
     }
+  }
+
+  /** Whether the work failed because commits wait for a standby: its own one, or one that has its lock. */
+  async #waitsForStandby(error: unknown, startedAt: number): Promise<boolean> {
+    const hasWaited = scheduler.now() - startedAt > SHORT_WAIT_MS;
+    const cause = error instanceof Unavailable ? error.cause : error;
+    if (!hasWaited || !(cause instanceof DeadlineExceeded || isLocked(cause) || isClosed(cause)))
+      return false;
+    return (await this.options.waitsForStandby?.()) ?? false;
   }
 
   #enqueue(): void {

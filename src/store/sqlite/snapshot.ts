@@ -28,6 +28,8 @@ export interface DatabaseFacts {
   readonly problems: readonly string[];
   /** The time of the newest key, in milliseconds since the epoch. */
   readonly newestTime: number | undefined;
+  /** When the last backup was made, likewise. */
+  readonly lastBackupAt: number | undefined;
 }
 
 /**
@@ -63,6 +65,12 @@ export function recordBackup(path: string, at: number): void {
   withDatabase(path, record, "write to");
 }
 
+function lastBackupOf(connection: Connection): number | undefined {
+  if (!hasTable(connection, "server_settings")) return undefined;
+  const saved = connection.value("SELECT value FROM server_settings WHERE name = ?", LAST_BACKUP_SETTING);
+  return typeof saved === "string" ? Number.parseInt(saved, 10) : undefined;
+}
+
 /** Reads a whole database and checks it. Servers may be running on it. */
 export function inspectDatabase(path: string): DatabaseFacts {
   return withDatabase(path, (connection) => {
@@ -73,7 +81,9 @@ export function inspectDatabase(path: string): DatabaseFacts {
     const rows = problems.length > 0 ? {} : rowsByTable(connection);
     const newest = rows["api_keys"] && connection.value("SELECT max(created_at) FROM api_keys");
     const newestTime = typeof newest === "bigint" ? Number(newest) : undefined;
-    return { schemaVersion: versionOf(connection), steps: stepsOf(connection), rows, problems, newestTime };
+    const schemaVersion = versionOf(connection);
+    const steps = stepsOf(connection);
+    return { schemaVersion, steps, rows, problems, newestTime, lastBackupAt: lastBackupOf(connection) };
   });
 }
 

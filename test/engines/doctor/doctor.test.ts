@@ -1,10 +1,17 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import { SQL } from "bun";
 import { chmodSync } from "node:fs";
 import { selfSigned } from "../../../trials/harness/certificates.ts";
-import { postgresUrl } from "../../../trials/harness/postgres.ts";
+import {
+  postgresUrl,
+  startPostgres,
+  startStandby,
+  stopWaitingForStandby,
+} from "../../../trials/harness/postgres.ts";
 import { sendToValkey, startValkey, valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { cleanUp, InProcessCli, cliDirectory } from "../../cli/cli.ts";
 import { diagnose } from "../../doctor/diagnose.ts";
+import { until } from "../../timing.ts";
 
 afterAll(cleanUp);
 
@@ -36,12 +43,15 @@ describe("TLS files", () => {
     expect(of("TLS")[0]?.message).toContain("is not the private key of");
   });
 
-  test("a key that others can read is a warning", async () => {
+  test("a key that everybody can read is a warning, one for a group is not", async () => {
     cli.clock.time = Date.now();
     const open = selfSigned(directory, "open");
+    const found = async () =>
+      (await diagnose(cli, ...flags(open.certFile, open.keyFile))).of("settings files");
     chmodSync(open.keyFile, 0o644);
-    const { of } = await diagnose(cli, ...flags(open.certFile, open.keyFile));
-    expect(of("TLS").at(-1)?.remedy).toBe(`chmod 600 ${open.keyFile}`);
+    expect(await found()).toMatchObject([{ level: "warning", remedy: `chmod o= ${open.keyFile}` }]);
+    chmodSync(open.keyFile, 0o640);
+    expect(await found()).toMatchObject([{ level: "ok" }]);
   });
 });
 
@@ -96,4 +106,84 @@ describe("PostgreSQL and Valkey", () => {
     expect(await findingOf(valkey.url)).toMatchObject({ level: "error", remedy: "connect to the primary" });
     await valkey.stop();
   });
+});
+
+describe("replication of PostgreSQL", () => {
+  test("without a standby nothing is wrong; with a lost synchronous one, every write is", async () => {
+    const primary = await startPostgres();
+    await using sql = new SQL(primary.url, { max: 1 });
+    await sql.unsafe("CREATE ROLE plain LOGIN; GRANT CREATE ON DATABASE postgres TO plain");
+    // An ordinary role sees no more of other sessions than that they exist.
+    const url = primary.url.replace("petstore@", "plain@");
+    const doctor = () => diagnose(cli, "--database-url", url);
+    const found = async () => (await doctor()).of("replication");
+    await cli.run(["migrate", "--database-url", url]);
+    expect(await found()).toMatchObject([
+      { level: "ok", message: expect.stringContaining("there is no standby") },
+    ]);
+    const standby = await startStandby(primary, { isSynchronous: false });
+    expect(await found()).toMatchObject([
+      {
+        level: "ok",
+        message: expect.stringContaining("no commit waits for a standby (connected: walreceiver)"),
+      },
+    ]);
+    const setNames = async (names: string) => {
+      await sql.unsafe(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`);
+      await sql`SELECT pg_reload_conf()`;
+      await until(
+        async () => (await sql`SHOW synchronous_standby_names`)[0].synchronous_standby_names === names,
+        2_000,
+      );
+    };
+    await setNames("ANY 1 (walreceiver, other)");
+    expect(await found()).toMatchObject([{ level: "warning", remedy: expect.stringContaining("ANY 1 (…)") }]);
+    const second = await startStandby(primary, { isSynchronous: false });
+    expect(await found()).toMatchObject([{ level: "ok", message: "a commit waits for 1 of 2 standbys" }]);
+    await setNames("FIRST 2 (*)");
+    expect(await found()).toMatchObject([
+      { level: "warning", message: expect.stringContaining("needs all 2 standbys") },
+    ]);
+    await second.stop();
+    await until(async () => (await found())[0]?.level === "error", 5_000);
+    const lost = await doctor();
+    expect(lost.code).toBe(1);
+    expect(lost.of("replication")).toMatchObject([
+      {
+        message: "a commit needs 2 synchronous standbys, and 1 of them is connected: every write gets 503",
+        remedy: expect.stringContaining("(it is 'FIRST 2 (*)'; connected: walreceiver)"),
+      },
+    ]);
+    await standby.stop();
+    await using plain = new SQL(url, { max: 1 });
+    const waiting = plain`CREATE SCHEMA waits`.catch(() => {});
+    await until(
+      async () =>
+        (await found())[0]?.message === "1 commit waits for a synchronous standby: every write gets 503",
+      5_000,
+    );
+    await stopWaitingForStandby(primary);
+    await waiting;
+    await primary.stop();
+  }, 60_000);
+
+  test("max_connections that is too low for the servers, and the time of the last backup", async () => {
+    const postgres = await startPostgres({ settings: { max_connections: "25" } });
+    const flags = ["--database-url", postgres.url];
+    cli.clock.now = () => Date.now();
+    const server = await cli.serve(flags);
+    const tooFew = "max_connections is 25, and 1 instance with what else connects may need 33";
+    const found = async () => (await diagnose(cli, ...flags)).of("PostgreSQL");
+    await until(async () => (await found()).some(({ message }) => message === tooFew), 2_000);
+    const backup = async () => (await diagnose(cli, ...flags)).of("backup");
+    expect(await backup()).toMatchObject([
+      { level: "warning", message: "petstore backup has never been run on this database" },
+    ]);
+    expect(await cli.run(["backup", cliDirectory(), ...flags])).toMatchObject({ code: 0 });
+    expect(await backup()).toMatchObject([{ level: "ok" }]);
+    cli.clock.now = () => Date.now() + 3 * 86_400_000;
+    expect(await backup()).toMatchObject([{ level: "warning" }]);
+    await server.stop();
+    await postgres.stop();
+  }, 30_000);
 });

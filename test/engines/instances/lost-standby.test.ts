@@ -1,0 +1,55 @@
+import { expect, test } from "bun:test";
+import { startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
+import { cleanUpAfterAll, InProcessCli } from "../../cli/cli.ts";
+import { until } from "../../timing.ts";
+
+cleanUpAfterAll();
+
+test("the loss of the only synchronous standby: reads go on, and the log, /readyz, metrics and the API name it", async () => {
+  const primary = await startPostgres();
+  const standby = await startStandby(primary);
+  const cli = new InProcessCli();
+  const flags = ["--database-url", primary.url, "--log-format", "json", "--admin-address", "127.0.0.1:0"];
+  const server = await cli.serve([...flags, "--metrics-public"]);
+  const { key } = JSON.parse(
+    (await cli.run(["keys", "create", "--name", "app", "--plan", "business", "--json", ...flags.slice(0, 2)]))
+      .out,
+  );
+  const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
+  const create = async () => {
+    const body = JSON.stringify({ name: "Rex", categoryId: 7 });
+    return (await fetch(`${server.url}/pets`, { method: "POST", headers, body })).status;
+  };
+  const list = async () => (await fetch(`${server.url}/pets`, { headers })).status;
+  const adminText = async (path: string) => (await fetch(new URL(path, server.adminUrl))).text();
+  const databaseLine = async () => (await adminText("/readyz?verbose")).split("\n")[0];
+  const gauge = async () =>
+    /^petstore_commits_wait_for_standby (\d)$/m.exec(await adminText("/metrics"))?.[1];
+  const events = (name: string) => server.lines.filter((line) => line.includes(`"${name}"`));
+  await until(async () => (await create()) === 201, 5_000);
+  expect(await databaseLine()).toBe("[+]database ok");
+
+  await standby.stop();
+  // The second one waits for the lock of the first.
+  expect([await create(), await create(), await list()]).toEqual([503, 503, 200]);
+  expect(events("database.waits-for-standby").map((line): unknown => JSON.parse(line))).toMatchObject([
+    { level: "error", synchronousStandbyNames: "*", connectedStandbys: [] },
+  ]);
+  expect(events("database.unavailable")).toEqual([]);
+  const reasons = events("request.unavailable").map((line): string => JSON.parse(line).reason);
+  expect(reasons.length).toBe(2);
+  for (const reason of reasons)
+    expect(reason).toStartWith("PostgreSQL: commits wait for a synchronous standby (");
+  expect(await databaseLine()).toBe("[+]database ok: reads; writes wait for a synchronous standby");
+  await until(async () => (await gauge()) === "1", 2_000);
+  // A command says it, too.
+  const adding = cli.run(["pets", "add", "--name", "Rex", "--category", "7", ...flags.slice(0, 2)]);
+  await expect(adding).rejects.toThrow("commits wait for a synchronous standby");
+
+  await standby.restart();
+  await until(async () => (await create()) === 201, 5_000);
+  await until(() => events("database.commits-again").length === 1, 2_000);
+  expect(await databaseLine()).toBe("[+]database ok");
+  await server.stop();
+  await Promise.all([primary.stop(), standby.stop()]);
+}, 60_000);
