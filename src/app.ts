@@ -39,8 +39,10 @@ import {
   startTracer,
   startWebhook,
 } from "./optional-parts.ts";
-import { PetstoreApp } from "./petstore/app.ts";
-import { staticRoutes } from "./petstore/static-routes.ts";
+import { PETSTORE_DOCUMENTS } from "./petstore/documents.ts";
+import { createEndpoints } from "./petstore/handlers.ts";
+import { PublicApp } from "./public/public-app.ts";
+import { staticRoutes } from "./public/static-routes.ts";
 
 export interface App extends Pick<
   Adapters,
@@ -245,25 +247,31 @@ function publicHandler(server: HttpServer, options: Services): RequestHandler {
       return policy.current.ban;
     },
   };
-  return new PetstoreApp({
+  return new PublicApp({
+    api: PETSTORE_API,
+    endpoints: createEndpoints({
+      store,
+      petJson,
+      keys,
+      clock,
+      baseUrl,
+      responseCacheStatistics: responseCache,
+    }),
     authenticator,
     rateLimiter,
     policy,
     whenCurrent: keyChanges.whenCurrent,
-    store,
-    petJson,
-    keys,
     clock,
     log,
-    baseUrl,
     requestTimeoutMs: options.requestTimeoutMs,
     corsOrigins,
     onUnauthenticated: watchFloods(log),
     startTrace: observers.tracer && ((request) => observers.tracer?.start(request)),
     observers: observers.all,
     onProtocolError: observers.requests.countProtocolError,
-    responseCacheStatistics: responseCache,
     staticRouteAt: staticRoutes({
+      allowed: PETSTORE_API.allowed,
+      documents: PETSTORE_DOCUMENTS,
       docsSettings,
       docsPages: createDocsSite(docsSettings),
       securityContacts: config.securityContacts,

@@ -87,20 +87,21 @@ const ARROWS: Readonly<Record<string, string>> = {
   store: "domain api runtime text executable",
   archive: "store rate-limit domain api config data-directory postgres-options runtime text executable",
   observe: "domain api http1 runtime text",
-  petstore: "auth observe domain api http1 content-encoding runtime text",
+  public: "auth observe domain api http1 content-encoding runtime text",
+  petstore: "public domain api runtime text",
   "browser-bundle": "api http1 content-encoding executable",
   operator:
     "petstore observe config domain api http1 browser-bundle content-encoding data-directory pages runtime text",
   "docs-site":
-    "petstore client domain api http1 browser-bundle pages content-encoding runtime text executable",
+    "public petstore client domain api http1 browser-bundle pages content-encoding runtime text executable",
   console: "operator pages domain api text",
   doctor:
     "operator store rate-limit observe http1 domain api config data-directory postgres-options runtime text",
   adapters: "store rate-limit observe domain api config data-directory postgres-options clock runtime",
   "optional-parts": "adapters petstore operator observe domain config http1",
-  app: "optional-parts adapters petstore operator docs-site auth observe domain api config http1 clock runtime",
+  app: "optional-parts adapters public petstore operator docs-site auth observe domain api config http1 clock runtime",
   demo: "app adapters store client operator observe domain config runtime",
-  cli: "app adapters demo doctor operator petstore archive store observe config domain api clock data-directory runtime text executable",
+  cli: "app adapters demo doctor operator public petstore archive store observe config domain api clock data-directory runtime text executable",
 };
 
 /** They run in browsers too. */

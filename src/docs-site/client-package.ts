@@ -4,9 +4,9 @@ import { conditional, IMMUTABLE_CACHE_CONTROL } from "../content-encoding.ts";
 import { headerLinesOf } from "../api/responses.ts";
 import { loadClientFiles, loadClientReleases } from "../browser-bundle/bundle.ts";
 import { CLIENT_PACKAGE_PATH } from "../domain/constants.ts";
-import { rejectionResponse } from "../petstore/responses.ts";
-import { type DocumentedSettings, siteUrl } from "../petstore/documented-settings.ts";
-import type { DocsPages } from "../petstore/static-routes.ts";
+import { rejectionResponse } from "../public/responses.ts";
+import { type DocumentedSettings, siteUrl } from "../public/documented-settings.ts";
+import type { DocsPages } from "../public/static-routes.ts";
 import { relativeUrl } from "./links.ts";
 import { CLIENT_PATH, clientPath } from "./page-data.ts";
 

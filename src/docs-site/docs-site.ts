@@ -1,6 +1,6 @@
 import { CLIENT_PACKAGE_PATHS } from "../domain/constants.ts";
 import { andThen, loadFor, loadOnce } from "../runtime/event-loop.ts";
-import type { DocsPages } from "../petstore/static-routes.ts";
+import type { DocsPages } from "../public/static-routes.ts";
 import { documentedVersion } from "../petstore/operations.ts";
 import type { DocsSettings } from "./layout.ts";
 

@@ -1,6 +1,6 @@
 import { CLIENT_PACKAGE_PATH, KEY_PREFIX, POSTMAN_PATH } from "../domain/constants.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
-import { type DocumentedSettings, siteUrl } from "../petstore/documented-settings.ts";
+import { type DocumentedSettings, siteUrl } from "../public/documented-settings.ts";
 import { type Example, programsOf } from "./browser/programs.ts";
 import { initialValues } from "./browser/request.ts";
 import { tryItOperation } from "./fields.ts";

@@ -7,7 +7,7 @@ import { KEY_PREFIX } from "../domain/constants.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
 import type { OrderUpdate } from "../domain/resources.ts";
 import { EXECUTABLE } from "../executable.ts";
-import type { DocumentedSettings } from "../petstore/documented-settings.ts";
+import type { DocumentedSettings } from "../public/documented-settings.ts";
 import { parametersOf, SCHEMAS } from "../petstore/openapi/document.ts";
 import { componentHeaders } from "../petstore/openapi/headers.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";

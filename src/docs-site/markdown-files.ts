@@ -1,5 +1,5 @@
 import { LLMS_PATH, POSTMAN_PATH } from "../domain/constants.ts";
-import { type DocumentedSettings, siteUrl } from "../petstore/documented-settings.ts";
+import { type DocumentedSettings, siteUrl } from "../public/documented-settings.ts";
 import { guideMarkdown, type Blocks } from "./guide-pages.ts";
 import { markdownPath, PRODUCT, withGuideLinks } from "./links.ts";
 import { type DocsPage, withoutMarks } from "./page-content.ts";

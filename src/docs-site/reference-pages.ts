@@ -4,7 +4,7 @@ import { PROTOCOL_ERRORS } from "../api/protocol-errors.ts";
 import type { JsonSchema } from "../api/schema.ts";
 import { BASE_PATH, KEY_PREFIX } from "../domain/constants.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
-import { type DocumentedSettings, isPast } from "../petstore/documented-settings.ts";
+import { type DocumentedSettings, isPast } from "../public/documented-settings.ts";
 import { type ErrorCode, ERRORS } from "../petstore/errors.ts";
 import { NOT_MODIFIED, SCHEMAS } from "../petstore/openapi/document.ts";
 import { errorExample, EXAMPLES } from "../petstore/openapi/examples.ts";

@@ -5,7 +5,7 @@ import { DOCS_PATH, POSTMAN_PATH } from "../domain/constants.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
 import { yieldToEventLoop } from "../runtime/event-loop.ts";
 import { OPERATIONS } from "../petstore/operations.ts";
-import { acceptsHtml, type DocsPages } from "../petstore/static-routes.ts";
+import { acceptsHtml, type DocsPages } from "../public/static-routes.ts";
 import { exampleContext, examplesOf } from "./examples.ts";
 import { changelogFeed } from "./feed.ts";
 import { guidePage, settingBlocks } from "./guide-pages.ts";

@@ -1,12 +1,9 @@
-import { type AnyInput, handlerOf } from "../api/dispatch.ts";
-import { headerLinesOf, type Headers } from "../api/responses.ts";
-import { parseIdentifier } from "../api/json.ts";
+import { handlerOf } from "../api/dispatch.ts";
 import { operationRemoved } from "./errors.ts";
 import { encodeKey } from "./key.ts";
-import { ResponseCache, SharedResponses } from "./response-cache.ts";
+import { type AnySuccess, deprecationLines, type Endpoint, type HandlerContext } from "../public/endpoint.ts";
+import { ResponseCache, SharedResponses } from "../public/response-cache.ts";
 import {
-  type Deprecation,
-  deprecationHeaders,
   NEW_PET_PATH,
   type OperationRejection,
   OPERATIONS,
@@ -15,27 +12,14 @@ import {
   type PetstoreOperation,
   type Success,
 } from "./operations.ts";
-import type { Request } from "../http1/index.ts";
-import type { ApiKeyPrincipal } from "../domain/api-keys.ts";
 import type { CacheStatistics } from "../runtime/bounded-cache.ts";
 import { PAGE_LIMIT } from "../domain/size-limits.ts";
 import { encodeCursor, type ListName } from "../domain/cursor.ts";
 import { Rejection, Unavailable } from "../api/errors.ts";
 import { encodeOrder, orderNotFound, petNotFound } from "../domain/resources.ts";
-import type { Decision } from "../domain/rate-limit.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
 import { andThen, type Awaitable } from "../runtime/event-loop.ts";
-import type {
-  Clock,
-  IdempotentRequest,
-  KeyStore,
-  Page,
-  PageJson,
-  PetJsonSource,
-  PetRevisions,
-  Store,
-  WriteResult,
-} from "../domain/ports.ts";
+import type { Clock, KeyStore, Page, PageJson, PetJsonSource, Store, WriteResult } from "../domain/ports.ts";
 
 export interface HandlerOptions {
   readonly store: Store;
@@ -47,19 +31,8 @@ export interface HandlerOptions {
   readonly baseUrl: string;
 }
 
-/** A success, with its ETag if the store has it, and with the kind of changes that make it stale. */
 type HandlerResult<Id extends OperationId> =
-  | (Success<Id> & { readonly etag?: string; readonly dependsOn?: keyof PetRevisions })
-  | OperationRejection<Id>;
-
-/** What a handler knows of the request. */
-interface HandlerCall {
-  readonly principal: ApiKeyPrincipal;
-  readonly decision: Decision;
-  readonly request: Pick<Request, "headers">;
-}
-
-type HandlerContext = [call: HandlerCall, idempotentRequest: IdempotentRequest | undefined];
+  (Success<Id> & Pick<AnySuccess, "etag" | "revision">) | OperationRejection<Id>;
 
 type Handler<Id extends OperationId> = (
   input: PetstoreInput<Id>,
@@ -80,6 +53,10 @@ function createHandlers({ store, petJson, keys, clock, baseUrl }: HandlerOptions
     return { Link: `<${baseUrl}${path}?${same.join("")}cursor=${encodeCursor(list, last)}>; rel="next"` };
   }
 
+  const { revisions } = petJson;
+  const changes = revisions && (() => revisions.changes);
+  const changesAndAdditions = revisions && (() => revisions.changesAndAdditions);
+
   return {
     listPets({ query }) {
       const { limit = PAGE_LIMIT.default, id: ids, cursor: after, ...filters } = query;
@@ -87,7 +64,7 @@ function createHandlers({ store, petJson, keys, clock, baseUrl }: HandlerOptions
         body: page.json,
         headers: nextLink("pets", query, page),
         // Few clients request the same identifiers, so such pages are not cached.
-        ...(ids === undefined && { dependsOn: page.hasMore ? "changes" : "changesAndAdditions" }),
+        ...(ids === undefined && { revision: page.hasMore ? changes : changesAndAdditions }),
       }));
     },
 
@@ -145,25 +122,6 @@ function created<R extends Rejection>(url: string, result: WriteResult | R) {
   return { body: result.body, headers: { Location: `${url}${result.id}`, ...replayed } };
 }
 
-/** An operation and the code that serves it. */
-export interface Endpoint {
-  readonly id: OperationId;
-  readonly operation: PetstoreOperation;
-  readonly handler: (input: AnyInput, ...context: HandlerContext) => Awaitable<AnySuccess | Rejection>;
-  readonly cache: ResponseCache | undefined;
-  readonly shared: SharedResponses | undefined;
-  /** The header lines of every response of a deprecated operation. The argument is the identifier in the path. */
-  readonly deprecationLines: ((identifier: string) => string) | undefined;
-  readonly removal: { readonly at: number; readonly rejection: Rejection } | undefined;
-}
-
-export interface AnySuccess {
-  readonly body: string;
-  readonly headers?: Headers;
-  readonly etag?: string;
-  readonly dependsOn?: keyof PetRevisions;
-}
-
 export function createEndpoints(options: HandlerOptions): ReadonlyMap<OperationId, Endpoint> {
   const { petJson, baseUrl, responseCacheStatistics } = options;
   const handlers = createHandlers(options);
@@ -175,9 +133,7 @@ export function createEndpoints(options: HandlerOptions): ReadonlyMap<OperationI
         operation,
         handler: handlerOf<OperationId, HandlerContext, Awaitable<AnySuccess | Rejection>>(handlers, id),
         cache:
-          id === "listPets" && petJson.revisions
-            ? new ResponseCache(petJson.revisions, responseCacheStatistics)
-            : undefined,
+          id === "listPets" && petJson.revisions ? new ResponseCache(responseCacheStatistics) : undefined,
         shared: id === "listPets" && petJson.batch ? new SharedResponses(petJson) : undefined,
         deprecationLines: deprecated && deprecationLines(deprecated, baseUrl),
         removal: deprecated && { at: deprecated.sunset.getTime(), rejection: operationRemoved(deprecated) },
@@ -186,17 +142,3 @@ export function createEndpoints(options: HandlerOptions): ReadonlyMap<OperationI
     }),
   );
 }
-
-/**
- * The headers `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and `Link`, which refers to the documentation and to the
- * replacement for the same pet. If the path has no valid identifier, the replacement is the list.
- */
-function deprecationLines(deprecation: Deprecation, baseUrl: string): (identifier: string) => string {
-  const [start = "", end = ""] = headerLinesOf(deprecationHeaders(deprecation, baseUrl)).split(IDENTIFIER);
-  const withoutIdentifier = start.replace(QUERY, "") + end;
-  return (identifier) =>
-    parseIdentifier(identifier) === undefined ? withoutIdentifier : start + identifier + end;
-}
-
-const IDENTIFIER = /\{\w+\}/;
-const QUERY = /\?\w+=$/;

@@ -1,4 +1,4 @@
-import { Api, errorsOf, type InputOf, type Operation, type RejectionOf } from "../api/api.ts";
+import { Api, errorsOf, type InputOf, type RejectionOf } from "../api/api.ts";
 import { cursorOf } from "../domain/cursor.ts";
 import { longDate } from "../text/formatting.ts";
 import { array, queryIdentifiers, queryInteger, type Schema } from "../api/schema.ts";
@@ -15,24 +15,14 @@ import {
 } from "../domain/resources.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
 import { CallerKey } from "./key.ts";
-import { docsUrl, type DocumentedSettings, isPast } from "./documented-settings.ts";
-import { type ErrorCode, ERRORS, type Removal } from "./errors.ts";
+import { type DocumentedSettings, isPast } from "../public/documented-settings.ts";
+import type { Deprecation, PublicOperation } from "../public/endpoint.ts";
+import { type ErrorCode, ERRORS } from "./errors.ts";
 
 /** A row of the table of operations. */
-export interface PetstoreOperation extends Operation<ErrorCode> {
+export interface PetstoreOperation extends PublicOperation<ErrorCode> {
   readonly tag: "Pets" | "Orders" | "Key";
-  readonly acceptsIdempotencyKey?: true;
-  readonly acceptsIfMatch?: true;
-  readonly success: Required<Operation["success"]> & { readonly headers: readonly SuccessHeader[] };
-  readonly deprecated?: Deprecation;
 }
-
-export interface Deprecation extends Removal {
-  readonly since: Date;
-}
-
-/** The headers of a success that depend on the operation. The rate limit headers are on every response. */
-type SuccessHeader = "ETag" | "Link" | "Location" | "Deprecation" | "Sunset" | "Idempotent-Replayed";
 
 /** The errors that every operation has, from authentication, rate limits, and the service itself. */
 export const COMMON_ERRORS = [
@@ -242,17 +232,3 @@ export interface Success<Id extends OperationId> {
   readonly headers?: { readonly [H in Table[Id]["success"]["headers"][number]]?: string };
 }
 export type OperationRejection<Id extends OperationId> = RejectionOf<Table[Id]>;
-
-/** The headers of a deprecated operation. `{petId}` stands for the identifier. */
-export function deprecationHeaders(
-  { since, sunset, replacement, list }: Deprecation,
-  baseUrl: string,
-): Readonly<Record<string, string>> {
-  const successor = `<${baseUrl}${replacement}>; rel="successor-version", <${baseUrl}${list}>; rel="successor-version"; title="by status"`;
-  const documentation = `<${docsUrl(baseUrl)}/deprecation>; rel="deprecation"; type="text/html"`;
-  return {
-    Deprecation: `@${since.getTime() / 1000}`,
-    Sunset: sunset.toUTCString(),
-    Link: `${successor}, ${documentation}`,
-  };
-}

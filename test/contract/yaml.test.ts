@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { toYaml } from "../../src/petstore/openapi/yaml.ts";
+import { toYaml } from "../../src/api/yaml.ts";
 
 test("objects and arrays are blocks, and words are plain", () => {
   const value = { openapi: "3.1.0", tags: [{ name: "Pets", x: [1, [2]] }, {}], "200": [], min: -(2n ** 63n) };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { ResponseCache, SharedResponses } from "../../src/petstore/response-cache.ts";
+import { ResponseCache, SharedResponses } from "../../src/public/response-cache.ts";
 import { type Service, startService } from "../service.ts";
 
 const READS = [
@@ -126,17 +126,17 @@ test("no reader sees an older state than an acknowledged write", async () => {
 }, 60_000);
 
 describe("ResponseCache", () => {
-  const unchanged = { changes: 0, changesAndAdditions: 0 };
+  const unchanged = () => 0;
   const representation = (bodyLength: number) => ({
     headerLines: "",
     body: "x".repeat(bodyLength),
     etag: '"x"',
   });
   const request = (cache: ResponseCache, key: string, bodyLength: number) =>
-    cache.find(key) ?? void cache.add(key, representation(bodyLength), "changes");
+    cache.find(key) ?? void cache.add(key, representation(bodyLength), unchanged);
 
   test("has a response from the second request on", () => {
-    const cache = new ResponseCache(unchanged);
+    const cache = new ResponseCache();
     request(cache, "a", 10);
     expect(cache.find("a")).toBeUndefined();
     request(cache, "a", 10);
@@ -144,8 +144,19 @@ describe("ResponseCache", () => {
     expect(cache.find("b")).toBeUndefined();
   });
 
+  test("forgets a response as soon as its revision is another one", () => {
+    const cache = new ResponseCache();
+    let revision = 0;
+    for (let i = 0; i < 2; i++) cache.add("a", representation(10), () => revision);
+    expect(cache.find("a")).toBeDefined();
+    revision++;
+    expect(cache.find("a")).toBeUndefined();
+    revision--;
+    expect(cache.find("a")).toBeUndefined();
+  });
+
   test("takes at most 8 MiB and evicts the oldest entries first", () => {
-    const cache = new ResponseCache(unchanged);
+    const cache = new ResponseCache();
     const keys = Array.from({ length: 10 }, (_, i) => `key ${i}`);
     // Each entry counts as its body and 2,000 bytes: eight of them are 8 MiB.
     for (const key of keys) for (let i = 0; i < 2; i++) request(cache, key, 1_048_576 - 2_000);
@@ -154,7 +165,7 @@ describe("ResponseCache", () => {
   });
 
   test("does not take a key of more than 200 characters", () => {
-    const cache = new ResponseCache(unchanged);
+    const cache = new ResponseCache();
     for (const length of [200, 201]) for (let i = 0; i < 2; i++) request(cache, "x".repeat(length), 10);
     expect(cache.find("x".repeat(200))).toBeDefined();
     expect(cache.find("x".repeat(201))).toBeUndefined();

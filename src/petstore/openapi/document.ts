@@ -11,12 +11,12 @@ import {
 import { PROTOCOL_ERRORS } from "../../api/protocol-errors.ts";
 import { encodeCursor } from "../../domain/cursor.ts";
 import type { JsonSchema, Schema } from "../../api/schema.ts";
-import { toYaml } from "./yaml.ts";
+import { toYaml } from "../../api/yaml.ts";
 import { API_VERSION, IDEMPOTENCY_LIFETIME_MS, KEY_PREFIX } from "../../domain/constants.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH, PAGE_LIMIT } from "../../domain/size-limits.ts";
 import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../../domain/resources.ts";
 import type { OperationId } from "../../domain/operation-ids.ts";
-import { docsUrl, type DocumentedSettings, isPast } from "../documented-settings.ts";
+import { docsUrl, type DocumentedSettings, isPast } from "../../public/documented-settings.ts";
 import { type ErrorCode, ERRORS } from "../errors.ts";
 import { CallerKey, RateLimitWindow } from "../key.ts";
 import {

@@ -1,15 +1,13 @@
-import type { DocumentedSettings } from "../documented-settings.ts";
+import type { DocumentedSettings } from "../../public/documented-settings.ts";
+import { type ErrorCode, ERRORS, operationRemoved } from "../errors.ts";
 import {
   BODY_TOO_LARGE,
-  type ErrorCode,
-  ERRORS,
   keyBanned,
   NOT_FOUND,
-  operationRemoved,
   rateLimited,
   READ_ONLY_KEY,
   UNAUTHENTICATED,
-} from "../errors.ts";
+} from "../../public/errors.ts";
 import {
   IDEMPOTENCY_CONFLICT,
   IDEMPOTENCY_KEY_REUSED,

@@ -1,8 +1,9 @@
 import { CACHE_CONTROL, CHALLENGE, INVALID_KEY_CHALLENGE } from "../../domain/constants.ts";
 import { PAGE_LIMIT } from "../../domain/size-limits.ts";
 import { encodeCursor } from "../../domain/cursor.ts";
-import type { DocumentedSettings } from "../documented-settings.ts";
-import { deprecationHeaders, NEW_PET_PATH, OPERATIONS, type PetstoreOperation } from "../operations.ts";
+import type { DocumentedSettings } from "../../public/documented-settings.ts";
+import { deprecationHeaders } from "../../public/endpoint.ts";
+import { NEW_PET_PATH, OPERATIONS, type PetstoreOperation } from "../operations.ts";
 import { ALLOWED_EXAMPLE } from "./examples.ts";
 import type { JsonSchema } from "../../api/schema.ts";
 
@@ -85,7 +86,7 @@ export function componentHeaders({ baseUrl, plans }: DocumentedSettings) {
     SuccessorLink: header(
       'The replacement, as `rel="successor-version"`, and the documentation, as `rel="deprecation"`.',
       { type: "string", pattern: 'rel="successor-version".*rel="deprecation"' },
-      deprecation["Link"]?.replace("{petId}", "1"),
+      deprecation.Link.replace("{petId}", "1"),
     ),
     Location: header(
       "URL of the new resource.",
@@ -95,12 +96,12 @@ export function componentHeaders({ baseUrl, plans }: DocumentedSettings) {
     Deprecation: header(
       "When the operation was deprecated (RFC 9745): `@` and the Unix time in seconds.",
       { type: "string", pattern: "^@[0-9]+$" },
-      deprecation["Deprecation"],
+      deprecation.Deprecation,
     ),
     Sunset: header(
       "The time of the removal of the operation (RFC 8594), as an HTTP date.",
       { type: "string", pattern: " GMT$" },
-      deprecation["Sunset"],
+      deprecation.Sunset,
     ),
     "Idempotent-Replayed": {
       description:

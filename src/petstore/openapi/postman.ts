@@ -3,7 +3,7 @@ import type { Parameter } from "../../api/openapi.ts";
 import type { JsonSchema } from "../../api/schema.ts";
 import { KEY_PREFIX } from "../../domain/constants.ts";
 import type { OperationId } from "../../domain/operation-ids.ts";
-import { docsUrl, type DocumentedSettings } from "../documented-settings.ts";
+import { docsUrl, type DocumentedSettings } from "../../public/documented-settings.ts";
 import { PETSTORE_API, type PetstoreOperation } from "../operations.ts";
 import { parametersOf, TAGS } from "./document.ts";
 import { EXAMPLES } from "./examples.ts";

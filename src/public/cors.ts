@@ -1,4 +1,3 @@
-import { PETSTORE_API } from "./operations.ts";
 import { headerLine, type Request, type Response } from "../http1/index.ts";
 import { emptyResponse, headerLinesOf } from "../api/responses.ts";
 
@@ -31,11 +30,6 @@ const EXPOSED_HEADERS = [
 /** The longest time for which Chromium remembers a preflight. */
 const MAX_AGE_SECONDS = 7_200;
 
-const PREFLIGHT_LINES = headerLinesOf({
-  "Access-Control-Allow-Methods": PETSTORE_API.allowed,
-  "Access-Control-Allow-Headers": REQUEST_HEADERS.join(", "),
-  "Access-Control-Max-Age": `${MAX_AGE_SECONDS}`,
-});
 const EXPOSE_LINE = headerLine("Access-Control-Expose-Headers", EXPOSED_HEADERS.join(", "));
 /** The headers differ by origin, so a cache must store the responses separately. */
 const VARY_LINE = headerLine("Vary", "Origin");
@@ -46,8 +40,15 @@ const VARY_LINE = headerLine("Vary", "Origin");
  */
 export class Cors {
   readonly #allowLines: ReadonlyMap<string, string>;
+  readonly #preflightLines: string;
 
-  constructor(origins: readonly string[]) {
+  /** `methods` is the value of `Allow` for the API as a whole. */
+  constructor(origins: readonly string[], methods: string) {
+    this.#preflightLines = headerLinesOf({
+      "Access-Control-Allow-Methods": methods,
+      "Access-Control-Allow-Headers": REQUEST_HEADERS.join(", "),
+      "Access-Control-Max-Age": `${MAX_AGE_SECONDS}`,
+    });
     this.#allowLines = new Map(
       origins.map((origin) => [origin, headerLine("Access-Control-Allow-Origin", origin)]),
     );
@@ -57,7 +58,7 @@ export class Cors {
   preflight({ method, headers }: Request): Response | undefined {
     if (method !== "OPTIONS" || headers.get("access-control-request-method") === null) return undefined;
     return this.#allowLines.has(headers.get("origin") ?? "")
-      ? emptyResponse(204, PREFLIGHT_LINES)
+      ? emptyResponse(204, this.#preflightLines)
       : undefined;
   }
 

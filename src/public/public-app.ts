@@ -1,4 +1,4 @@
-import type { Route } from "../api/api.ts";
+import type { Api, Route } from "../api/api.ts";
 import { andThen, type Awaitable, recover } from "../runtime/event-loop.ts";
 import { type AnyInput, type Call, dispatch, type DispatchSteps } from "../api/dispatch.ts";
 import { protocolErrorResponse } from "../api/protocol-errors.ts";
@@ -9,8 +9,9 @@ import { etagOf, sha256 } from "../runtime/hash.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import { type ApiKeyPrincipal, type AuthFailure, isPrincipal } from "../domain/api-keys.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH, MAX_BODY_BYTES } from "../domain/size-limits.ts";
+import type { OperationId } from "../domain/operation-ids.ts";
 import type { PolicyInEffect } from "../domain/limit-policy.ts";
-import type { IdempotentRequest, RateLimiter } from "../domain/ports.ts";
+import type { Clock, IdempotentRequest, RateLimiter } from "../domain/ports.ts";
 import type { Decision, Limits, Subject } from "../domain/rate-limit.ts";
 import {
   headerLine,
@@ -33,8 +34,7 @@ import {
   TOO_MANY_CONNECTIONS,
   UNAUTHENTICATED,
 } from "./errors.ts";
-import { type AnySuccess, createEndpoints, type Endpoint, type HandlerOptions } from "./handlers.ts";
-import { PETSTORE_API } from "./operations.ts";
+import type { AnySuccess, Endpoint, PublicOperation } from "./endpoint.ts";
 import type { Representation } from "./response-cache.ts";
 import {
   apiLines,
@@ -45,7 +45,16 @@ import {
   type StaticRoute,
 } from "./responses.ts";
 
-interface PetstoreAppOptions extends HandlerOptions {
+/** What the front uses of the table of operations. */
+type PublicApi = Pick<
+  Api<Readonly<Record<OperationId, PublicOperation>>>,
+  "has" | "find" | "allowed" | "errors"
+>;
+
+interface PublicAppOptions {
+  readonly api: PublicApi;
+  readonly endpoints: ReadonlyMap<OperationId, Endpoint>;
+  readonly clock: Pick<Clock, "now">;
   readonly staticRouteAt: (path: string) => StaticRoute | undefined;
   readonly authenticator: Pick<Authenticator, "authenticate">;
   readonly rateLimiter: Pick<RateLimiter, "decide" | "peek">;
@@ -76,6 +85,12 @@ function keyOf({ keyId: id, limits }: ApiKeyPrincipal): Counted {
   return { subject: { kind: "key", id }, limits };
 }
 
+interface Authenticated {
+  readonly principal: ApiKeyPrincipal | AuthFailure;
+  /** Whether authentication returned a promise. */
+  readonly hasWaited: boolean;
+}
+
 /** What is known of a request before it is routed. */
 interface Admission {
   readonly principal: ApiKeyPrincipal;
@@ -85,7 +100,7 @@ interface Admission {
 }
 
 /** A request to an endpoint. */
-interface PetstoreCall extends Call, Admission {
+interface PublicCall extends Call, Admission {
   readonly endpoint: Endpoint;
   readonly record: RequestRecord;
 }
@@ -94,27 +109,25 @@ interface PetstoreCall extends Call, Admission {
  * Handles requests in these steps: authenticate → decide → route → dispatch: validate → handler → store → respond →
  * observe.
  */
-export class PetstoreApp implements RequestHandler {
-  readonly #options: PetstoreAppOptions;
+export class PublicApp implements RequestHandler {
+  readonly #options: PublicAppOptions;
   readonly #observers: readonly RequestObserver[];
   readonly #cors: Cors | undefined;
   readonly #errorLog: ErrorLog;
-  readonly #endpoints: ReturnType<typeof createEndpoints>;
-  readonly #steps: DispatchSteps<PetstoreCall, AnySuccess>;
+  readonly #steps: DispatchSteps<PublicCall, AnySuccess>;
 
-  constructor(options: PetstoreAppOptions) {
+  constructor(options: PublicAppOptions) {
     const { observers = [], corsOrigins = [] } = options;
     this.#options = options;
     this.#observers = observers;
-    this.#cors = corsOrigins.length === 0 ? undefined : new Cors(corsOrigins);
+    this.#cors = corsOrigins.length === 0 ? undefined : new Cors(corsOrigins, options.api.allowed);
     this.#errorLog = new ErrorLog(options.log);
-    this.#endpoints = createEndpoints(options);
     this.#steps = {
       maxBodyBytes: () => MAX_BODY_BYTES,
       reauthenticate: (call) => this.#reauthenticate(call),
       callHandler,
       succeed: succeeded,
-      reject: rejected,
+      reject: (rejection, call) => this.#rejected(rejection, call),
       fail: (error, call) => this.#failedCall(error, call),
       timeoutMs: options.requestTimeoutMs,
     };
@@ -126,7 +139,7 @@ export class PetstoreApp implements RequestHandler {
     record.trace = this.#options.startTrace?.(request);
     const response =
       this.#cors?.preflight(request) ??
-      (PETSTORE_API.has(request.path)
+      (this.#options.api.has(request.path)
         ? this.#whenCurrent(startedAt, () => this.#handleApiRequest(record))
         : this.#handleStaticRequest(record, startedAt));
     return andThen(response, (handled) => {
@@ -160,43 +173,46 @@ export class PetstoreApp implements RequestHandler {
   }
 
   #handleApiRequest(record: RequestRecord): Awaitable<Response> {
-    const { authenticator, rateLimiter, onUnauthenticated } = this.#options;
-    const { request, trace } = record;
-    let counted: Counted | undefined;
-    trace?.begin("authentication");
     return recover(
-      () => {
-        const authenticated = authenticator.authenticate(request.headers.get("authorization"), request);
-        return andThen(authenticated, (principal) => {
-          record.principal = principal;
-          if (isPrincipal(principal)) counted = keyOf(principal);
-          else {
-            counted = this.#addressOf(request);
-            onUnauthenticated?.(principal, request.clientAddress);
-          }
-          trace?.begin("rate limit");
-          const decided = rateLimiter.decide(counted.subject, counted.limits);
-          const hasWaited = authenticated instanceof Promise || decided instanceof Promise;
-          return andThen(decided, (decision) => {
-            trace?.end();
-            record.decision = decision;
-            if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
-            if (isPrincipal(principal)) return this.#routeRequest(record, { principal, decision, hasWaited });
-            return rejectionResponse(this.#unauthenticated(principal, record), apiLines(decision));
-          });
-        });
-      },
-      (error) => this.#undecided(error, counted ?? this.#addressOf(request), record),
+      () => this.#authenticate(record),
+      (error) => this.#undecided(error, this.#countedOf(record), record),
     );
+  }
+
+  #authenticate(record: RequestRecord): Awaitable<Response> {
+    const { authenticator, onUnauthenticated } = this.#options;
+    const { request, trace } = record;
+    trace?.begin("authentication");
+    const authenticated = authenticator.authenticate(request.headers.get("authorization"), request);
+    return andThen(authenticated, (principal) => {
+      record.principal = principal;
+      if (!isPrincipal(principal)) onUnauthenticated?.(principal, request.clientAddress);
+      return this.#decide(record, { principal, hasWaited: authenticated instanceof Promise });
+    });
+  }
+
+  #decide(record: RequestRecord, { principal, hasWaited }: Authenticated): Awaitable<Response> {
+    record.trace?.begin("rate limit");
+    const { subject, limits } = this.#countedOf(record);
+    const decided = this.#options.rateLimiter.decide(subject, limits);
+    return andThen(decided, (decision) => {
+      record.trace?.end();
+      record.decision = decision;
+      if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
+      if (!isPrincipal(principal))
+        return rejectionResponse(this.#unauthenticated(principal, record), apiLines(decision));
+      const admission = { principal, decision, hasWaited: hasWaited || decided instanceof Promise };
+      return this.#routeRequest(record, admission);
+    });
   }
 
   /** Finds the operation of a request that is authenticated and within its limits. */
   #routeRequest(record: RequestRecord, admission: Admission): Awaitable<Response> {
     const { request, requestId } = record;
     const { principal, decision, hasWaited } = admission;
-    const match = PETSTORE_API.find(request.path);
+    const match = this.#options.api.find(request.path);
     const id = match?.route.operations.get(request.method);
-    const endpoint = id && this.#endpoints.get(id);
+    const endpoint = id && this.#options.endpoints.get(id);
     record.operation = id;
     if (!mayUse(principal, request)) return rejectionResponse(READ_ONLY_KEY, apiLines(decision));
     if (match === undefined) return rejectionResponse(NOT_FOUND, apiLines(decision));
@@ -218,10 +234,10 @@ export class PetstoreApp implements RequestHandler {
   }
 
   /** removed? → cached or shared? → validate → handler → respond */
-  #dispatchCall(call: PetstoreCall): Awaitable<Response> {
+  #dispatchCall(call: PublicCall): Awaitable<Response> {
     const { endpoint, request, decision } = call;
     const { removal, cache, shared } = endpoint;
-    if (removal && this.#options.clock.now() >= removal.at) return rejected(removal.rejection, call);
+    if (removal && this.#options.clock.now() >= removal.at) return this.#rejected(removal.rejection, call);
     const cached = cache?.find(request.query);
     if (cached) return conditionalResponse(request, cached, decision);
     const response = shared?.find(request.query);
@@ -235,7 +251,7 @@ export class PetstoreApp implements RequestHandler {
    * Authenticates again after the body has arrived. The request was counted when its head arrived, and still counts for
    * its key.
    */
-  #reauthenticate(call: PetstoreCall): Awaitable<PetstoreCall | Rejection> {
+  #reauthenticate(call: PublicCall): Awaitable<PublicCall | Rejection> {
     const { authenticator, onUnauthenticated } = this.#options;
     const { request, record } = call;
     const authenticate = () => authenticator.authenticate(request.headers.get("authorization"), request);
@@ -279,6 +295,10 @@ export class PetstoreApp implements RequestHandler {
     );
   }
 
+  #countedOf({ principal, request }: RequestRecord): Counted {
+    return isPrincipal(principal) ? keyOf(principal) : this.#addressOf(request);
+  }
+
   /** The address of a request without a valid key, which counts against the limits of that address. */
   #addressOf({ clientAddress: id }: Request): Counted {
     return { subject: { kind: "address", id }, limits: this.#options.policy.current.plans.anonymous };
@@ -301,7 +321,12 @@ export class PetstoreApp implements RequestHandler {
     return this.#failed(error, headerLines, { where: "authentication or rate limit", request, requestId });
   }
 
-  #failedCall(error: unknown, call: PetstoreCall): Response {
+  #rejected(rejection: Rejection, call: PublicCall): Response {
+    const headerLines = operationLines(call) + apiLines(call.decision);
+    return rejectionResponse(rejection, headerLines, this.#options.api.errors);
+  }
+
+  #failedCall(error: unknown, call: PublicCall): Response {
     const { endpoint, decision, request, requestId } = call;
     if (error instanceof RequestAborted) return ABORTED_RESPONSE;
     const headerLines = operationLines(call) + apiLines(decision);
@@ -319,7 +344,7 @@ export class PetstoreApp implements RequestHandler {
   }
 }
 
-function callHandler(input: AnyInput, call: PetstoreCall): Awaitable<AnySuccess | Rejection> {
+function callHandler(input: AnyInput, call: PublicCall): Awaitable<AnySuccess | Rejection> {
   const { endpoint, request, record } = call;
   const idempotentRequest = idempotentRequestOf(input, call);
   if (idempotentRequest instanceof Rejection) return idempotentRequest;
@@ -358,7 +383,7 @@ const QUOTED = /^"(.*)"$/;
  */
 function idempotentRequestOf(
   { bytes }: AnyInput,
-  { endpoint: { operation }, request, principal }: PetstoreCall,
+  { endpoint: { operation }, request, principal }: PublicCall,
 ): IdempotentRequest | undefined | Rejection<"invalid_parameter"> {
   const header = operation.acceptsIdempotencyKey ? request.headers.get("idempotency-key") : null;
   if (header === null || bytes === undefined) return undefined;
@@ -368,16 +393,12 @@ function idempotentRequestOf(
 }
 
 /** The header lines of every response of the operation. */
-function operationLines({ endpoint, identifier }: PetstoreCall): string {
+function operationLines({ endpoint, identifier }: PublicCall): string {
   return endpoint.deprecationLines?.(identifier) ?? "";
 }
 
-function rejected(rejection: Rejection, call: PetstoreCall): Response {
-  return rejectionResponse(rejection, operationLines(call) + apiLines(call.decision));
-}
-
-function succeeded(result: AnySuccess, call: PetstoreCall): Response {
-  const { body, dependsOn } = result;
+function succeeded(result: AnySuccess, call: PublicCall): Response {
+  const { body, revision } = result;
   const { endpoint, decision, request } = call;
   const { method, success } = endpoint.operation;
   if (method !== "GET") {
@@ -386,16 +407,16 @@ function succeeded(result: AnySuccess, call: PetstoreCall): Response {
     return jsonResponse(success.status, resultLines(result, call) + etag + apiLines(decision), body);
   }
   const representation = representationOf(result, call);
-  if (dependsOn) endpoint.cache?.add(request.query, representation, dependsOn);
+  if (revision) endpoint.cache?.add(request.query, representation, revision);
   return conditionalResponse(request, representation, decision);
 }
 
-function resultLines({ headers }: AnySuccess, call: PetstoreCall): string {
+function resultLines({ headers }: AnySuccess, call: PublicCall): string {
   const lines = operationLines(call);
   return headers ? lines + headerLinesOf(headers) : lines;
 }
 
-function representationOf(result: AnySuccess, call: PetstoreCall): Representation {
+function representationOf(result: AnySuccess, call: PublicCall): Representation {
   // When a next page appears, the representation is another one, although its body is the same.
   const { body, headers, etag = etagOf((headers?.["Link"] ?? "") + body) } = result;
   return { headerLines: resultLines(result, call) + headerLine("ETag", etag), body, etag };

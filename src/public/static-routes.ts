@@ -8,7 +8,6 @@ import {
 import { docsUrl, type DocumentedSettings, siteUrl } from "./documented-settings.ts";
 import { methodNotAllowed, serviceUnavailable } from "../api/errors.ts";
 import { formatTime, shortDuration } from "../text/formatting.ts";
-import { documentedVersion, PETSTORE_API } from "./operations.ts";
 import { andThen, type Awaitable, loadFor } from "../runtime/event-loop.ts";
 import type { Clock } from "../domain/ports.ts";
 import { DAY_MS, type Decision } from "../domain/rate-limit.ts";
@@ -24,7 +23,19 @@ export interface DocsPages {
   respond(request: PageRequest, headerLines: string): Awaitable<Response | undefined>;
 }
 
+/** What programs read about the API. */
+export interface ApiDocuments {
+  /** Another text when the documents are others. */
+  version(settings: DocumentedSettings): string;
+  openApiJson(settings: DocumentedSettings): Promise<string>;
+  openApiYaml(settings: DocumentedSettings): Promise<string>;
+  postmanCollection(settings: DocumentedSettings): Promise<string>;
+}
+
 interface StaticRouteOptions {
+  /** The value of `Allow` for the API as a whole. */
+  readonly allowed: string;
+  readonly documents: ApiDocuments;
   readonly docsSettings: DocumentedSettings;
   readonly docsPages: DocsPages;
   /** URIs; without any there is no security.txt. */
@@ -36,22 +47,27 @@ interface StaticRouteOptions {
 
 /** The routes outside the API, which need no key, by path. */
 export function staticRoutes(options: StaticRouteOptions) {
-  const { docsSettings, docsPages, securityContacts, clock, isServing } = options;
+  const { documents, docsSettings, docsPages, securityContacts, clock, isServing } = options;
   const docs = route((request, lines) => docsPages.respond(request, lines));
-  const document = (build: () => Promise<string>, type: string) =>
-    content(build, type, () => documentedVersion(docsSettings));
+  const allowAll = headerLinesOf({ Allow: options.allowed });
+  const openApi = (build: (settings: DocumentedSettings) => Promise<string>, type: string) =>
+    content(
+      () => build(docsSettings),
+      type,
+      () => documents.version(docsSettings),
+    );
   const routes = new Map<string, StaticRoute>([
     ["/", route(rootResponse(docsSettings, docsPages))],
     [DOCS_PATH, docs],
     [LLMS_PATH, docs],
-    ["/openapi.json", document(async () => (await openApi()).openApiJson(docsSettings), "application/json")],
+    ["/openapi.json", openApi(documents.openApiJson, "application/json")],
     // The media type is defined in RFC 9512.
-    ["/openapi.yaml", document(async () => (await openApi()).openApiYaml(docsSettings), "application/yaml")],
-    [POSTMAN_PATH, content(() => postman(docsSettings), "application/json")],
+    ["/openapi.yaml", openApi(documents.openApiYaml, "application/yaml")],
+    [POSTMAN_PATH, content(() => documents.postmanCollection(docsSettings), "application/json")],
     ["/robots.txt", content(() => robots(docsSettings), PLAIN_TEXT)],
     [HEALTH_PATH, { ...route(async () => health(await isServing())), isRateLimited: false }],
     // The parser accepts this target only with OPTIONS (RFC 9112, section 3.2.4).
-    ["*", { ...docs, respond: (_, lines) => emptyResponse(204, lines + ALLOW_ALL) }],
+    ["*", { ...docs, respond: (_, lines) => emptyResponse(204, lines + allowAll) }],
   ]);
   if (securityContacts.length > 0) {
     const expiry = () => expiryOf(clock.now());
@@ -63,7 +79,6 @@ export function staticRoutes(options: StaticRouteOptions) {
     (path.startsWith(`${DOCS_PATH}/`) || CLIENT_PACKAGE_PATHS.test(path) ? docs : undefined);
 }
 
-const ALLOW_ALL = headerLinesOf({ Allow: PETSTORE_API.allowed });
 const NO_STORE = headerLinesOf({ "Cache-Control": "no-store" });
 const ALLOWED = "GET, HEAD";
 
@@ -87,15 +102,6 @@ function health(isServing: boolean): Response {
   return isServing
     ? jsonResponse(200, NO_STORE, '{"status":"ok"}')
     : rejectionResponse(serviceUnavailable(1), "");
-}
-
-/** Imports the code of the document when it is used, so that a server starts sooner. */
-function openApi() {
-  return import("./openapi/document.ts");
-}
-
-async function postman(settings: DocumentedSettings): Promise<string> {
-  return (await import("./openapi/postman.ts")).postmanCollection(settings);
 }
 
 const PLAIN_TEXT = "text/plain; charset=utf-8";

@@ -1,11 +1,11 @@
-import type { Rejection } from "../api/errors.ts";
+import type { ErrorTable, Rejection } from "../api/errors.ts";
 import { emptyResponse, errorResponse, jsonResponse } from "../api/responses.ts";
 import { CACHE_CONTROL, CHALLENGE, INVALID_KEY_CHALLENGE } from "../domain/constants.ts";
 import { type Decision, exhaustedWindow } from "../domain/rate-limit.ts";
 import { headerLine, type Request, type Response } from "../http1/index.ts";
 import type { Awaitable } from "../runtime/event-loop.ts";
 import { matchesEtag } from "../runtime/hash.ts";
-import { ERRORS, keyBanned, rateLimited } from "./errors.ts";
+import { FRONT_ERRORS, keyBanned, rateLimited } from "./errors.ts";
 import type { Representation } from "./response-cache.ts";
 
 /** A path outside the API, which needs no key. */
@@ -30,9 +30,14 @@ export function rateLimitLines({ limit, remaining, resetAt, retryAfter }: Decisi
   return retryAfter === 0 ? lines : `${lines}Retry-After: ${retryAfter}\r\n`;
 }
 
-export function rejectionResponse(rejection: Rejection, headerLines: string): Response {
+/** `errors` has the statuses of codes that only handlers reject with. */
+export function rejectionResponse(
+  rejection: Rejection,
+  headerLines: string,
+  errors: ErrorTable = FRONT_ERRORS,
+): Response {
   const challenge = CHALLENGE_LINES[rejection.code] ?? "";
-  return errorResponse(ERRORS, rejection, { headerLines: challenge + headerLines });
+  return errorResponse(errors, rejection, { headerLines: challenge + headerLines });
 }
 
 export function rateLimitedResponse(decision: Decision): Response {

@@ -1,0 +1,90 @@
+import type { Operation } from "../api/api.ts";
+import type { AnyInput } from "../api/dispatch.ts";
+import { parseIdentifier } from "../api/json.ts";
+import { headerLinesOf, type Headers } from "../api/responses.ts";
+import type { Rejection } from "../api/errors.ts";
+import type { ApiKeyPrincipal } from "../domain/api-keys.ts";
+import type { OperationId } from "../domain/operation-ids.ts";
+import type { IdempotentRequest } from "../domain/ports.ts";
+import type { Decision } from "../domain/rate-limit.ts";
+import type { Request } from "../http1/index.ts";
+import type { Awaitable } from "../runtime/event-loop.ts";
+import { docsUrl } from "./documented-settings.ts";
+import type { CurrentRevision, ResponseCache, SharedResponses } from "./response-cache.ts";
+
+/** A row of a table of operations for clients. */
+export interface PublicOperation<Code extends string = string> extends Operation<Code> {
+  readonly acceptsIdempotencyKey?: true;
+  readonly acceptsIfMatch?: true;
+  readonly success: Required<Operation["success"]> & { readonly headers: readonly SuccessHeader[] };
+  readonly deprecated?: Deprecation;
+}
+
+/** The headers of a success that depend on the operation. The rate limit headers are on every response. */
+type SuccessHeader = "ETag" | "Link" | "Location" | "Deprecation" | "Sunset" | "Idempotent-Replayed";
+
+export interface Deprecation {
+  readonly since: Date;
+  readonly sunset: Date;
+  /** The path of the operation to use instead; `{parameter}` is the identifier in the path of the deprecated one. */
+  readonly replacement: string;
+  /** The path of the list to use instead. */
+  readonly list: string;
+}
+
+/** What a handler knows of the request. */
+interface HandlerCall {
+  readonly principal: ApiKeyPrincipal;
+  readonly decision: Decision;
+  readonly request: Pick<Request, "headers">;
+}
+
+export type HandlerContext = [call: HandlerCall, idempotentRequest: IdempotentRequest | undefined];
+
+/** A success of any operation. */
+export interface AnySuccess {
+  readonly body: string;
+  readonly headers?: Headers;
+  /** The ETag, if the store has it. */
+  readonly etag?: string;
+  /** The revision of what the response shows. A response that has none is not cached. */
+  readonly revision?: CurrentRevision | undefined;
+}
+
+/** An operation and the code that serves it. */
+export interface Endpoint {
+  readonly id: OperationId;
+  readonly operation: PublicOperation;
+  readonly handler: (input: AnyInput, ...context: HandlerContext) => Awaitable<AnySuccess | Rejection>;
+  readonly cache: ResponseCache | undefined;
+  readonly shared: SharedResponses | undefined;
+  /** The header lines of every response of a deprecated operation. The argument is the identifier in the path. */
+  readonly deprecationLines: ((identifier: string) => string) | undefined;
+  readonly removal: { readonly at: number; readonly rejection: Rejection } | undefined;
+}
+
+const IDENTIFIER = /\{\w+\}/;
+
+/**
+ * The headers of a deprecated operation: `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and `Link`, which refers to the
+ * replacements and to the documentation.
+ */
+export function deprecationHeaders({ since, sunset, replacement, list }: Deprecation, baseUrl: string) {
+  const successor = `<${baseUrl}${replacement}>; rel="successor-version", <${baseUrl}${list}>; rel="successor-version"; title="by status"`;
+  return {
+    Deprecation: `@${since.getTime() / 1000}`,
+    Sunset: sunset.toUTCString(),
+    Link: `${successor}, <${docsUrl(baseUrl)}/deprecation>; rel="deprecation"; type="text/html"`,
+  };
+}
+
+/** The same as header lines, for the identifier in the path. If it is not valid, the replacement is the list. */
+export function deprecationLines(deprecation: Deprecation, baseUrl: string): (identifier: string) => string {
+  const linesWith = (replacement: string) =>
+    headerLinesOf(deprecationHeaders({ ...deprecation, replacement }, baseUrl));
+  const [start = "", end = ""] = linesWith(deprecation.replacement).split(IDENTIFIER);
+  const [list = ""] = deprecation.replacement.split("?");
+  const withoutIdentifier = linesWith(list);
+  return (identifier) =>
+    parseIdentifier(identifier) === undefined ? withoutIdentifier : start + identifier + end;
+}
