@@ -197,7 +197,8 @@ class AdminApp {
     const identity = await this.#identify(request, operation);
     if (identity instanceof Rejection) return reject(identity);
     const principal = "principal" in identity ? identity.principal : undefined;
-    const limited = principal && (await this.#services.operatorRates.take(principal.id, operation?.cost));
+    const { operatorRates } = this.#services;
+    const limited = principal && (await operatorRates.take(principal.id, request, operation?.cost));
     if (limited) return reject(limited);
 
     if (request.path === OPENAPI_PATH) return this.#respondWithOpenApi(request);
@@ -250,7 +251,7 @@ class AdminApp {
     await this.#turn();
     const identity = admin.areMetricsPublic ? undefined : await this.#authenticate(request, READ_METRICS);
     if (identity instanceof Rejection) return reject(identity);
-    const limited = identity && (await this.#services.operatorRates.take(identity.principal.id));
+    const limited = identity && (await this.#services.operatorRates.take(identity.principal.id, request));
     if (limited) return reject(limited);
     const { contentType, body } = metrics.scrape(request.headers.get("accept"));
     return textResponse(200, body, contentType);

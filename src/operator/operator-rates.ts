@@ -1,6 +1,8 @@
 import type { Rejection } from "../api/errors.ts";
 import { MAX_OPERATORS } from "../domain/operators.ts";
 import type { Clock } from "../domain/ports.ts";
+import { MAX_ADMIN_BODY_BYTES } from "../domain/size-limits.ts";
+import type { Request } from "../http1/index.ts";
 import { scheduler } from "../runtime/event-loop.ts";
 import { TokenBucket, type TokenBucketOptions } from "../runtime/token-bucket.ts";
 import { tooManyRequests } from "./errors.ts";
@@ -14,6 +16,12 @@ export type OperatorRate = Pick<TokenBucketOptions, "max" | "perSecond">;
  */
 export const OPERATOR_RATE: OperatorRate = { max: 200, perSecond: 50 };
 
+/**
+ * Each 4 KiB of a body count as one more request: other requests wait for up to 8 ms while a body of 64 KiB is parsed.
+ * The console and the command line send less than that, except for long notes of a key.
+ */
+const BODY_BYTES_PER_REQUEST = 4 * 1024;
+
 /** The wait before a rejection: a program that does not wait for its `Retry-After` gets few of them. */
 const REJECTION_DELAY_MS = 250;
 
@@ -26,12 +34,17 @@ export class OperatorRates {
     private readonly rate = OPERATOR_RATE,
   ) {}
 
-  /** Counts a call of an operator, which counts as `cost` requests, unless it exceeds the rate. */
-  async take(operatorId: number, cost = 1): Promise<Rejection<"too_many_requests"> | undefined> {
+  /** Counts a request of an operator, which counts as `cost` requests and its body, unless it exceeds the rate. */
+  async take(
+    operatorId: number,
+    request: Pick<Request, "headers">,
+    cost = 1,
+  ): Promise<Rejection<"too_many_requests"> | undefined> {
     const bucket = this.#buckets.get(operatorId) ?? this.#add(operatorId);
-    if (bucket.take({ count: cost })) return undefined;
+    const count = cost + bodyCost(request);
+    if (bucket.take({ count })) return undefined;
     await scheduler.sleep(REJECTION_DELAY_MS);
-    return tooManyRequests(Math.ceil(cost / this.rate.perSecond));
+    return tooManyRequests(Math.ceil(count / this.rate.perSecond));
   }
 
   #add(operatorId: number): TokenBucket {
@@ -42,4 +55,11 @@ export class OperatorRates {
     this.#buckets.set(operatorId, bucket);
     return bucket;
   }
+}
+
+/** A body whose length is not known yet counts as the longest one. */
+function bodyCost({ headers }: Pick<Request, "headers">): number {
+  const isChunked = headers.get("transfer-encoding") !== null;
+  const bytes = isChunked ? Infinity : Number(headers.get("content-length") ?? 0);
+  return Math.floor(Math.min(bytes, MAX_ADMIN_BODY_BYTES) / BODY_BYTES_PER_REQUEST);
 }

@@ -3,9 +3,20 @@ import { callServer } from "../../src/cli/server-call.ts";
 import { OPERATOR_RATE } from "../../src/operator/operator-rates.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
 import { scheduler } from "../../src/runtime/event-loop.ts";
+import { sendOnce } from "../../trials/harness/http-connection.ts";
 import { sessionOf, useAdminService } from "./admin-service.ts";
 
 const service = await useAdminService({}, {}, OPERATOR_RATE);
+
+/** A body without `Content-Length`. */
+const chunked = (text: string) =>
+  new ReadableStream({
+    async start(controller) {
+      await Bun.sleep(1);
+      controller.enqueue(text);
+      controller.close();
+    },
+  });
 
 let names = 0;
 async function newToken(role = "viewer"): Promise<{ id: number; token: string }> {
@@ -78,6 +89,38 @@ test("what takes long counts as several", async () => {
   });
   const { token } = await newToken();
   expect((await statuses(50, "/api/keys?limit=500", token)).ok).toBe(40);
+});
+
+test("each 4 KiB of a body count as one more request, and a body of unknown length as the longest", async () => {
+  const { token } = await newToken("support");
+  const size = 64 * 1_024;
+  const bodyOf = (bytes: number) => `{"secret":"${"x".repeat(bytes - 13)}"}`;
+  const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
+  const countPassed = async (count: number, body: () => string | ReadableStream) => {
+    const find = () => fetch(`${service.adminUrl}/api/keys/find`, { method: "POST", headers, body: body() });
+    let passed = 0;
+    for (let sent = 0; sent < count; sent += 10) {
+      const responses = await Promise.all(Array.from({ length: 10 }, find));
+      passed += responses.filter(({ status }) => status !== 429).length;
+    }
+    return passed;
+  };
+  // 17 of 200 each, and then 17 of 50 a second.
+  expect(await countPassed(20, () => bodyOf(size))).toBe(11);
+  service.clock.advance(1_000);
+  expect(await countPassed(10, () => bodyOf(size))).toBe(3);
+  service.clock.advance(60_000);
+  expect(await countPassed(20, () => chunked(bodyOf(200)))).toBe(11);
+  service.clock.advance(60_000);
+  expect(await countPassed(120, () => bodyOf(4_096))).toBe(100);
+  service.clock.advance(60_000);
+  expect(await countPassed(220, () => bodyOf(4_095))).toBe(200);
+  // A body that is too large for any operation is rejected for its size, not for ever for its rate.
+  service.clock.advance(60_000);
+  const head = ["POST /api/keys/find HTTP/1.1", "Host: localhost", `Authorization: Bearer ${token}`];
+  const lines = [...head, "Content-Type: application/json", "Content-Length: 9999999999"];
+  const { status } = await sendOnce(Number(new URL(service.adminUrl).port), `${lines.join("\r\n")}\r\n\r\n`);
+  expect(status).toBe(413);
 });
 
 test("a command waits and sends its request again, so 10,000 keys and more are listed", async () => {

@@ -23,7 +23,7 @@ export function sessionHandlers(services: ListenerServices) {
         : authentication.checkToken(given, actor));
       if (principal instanceof Rejection) return principal;
       if (!mayCall(principal.role, "viewer")) return forbiddenRole(principal, "viewer");
-      const limited = await operatorRates.take(principal.id);
+      const limited = await operatorRates.take(principal.id, request);
       if (limited) return limited;
       const created = await authentication.createSession(principal, actor);
       if (created === undefined) return token === undefined ? INVALID_CODE : INVALID_TOKEN;
