@@ -74,12 +74,15 @@ interface Moment {
  * The time by which old data is deleted. This is the time of the machine's clock, while it is within a day of the
  * steady clock and of the time stored with the data. Otherwise it is the earlier of the two, so that a clock that was
  * set forward deletes nothing. A clock that has kept its difference for a day is trusted: the server was off or wrong.
+ * It is never later than the time of a database that has a clock of its own, by which all servers agree.
  */
 export class RetentionClock {
   readonly #failures: FailureReporter;
   #trusted: Moment;
   #doubted: (Moment & { readonly forMs: number }) | undefined;
-  #settings: Pick<SettingsStore, "readSettings" | "saveSettings"> | undefined;
+  #settings: SettingsStore | undefined;
+  /** The time of the database, and that of the steady clock when it was read. */
+  #database: Moment | undefined;
   #timer: ScheduledTimer | undefined;
 
   /** `onDoubt` is called when the machine's clock begins to differ. */
@@ -93,8 +96,9 @@ export class RetentionClock {
   }
 
   /** Continues from the times that the last server stored, and stores its own from time to time. */
-  async start(settings: Pick<SettingsStore, "readSettings" | "saveSettings">): Promise<void> {
+  async start(settings: SettingsStore): Promise<void> {
     this.#settings = settings;
+    await this.#readDatabaseTime();
     const stored = await settings.readSettings();
     const { wall, steady } = this.#moment();
     this.#trusted = { wall: Number(stored[TRUSTED_AT]) || wall, steady };
@@ -108,7 +112,9 @@ export class RetentionClock {
   readonly now = (): number => {
     const moment = this.#moment();
     const aheadMs = aheadOf(moment, this.#trusted);
-    return aheadMs <= DAY_MS ? moment.wall : moment.wall - aheadMs;
+    const trusted = aheadMs <= DAY_MS ? moment.wall : moment.wall - aheadMs;
+    if (this.#database === undefined) return trusted;
+    return Math.min(trusted, this.#database.wall + moment.steady - this.#database.steady);
   };
 
   /** Compares the machine's clock with the trusted time, and stores what it finds. The timer calls this method. */
@@ -131,10 +137,17 @@ export class RetentionClock {
       [DOUBTED_FOR]: `${doubtedFor}`,
     };
     try {
+      await this.#readDatabaseTime();
       await this.#settings?.saveSettings(times);
     } catch {
       // If the times cannot be stored, a later server trusts its clock a day later.
     }
+  }
+
+  async #readDatabaseTime(): Promise<void> {
+    const { steady } = this.#moment();
+    const wall = await this.#settings?.readTime();
+    this.#database = wall === undefined ? undefined : { wall, steady };
   }
 
   async stop(): Promise<void> {

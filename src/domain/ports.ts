@@ -274,6 +274,8 @@ export interface SettingsStore {
   /** Replaces the values of the given names. */
   saveSettings(settings: Readonly<Record<string, string>>): Promise<void>;
   readSettings(): Awaitable<Readonly<Record<string, string>>>;
+  /** The time of the database in milliseconds since the epoch; undefined if it has no clock of its own. */
+  readTime(): Awaitable<number | undefined>;
 }
 
 /** What each server on the database reports about itself. A crash of PostgreSQL loses it until the next report. */

@@ -21,6 +21,7 @@ import { addAudit } from "./audit.ts";
 import { ReusedCounts } from "./key-counts.ts";
 import { countsOf, KEY_COLUMNS, keyPage, type SortValue, sortValue } from "./key-list.ts";
 import { KEY_ROWS } from "./rows.ts";
+import { deletionTime, type RetentionNow } from "./retention.ts";
 import {
   type Dialect,
   jsonArray,
@@ -127,8 +128,7 @@ const ANNOUNCED_AT_ONCE = 100;
 
 export interface KeyStoreOptions {
   readonly findCredential?: KeyStore["findCredential"];
-  /** The time from which the age of replaced secrets is counted, if it is earlier than the time of a rotation. */
-  readonly retentionNow?: (() => number) | undefined;
+  readonly retentionNow?: RetentionNow | undefined;
 }
 
 /**
@@ -137,7 +137,7 @@ export interface KeyStoreOptions {
 export class SqlKeyStore implements KeyStore {
   readonly #counts = new ReusedCounts();
   readonly findCredential: KeyStore["findCredential"];
-  readonly #retentionNow: () => number;
+  readonly #retentionNow: RetentionNow | undefined;
 
   constructor(
     private readonly database: SqlDatabase,
@@ -148,7 +148,7 @@ export class SqlKeyStore implements KeyStore {
         return (yield* findCredentials(FIND_CREDENTIAL, hash)).get(hash);
       });
     this.findCredential = options.findCredential ?? findOne;
-    this.#retentionNow = options.retentionNow ?? (() => Infinity);
+    this.#retentionNow = options.retentionNow;
   }
 
   /**
@@ -212,7 +212,7 @@ export class SqlKeyStore implements KeyStore {
 
   addSecret(id: number, secret: NewSecret & { overlapEndsAt: number }, by: Attribution): Promise<void> {
     const { overlapEndsAt } = secret;
-    const keptSince = Math.min(by.at, this.#retentionNow()) - REPLACED_SECRETS_MS;
+    const keptSince = deletionTime(by.at, this.#retentionNow) - REPLACED_SECRETS_MS;
     return this.#change(function* (revision) {
       yield* requireKey(id);
       yield* rowsOf(DELETE_REPLACED, id, keptSince);

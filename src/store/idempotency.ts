@@ -1,6 +1,7 @@
 import { IDEMPOTENCY_LIFETIME_MS } from "../domain/constants.ts";
 import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../domain/ports.ts";
 import { IDEMPOTENCY_CONFLICT, IDEMPOTENCY_KEY_REUSED } from "../domain/resources.ts";
+import { deletionTime, type RetentionNow } from "./retention.ts";
 
 export type IdempotentOperation = "createPet" | "placeOrder";
 
@@ -51,10 +52,7 @@ export function replay(
   return request.fingerprint === fingerprint ? { id, body, replayed: true } : IDEMPOTENCY_KEY_REUSED;
 }
 
-/**
- * The time of the newest expired record at the time of a write. `retentionNow` may be earlier, while the clock of the
- * machine is not trusted.
- */
-export function idempotencyExpiry(at: number, retentionNow: () => number): number {
-  return Math.min(at, retentionNow()) - IDEMPOTENCY_LIFETIME_MS;
+/** The time of the newest expired record at the time of a write. */
+export function idempotencyExpiry(at: number, retentionNow: RetentionNow | undefined): number {
+  return deletionTime(at, retentionNow) - IDEMPOTENCY_LIFETIME_MS;
 }

@@ -25,8 +25,8 @@ export function readSessions() {
   );
 }
 
-/** Adds a session. Deletes expired ones, and the oldest of too many: of all operators, and of this one. */
-export function* addSession(session: OperatorSession) {
+/** Adds a session. Deletes those that have ended, and the oldest of too many: of all operators, and of this one. */
+export function* addSession(session: OperatorSession, endedBy: number) {
   const { cookieHash, secretHash, operatorId, tokenHash, createdAt, endsAt } = session;
   const sessions = {
     key: "cookie_hash",
@@ -37,7 +37,7 @@ export function* addSession(session: OperatorSession) {
   yield* rowsOf(
     `DELETE FROM operator_sessions WHERE ends_at <= ? OR ${isAfterNewest(MAX_SESSIONS - 1, sessions)}
        OR ${isAfterNewest(MAX_SESSIONS_OF_OPERATOR - 1, sessionsOfOperator)}`,
-    createdAt,
+    endedBy,
     operatorId,
   );
   yield* rowsOf(
@@ -75,14 +75,14 @@ export function readCodes() {
   return objectsOf<SignInCode>(`SELECT ${CODE_COLUMNS} FROM sign_in_codes WHERE token_hash IS NOT NULL`);
 }
 
-/** Adds a code of the current token. Deletes expired ones, and the oldest of too many. */
-export function* addCode({ codeHash, operatorId, endsAt, madeBy }: NewSignInCode, now: number) {
+/** Adds a code of the current token. Deletes those that have ended, and the oldest of too many. */
+export function* addCode({ codeHash, operatorId, endsAt, madeBy }: NewSignInCode, endedBy: number) {
   const isTooOld = isAfterNewest(MAX_SIGN_IN_CODES - 1, {
     key: "code_hash",
     from: "sign_in_codes",
     newestFirst: "ends_at DESC, code_hash",
   });
-  yield* rowsOf(`DELETE FROM sign_in_codes WHERE ends_at <= ? OR ${isTooOld}`, now);
+  yield* rowsOf(`DELETE FROM sign_in_codes WHERE ends_at <= ? OR ${isTooOld}`, endedBy);
   const insert = `INSERT INTO sign_in_codes (code_hash, operator_id, token_hash, ends_at, made_by)
     VALUES (?1, ?2, ${currentTokenOf("?2")}, ?3, ?4)`;
   yield* rowsOf(insert, codeHash, operatorId, endsAt, madeBy ?? null);

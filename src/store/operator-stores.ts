@@ -17,7 +17,7 @@ export function operatorStores(
   return {
     store: new SqlReadStore(database),
     inventory,
-    operators: new SqlOperatorStore(database),
+    operators: new SqlOperatorStore(database, keyOptions.retentionNow),
     keys: new SqlKeyStore(database, keyOptions),
     policies: new SqlPolicyStore(database),
     audit: new SqlAuditStore(database),

@@ -62,14 +62,21 @@ export function* addToken(operatorId: number, { hash, hint }: NewSecret, at: num
   yield* rowsOf(insert, hash, operatorId, hint, at);
 }
 
+interface Replacement {
+  readonly at: number;
+  /** The time by which earlier overlaps have ended. */
+  readonly endedBy: number;
+  readonly overlapEndsAt: number | undefined;
+}
+
 /** Makes the token the current one. With an overlap, the one before becomes an earlier token; without, it ends. */
 export function* replaceCurrentToken(
   operatorId: number,
   token: NewSecret,
-  { at, overlapEndsAt }: { readonly at: number; readonly overlapEndsAt: number | undefined },
+  { at, endedBy, overlapEndsAt }: Replacement,
 ) {
   if (overlapEndsAt === undefined) yield* endEarlierTokens(operatorId);
-  else yield* limitEarlierTokens(operatorId, { at, overlapEndsAt });
+  else yield* limitEarlierTokens(operatorId, { endedBy, overlapEndsAt });
   const replace = `UPDATE operator_tokens SET replaced_at = ?, valid_until = ? WHERE operator_id = ? AND ${IS_CURRENT}`;
   yield* rowsOf(replace, at, overlapEndsAt ?? null, operatorId);
   yield* addToken(operatorId, token, at);
@@ -87,7 +94,7 @@ export function* endEarlierTokens(operatorId: number) {
  */
 function* limitEarlierTokens(
   operatorId: number,
-  { at, overlapEndsAt }: { readonly at: number; readonly overlapEndsAt: number },
+  { endedBy, overlapEndsAt }: { readonly endedBy: number; readonly overlapEndsAt: number },
 ) {
   const isTooOld = isAfterNewest(MAX_EARLIER_TOKENS - 1, {
     key: "hash",
@@ -96,7 +103,7 @@ function* limitEarlierTokens(
   });
   const end = `UPDATE operator_tokens SET valid_until = NULL
     WHERE operator_id = ?1 AND (valid_until <= ?2 OR ${isTooOld})`;
-  yield* rowsOf(end, operatorId, at);
+  yield* rowsOf(end, operatorId, endedBy);
   const shorten = "UPDATE operator_tokens SET valid_until = ?1 WHERE operator_id = ?2 AND valid_until > ?1";
   yield* rowsOf(shorten, overlapEndsAt, operatorId);
 }

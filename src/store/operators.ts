@@ -52,6 +52,7 @@ import {
   readEarlierTokens,
   replaceCurrentToken,
 } from "./operator-tokens.ts";
+import { deletionTime, type RetentionNow } from "./retention.ts";
 import {
   numberRowsOf,
   objectsOf,
@@ -115,9 +116,10 @@ function* createOperator(operator: NewOperator, token: NewSecret, by: Attributio
 function* replaceToken(
   { id, name }: Operator,
   { hash, hint, keeps, overlapEndsAt }: Omit<TokenRotation, "replaces">,
-  by: Attribution,
+  by: Attribution & { readonly endedBy: number },
 ) {
-  yield* replaceCurrentToken(id, { hash, hint }, { at: by.at, overlapEndsAt });
+  const { at, endedBy } = by;
+  yield* replaceCurrentToken(id, { hash, hint }, { at, endedBy, overlapEndsAt });
   if (keeps !== undefined) yield* moveSession(keeps, hash);
   if (overlapEndsAt === undefined) yield* endSessions(id, keeps);
   const overlap = overlapEndsAt === undefined ? {} : { previousTokensValidUntil: formatTime(overlapEndsAt) };
@@ -144,7 +146,10 @@ function* isLastAdmin(operator: Operator) {
  * whole.
  */
 export class SqlOperatorStore implements OperatorStore {
-  constructor(private readonly database: SqlDatabase) {}
+  constructor(
+    private readonly database: SqlDatabase,
+    private readonly retentionNow?: RetentionNow,
+  ) {}
 
   listOperators(): Awaitable<readonly Operator[]> {
     return this.database.read(function* () {
@@ -166,6 +171,7 @@ export class SqlOperatorStore implements OperatorStore {
       return (yield* rowsOf(select, name, token.hash)).length > 0;
     };
     if (await this.database.read(isImported)) return undefined;
+    const endedBy = deletionTime(by.at, this.retentionNow);
     return this.#change(function* () {
       if (yield* isImported()) return undefined;
       const holder = yield* holderOf(name);
@@ -176,7 +182,7 @@ export class SqlOperatorStore implements OperatorStore {
       // A role that was changed stays, and a token of a setting grants no more than the setting says.
       if (found === undefined || !mayCall(role, found.role))
         return yield* createOperator(operator, token, by);
-      return yield* replaceToken(found, token, by);
+      return yield* replaceToken(found, token, { ...by, endedBy });
     });
   }
 
@@ -210,13 +216,14 @@ export class SqlOperatorStore implements OperatorStore {
   }
 
   rotateOperator(id: number, { replaces, ...token }: TokenRotation, by: Attribution) {
+    const endedBy = deletionTime(by.at, this.retentionNow);
     return this.#change(function* () {
       const operator = yield* findOperator(id);
       if (operator === undefined) return operatorNotFound(id);
       if (replaces !== undefined && !(yield* isCurrentToken(id, replaces))) return tokenReplaced(operator);
       const state = operatorState(operator, by.at);
       if (state !== "active") return (state === "revoked" ? operatorRevoked : operatorExpired)(operator);
-      return yield* replaceToken(operator, token, by);
+      return yield* replaceToken(operator, token, { ...by, endedBy });
     });
   }
 
@@ -267,7 +274,7 @@ export class SqlOperatorStore implements OperatorStore {
   }
 
   createCode(code: NewSignInCode, now: number): Promise<void> {
-    return this.database.write(() => addCode(code, now));
+    return this.database.write(() => addCode(code, deletionTime(now, this.retentionNow)));
   }
 
   takeCode(codeHash: string): Promise<SignInCode | undefined> {
@@ -276,9 +283,10 @@ export class SqlOperatorStore implements OperatorStore {
 
   createSession(session: OperatorSession, entry: NewAuditEntry): Promise<boolean> {
     const { operatorId, tokenHash, createdAt } = session;
+    const endedBy = deletionTime(createdAt, this.retentionNow);
     return this.#change(function* () {
       if (!(yield* isAccepted(operatorId, tokenHash, createdAt))) return false;
-      yield* addSession(session);
+      yield* addSession(session, endedBy);
       yield* addAudit(entry);
       return true;
     });

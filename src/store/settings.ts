@@ -1,6 +1,6 @@
 import type { SettingsStore } from "../domain/ports.ts";
 import type { Awaitable } from "../runtime/event-loop.ts";
-import { rowsOf, type SqlDatabase } from "./statements.ts";
+import { numberRowsOf, rowsOf, type SqlDatabase } from "./statements.ts";
 
 const INSERT = "INSERT INTO server_settings (name, value) VALUES (?, ?) ON CONFLICT (name)";
 export const SAVE_SETTING = `${INSERT} DO UPDATE SET value = excluded.value`;
@@ -20,6 +20,15 @@ export class SqlSettingsStore implements SettingsStore {
     return this.database.read(function* () {
       const rows = yield* rowsOf<{ name: string; value: string }>("SELECT name, value FROM server_settings");
       return Object.fromEntries(rows.map(({ name, value }) => [name, value]));
+    });
+  }
+
+  readTime(): Awaitable<number | undefined> {
+    const { hasOwnClock, now } = this.database.dialect;
+    if (!hasOwnClock) return undefined;
+    return this.database.read(function* () {
+      const [row] = yield* numberRowsOf<{ now: number }>(`SELECT ${now} AS now`);
+      return row?.now;
     });
   }
 }

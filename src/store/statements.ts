@@ -237,6 +237,8 @@ export interface Dialect {
   readonly timeline: string;
   /** An expression for the time of the database in milliseconds since the epoch. */
   readonly now: string;
+  /** Whether that is another clock than the one of this machine. */
+  readonly hasOwnClock: boolean;
   /** Statements that write, with the parameters, and then select, without any: one statement where that is possible. */
   writeThenSelect(write: string, select: string): readonly [string, ...string[]];
   /** The sum of the columns `operations` of the rows `stored` and `excluded`, whose form usage-history.ts explains. */

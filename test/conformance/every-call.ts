@@ -99,6 +99,7 @@ async function useSmallTables({ operators, policies, settings, webhooks, ...rest
   await policies.countKeys();
   await settings.saveSettings({ a: "b" });
   await settings.readSettings();
+  await settings.readTime();
   const { serverReports, questions } = rest;
   await serverReports.report("a", "{}");
   await serverReports.listReports();

@@ -22,4 +22,11 @@ export function settingsStoreConformance(test: TestCase): void {
     const { a, b } = await settings.readSettings();
     expect(a).toBe(b ?? "");
   });
+
+  test("readTime: the time of the database, if it has a clock of its own", async ({ settings }) => {
+    const before = Date.now();
+    const time = (await settings.readTime()) ?? before;
+    // PostgreSQL rounds it to milliseconds.
+    expect(time).toBeWithin(before - 1, Date.now() + 2);
+  });
 }

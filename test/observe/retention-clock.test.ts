@@ -12,11 +12,12 @@ beforeEach(() => void (clock = new TestClock()));
 async function startServer(
   stored: Record<string, string> = {},
   saveSettings = async (settings: object) => void Object.assign(stored, settings),
+  readTime: () => number | undefined = () => undefined,
 ) {
   const events: string[] = [];
   const onDoubt = () => void events.push("doubted");
   const retention = new RetentionClock(clock, onDoubt, () => void events.push("trusted"));
-  await retention.start({ readSettings: () => stored, saveSettings });
+  await retention.start({ readSettings: () => stored, saveSettings, readTime });
   const pass = async (hours: number) => {
     for (let hour = 0; hour < hours; hour++) {
       clock.advance(HOUR_MS);
@@ -92,5 +93,37 @@ test("without the settings, which cannot be written, the clock of this server st
   const { retention } = await startServer({}, () => Promise.reject(new Error("disk full")));
   clock.step(500 * DAY_MS);
   expect(retention.now()).toBe(clock.steadyNow());
+  await retention.stop();
+});
+
+test("a clock that is trusted is bounded by the clock of the database, whose time is read at each check", async () => {
+  const database = { aheadMs: -5 * DAY_MS };
+  const readTime = () => clock.steadyNow() + database.aheadMs;
+  const { retention, events, pass } = await startServer({}, async () => {}, readTime);
+  expect(events).toEqual([]);
+  expect(retention.now()).toBe(clock.now() - 5 * DAY_MS);
+  clock.advance(HOUR_MS);
+  expect(retention.now()).toBe(clock.now() - 5 * DAY_MS);
+  await pass(25);
+  expect(retention.now()).toBe(clock.now() - 5 * DAY_MS);
+  database.aheadMs = -HOUR_MS;
+  await retention.check();
+  expect(retention.now()).toBe(clock.now() - HOUR_MS);
+  database.aheadMs = 5 * DAY_MS;
+  await retention.check();
+  expect(retention.now()).toBe(clock.now());
+  await retention.stop();
+});
+
+test("in an outage of the database its time continues", async () => {
+  let isAvailable = true;
+  const readTime = () => {
+    if (!isAvailable) throw new Error("unavailable");
+    return clock.steadyNow() - 5 * DAY_MS;
+  };
+  const { retention, pass } = await startServer({}, async () => {}, readTime);
+  isAvailable = false;
+  await pass(30);
+  expect(retention.now()).toBe(clock.now() - 5 * DAY_MS);
   await retention.stop();
 });

@@ -81,6 +81,7 @@ export const POSTGRES_DIALECT: Dialect = {
   ],
   timeline: TIMELINE,
   now: "(extract(epoch FROM statement_timestamp()) * 1000)::int8",
+  hasOwnClock: true,
   writeThenSelect: (write, select) => [`WITH written AS (${write}) ${select}`],
   isOneOf: (column, parameter, type = "integer") =>
     `${column} = ANY (ARRAY(SELECT json_array_elements_text(${parameter}::text::json))::${TYPES[type]}[])`,

@@ -22,6 +22,7 @@ import { operatorStores } from "../operator-stores.ts";
 import { placeOrder, SqlInventoryStore, SqlReadStore, updateOrder } from "../orders.ts";
 import { SqlQuestionStore } from "../questions.ts";
 import { SqlServerReportStore } from "../server-reports.ts";
+import type { RetentionNow } from "../retention.ts";
 import { SqlSettingsStore } from "../settings.ts";
 import { SqlWebhookStore } from "../webhooks.ts";
 import { addressOf, connect, withExplanation, nextIdLock } from "./connection.ts";
@@ -55,8 +56,8 @@ export interface PostgresStores extends DatabaseStores {
 interface PostgresOptions extends PoolsOptions, PrimaryOptions {
   /** Which tables are opened; by default, tables are made where there are none. */
   readonly use?: TableUse | undefined;
-  /** The time from which the age of idempotency records is counted, if it is earlier than that of the database. */
-  readonly retentionNow?: () => number;
+  /** The time by which old data is deleted; by default, that at which the stores were opened. */
+  readonly retentionNow?: RetentionNow;
   /** Called after each transaction that creates pets. */
   readonly onCommit?: (writes: number, ms: number) => void;
   /** Called with each audit entry after its transaction. */
@@ -71,14 +72,20 @@ const OPEN_OPTIONS = {
   idleInTransactionMs: 10_000,
 };
 
-/** Connects once, and makes or migrates the tables if `use` allows it. */
-export async function migratePostgres(url: string, schema: string | undefined, use: TableUse): Promise<void> {
+/** Connects once, makes or migrates the tables if `use` allows it, and returns the time of the database. */
+export async function migratePostgres(
+  url: string,
+  schema: string | undefined,
+  use: TableUse,
+): Promise<number> {
   let sql: SQL | undefined;
   try {
     // This throws if the file of sslrootcert cannot be read.
     sql = connect(url, { ...OPEN_OPTIONS, schema });
     await withTimeout(OPEN_TIMEOUT_MS, checkServer(sql));
     await migrate(sql, schema, use);
+    const [row] = await sql.unsafe<{ now: bigint }[]>(`SELECT ${POSTGRES_DIALECT.now} AS now`);
+    return Number(requireRow(row).now);
   } catch (error) {
     throw cannotOpen(url, error);
   } finally {
@@ -97,7 +104,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     throw cannotOpen(url, error);
   };
   const primary = await Primary.of(url, options).catch(cannotFind);
-  await migratePostgres(primary.url, options.schema, options.use ?? "create");
+  const openedAt = await migratePostgres(primary.url, options.schema, options.use ?? "create");
   await primary.mark().catch(cannotFind);
   const pools = new Pools(primary, options);
   const store = new PostgresStore(pools, options);
@@ -123,7 +130,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   return {
     ...operatorStores(database, inventoryOn(database), {
       findCredential: (hash) => lookups.submit(hash),
-      retentionNow: options.retentionNow,
+      retentionNow: options.retentionNow ?? (() => openedAt),
     }),
     store,
     settings: new SqlSettingsStore(database),

@@ -6,6 +6,7 @@ import {
   type IdempotentOperation,
   replay,
 } from "../idempotency.ts";
+import type { RetentionNow } from "../retention.ts";
 import type { Connection } from "./connection.ts";
 
 /**
@@ -35,7 +36,7 @@ const DELETE_OLDEST = `DELETE FROM attempts
 export class IdempotencyRecords {
   constructor(
     private readonly connection: Connection,
-    private readonly retentionNow = () => Infinity,
+    private readonly retentionNow?: RetentionNow,
   ) {}
 
   find({ operation, at, request }: IdempotentWrite): WriteResult | IdempotencyRejection | undefined {

@@ -55,6 +55,7 @@ export const SQLITE_DIALECT: Dialect = {
   ],
   timeline: "'0'",
   now: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
+  hasOwnClock: false,
   writeThenSelect: (write, select) => [write, select],
   isOneOf: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
   given(columns, parameter = "?") {

@@ -1,0 +1,10 @@
+/** Returns the time by which old data is deleted. Nobody's clock is ahead of it, or nobody knows. */
+export type RetentionNow = () => number;
+
+/**
+ * The time by which a change deletes what has ended before it. The time of the change is by the clock of the machine,
+ * and `retentionNow` may be earlier.
+ */
+export function deletionTime(at: number, retentionNow: RetentionNow = () => Infinity): number {
+  return Math.min(at, retentionNow());
+}
