@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
+import { projectFiles } from "../trials/harness/project-files.ts";
 
 /** Style and architecture, kept like any other promise. */
 const ROOT = resolve(import.meta.dir, "..");
-const TREES = ["src", "test", "bench", "trials", "scripts", "docs"];
+const TREES = /^(?:src|test|bench|trials|scripts|docs)\//;
 const MAX_LINES = 500;
-const MAX_COLUMNS = 120;
 /** A cell of this length takes two lines on a page of the documentation. */
 const MAX_CELL = 120;
 
@@ -16,25 +16,17 @@ interface File {
   readonly text: string;
 }
 
-function filesUnder(directory: string): string[] {
-  if (!existsSync(join(ROOT, directory))) return [];
-  return readdirSync(join(ROOT, directory), { withFileTypes: true }).flatMap((entry) => {
-    if (entry.name === "node_modules" || entry.name.startsWith(".")) return [];
-    const path = `${directory}/${entry.name}`;
-    return entry.isDirectory() ? filesUnder(path) : [path];
-  });
-}
-
 const read = (path: string): File => ({ path, text: readFileSync(join(ROOT, path), "utf8") });
-const paths = TREES.flatMap(filesUnder);
+const all = projectFiles();
+const paths = all.filter((path) => TREES.test(path));
 const code = paths.filter((path) => /\.(?:tsx?|js)$/.test(path)).map(read);
 const source = code.filter(({ path }) => path.startsWith("src/"));
-const pages = [...readdirSync(ROOT), ...paths].filter((path) => path.endsWith(".md")).map(read);
+const pages = all.filter((path) => path.endsWith(".md") && !path.startsWith(".")).map(read);
 
 /** Everything but comments, so that prose may speak of what code may not do. */
 const withoutComments = (text: string) => text.replace(/\/\*[\s\S]*?\*\/|(^|\s)\/\/.*$/gm, "$1");
 
-/** Strings emptied, comments and lines kept: a string may be as long as what it says. */
+/** Strings emptied, comments and lines kept. */
 const withoutStrings = (text: string) =>
   text.replace(
     /\/\*[\s\S]*?\*\/|\/\/.*$|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\[\s\S])*`/gm,
@@ -254,11 +246,6 @@ describe("style", () => {
   test("a doc comment precedes what it describes; the header of a file is a plain comment, /* … */", () => {
     const alone = /^ *\/\*\*(?:(?!\*\/)[^])*\*\/\n(?:\n|import | *\/\*\*)/m;
     expect(code.filter(({ text }) => alone.test(text)).map(({ path }) => path)).toEqual([]);
-  });
-
-  test(`no line is longer than ${MAX_COLUMNS} characters, strings aside`, () => {
-    const stringless = code.map(({ path, text }) => ({ path, text: withoutStrings(text) }));
-    expect(linesWhere(stringless, (line) => line.length > MAX_COLUMNS)).toEqual([]);
   });
 
   test("no type is any", () => {
