@@ -43,6 +43,17 @@ test("a push runs .ci/run; a pull request runs with no privileges", () => {
   expect(jobs["pull-request"]?.container.options).toBeUndefined();
 });
 
+test("every night runs `npm run nightly`, with the right to read alone", () => {
+  const { on, permissions, jobs } = Bun.YAML.parse(read(".github/workflows/nightly.yml")) as {
+    on: Record<string, unknown>;
+    permissions: Record<string, string>;
+    jobs: Record<string, { steps: { run?: string }[] }>;
+  };
+  expect(Object.keys(on)).toContain("schedule");
+  expect(permissions).toEqual({ contents: "read" });
+  expect(jobs["nightly"]?.steps.at(-1)?.run).toBe("npm run nightly");
+});
+
 test("a tag publishes what `npm run release` makes, and nothing else runs with the right to publish", () => {
   const { permissions, jobs } = Bun.YAML.parse(read(".github/workflows/release.yml")) as {
     permissions: Record<string, string>;

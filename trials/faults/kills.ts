@@ -5,11 +5,13 @@ import { rmSync } from "node:fs";
 import { temporaryDirectory } from "../harness/cleanup.ts";
 import { integer, names, runCommand } from "../harness/command-line.ts";
 import { PETSTORE, runPetstore } from "../harness/petstore.ts";
+import { Random } from "../harness/random.ts";
 import { countsOf, countTexts } from "../harness/statistics.ts";
 import { tableOf } from "../harness/table.ts";
 import { type Result, resultText, runTrials } from "../harness/trials.ts";
 import { type Attempt, COMMANDS, createFixture, type Prepare } from "./killed-commands.ts";
 
+const MAX_SEED = 2 ** 31;
 const NAMES = Object.keys(COMMANDS);
 
 const HELP = `Usage: npx bun trials/faults/kills.ts [OPTIONS]
@@ -18,6 +20,7 @@ Kills petstore backup and restore (of SQLite and PostgreSQL), copy, import and e
 Nothing may be lost or doubled, nobody may see anything half done, and the last run must finish. Exits with 1 otherwise.
 
   --kills N     Kills of each command (default: 50)
+  --seed N      For the moments of the kills (default: by chance, printed)
   --pets N      Pets in the store (default: 10000); an import has 20 times as many rows
   --only LIST   Some of these, with commas between (default: all):
                 ${NAMES.join(", ")}
@@ -25,7 +28,7 @@ Nothing may be lost or doubled, nobody may see anything half done, and the last 
 `;
 
 /** Kills the command at random moments of its run, at least `kills` times, and runs it again after each kill. */
-async function killRepeatedly(prepare: Prepare, kills: number) {
+async function killRepeatedly(prepare: Prepare, kills: number, random: Random) {
   const found: string[] = [];
   /** How long the command takes without a kill. */
   const durationMs = await withAttempt(prepare, durationOf);
@@ -34,12 +37,12 @@ async function killRepeatedly(prepare: Prepare, kills: number) {
   while (figures.kills < kills) {
     await withAttempt(prepare, async (attempt) => {
       // Half of the commands are killed again during their second run.
-      let isKilled = await killDuring(attempt.argv, Math.random() * durationMs);
+      let isKilled = await killDuring(attempt.argv, random.between(0, durationMs));
       if (!isKilled) figures.late++;
       while (isKilled) {
         found.push(...((await attempt.checkAfterKill?.()) ?? []));
         figures.kills++;
-        isKilled = Math.random() < 0.5 && (await killDuring(attempt.argv, Math.random() * durationMs));
+        isKilled = random.chance(2) && (await killDuring(attempt.argv, random.between(0, durationMs)));
         if (!isKilled) found.push(...(await finish(attempt)));
       }
     });
@@ -89,15 +92,22 @@ const figure = (name: keyof KillFigures) => (result: Result<KillFigures>) =>
 await runCommand({
   name: "faults/kills",
   help: HELP,
-  flags: { kills: integer(50, 1_000), pets: integer(10_000, 1_000_000), only: names(NAMES) },
+  flags: {
+    kills: integer(50, 1_000),
+    pets: integer(10_000, 1_000_000),
+    only: names(NAMES),
+    seed: integer(1 + Math.floor(Math.random() * MAX_SEED), MAX_SEED),
+  },
   maxMinutes: 30,
-  async main({ kills, pets, only }) {
+  async main({ kills, pets, only, seed }) {
+    process.stderr.write(`seed ${seed}\n`);
+    const random = new Random(seed);
     const fixture = await createFixture(pets);
     const title = `Commands that were killed at random moments, with ${pets.toLocaleString("en")} pets`;
     return runTrials({
       trials: Object.entries(COMMANDS).map(([name, command]) => ({ name, title: name, command })),
       only,
-      run: async ({ command }) => killRepeatedly(await command(fixture), kills),
+      run: async ({ command }) => killRepeatedly(await command(fixture), kills, random),
       tablesOf: (results) => [
         tableOf(title, results, {
           command: ({ title }) => title,

@@ -1,0 +1,58 @@
+/* Which tests can notice a change of a file. */
+
+import { Glob } from "bun";
+import { readFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+
+const IMPORT = /\b(?:from|import)\s*\(?\s*"(\.[^"]+)"/g;
+
+/** How many test files are near. */
+const NEAR = 8;
+/** How many test files with programs are run: they are slow. */
+const MOST_WITH_PROGRAMS = 10;
+
+const isProgramTest = (path: string) => /^test\/(?:engines|browser|system)\//.test(path);
+/** These have their promises kept by databases, or by a browser. */
+const NEEDS_PROGRAMS: readonly (readonly [source: RegExp, tests: RegExp])[] = [
+  [/^src\/(?:console|pages|docs-site\/browser)\//, /^test\/browser\//],
+  [/^src\/(?:store\/postgres|rate-limit\/(?:postgres|valkey))\//, /^test\/engines\//],
+];
+
+/** The test files of a directory, and the modules that each of them imports. */
+export class TestChoice {
+  readonly #tests: readonly string[];
+  readonly #importers = new Map<string, string[]>();
+
+  constructor(root: string) {
+    const files = [...new Glob("{src,test,trials,bench,scripts}/**/*.{ts,tsx}").scanSync(root)];
+    for (const from of files) {
+      for (const [, name = ""] of readFileSync(join(root, from), "utf8").matchAll(IMPORT)) {
+        const of = join(dirname(from), name);
+        this.#importers.set(of, [...(this.#importers.get(of) ?? []), from]);
+      }
+    }
+    this.#tests = files.filter((file) => /^test\/.*\.test\.ts$/.test(file)).toSorted();
+  }
+
+  /** Groups of tests, in the order in which they are run: those that are near the file, and the others. */
+  of(source: string): readonly (readonly string[])[] {
+    const distances = this.#distancesTo(source);
+    const rank = (path: string) =>
+      (distances.get(path) ?? 100) -
+      3 * Number(basename(path).includes(basename(source).replace(/\.tsx?$/, "")));
+    const byRank = this.#tests.toSorted((a, b) => rank(a) - rank(b));
+    const plain = byRank.filter((path) => !isProgramTest(path));
+    const needed = NEEDS_PROGRAMS.find(([pattern]) => pattern.test(source))?.[1];
+    const withPrograms =
+      needed === undefined ? [] : byRank.filter((path) => needed.test(path)).slice(0, MOST_WITH_PROGRAMS);
+    return [plain.slice(0, NEAR), withPrograms, plain.slice(NEAR)].filter(({ length }) => length > 0);
+  }
+
+  #distancesTo(source: string): ReadonlyMap<string, number> {
+    const distances = new Map([[source, 0]]);
+    for (const [file, distance] of distances)
+      for (const importer of this.#importers.get(file) ?? [])
+        if (!distances.has(importer)) distances.set(importer, distance + 1);
+    return distances;
+  }
+}
