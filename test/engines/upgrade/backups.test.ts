@@ -85,6 +85,9 @@ describe.each(["1.1.0", "1.2.0"] as const)("release %s", (release) => {
       const restored = temporaryDirectory("restored");
       const out = await petstore("restore", backups, "--data", restored);
       expect(out).toContain("the server migrates the database when it starts");
+      // It is the way back, too.
+      const keys = await succeed(earlierProgram(release), "keys", "list", "--json", "--data", restored);
+      expect(JSON.parse(keys)).not.toBeEmpty();
       await petstore("migrate", "--data", restored);
       expect(withoutAudit(await contentsIn(sqliteIn(restored)))).toEqual(expected);
       const url = await postgresUrl();
