@@ -1,3 +1,4 @@
+import { messageOf } from "../api/errors.ts";
 /* The files that an import reads and an export writes. */
 
 import { randomUUID } from "node:crypto";
@@ -128,7 +129,7 @@ async function* gunzip(compressed: Iterable<Buffer>): AsyncGenerator<Uint8Array>
   try {
     yield* stream;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw new InputError(`its gzip data is incomplete or damaged (${reason})`, { cause: error });
   }
 }

@@ -1,5 +1,5 @@
 import { printable } from "../text/formatting.ts";
-import { Rejection } from "../api/errors.ts";
+import { messageOf, Rejection } from "../api/errors.ts";
 import { parseJson } from "../api/json.ts";
 import {
   adminRequestOf,
@@ -108,7 +108,7 @@ async function send(url: string, request: Sent) {
     return await sendRequest(url, { ...request, ...bounds, isDirect: protocol === "http:" });
   } catch (error) {
     const problem = trustProblem(error);
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     const message = problem ? `is not trusted: ${problem}` : `does not respond (${reason})`;
     const Call =
       problem || NOT_CONNECTED.test(error instanceof OutgoingError ? error.code : "")

@@ -1,3 +1,4 @@
+import { messageOf } from "../api/errors.ts";
 import { withoutSecrets } from "../config/usage-error.ts";
 
 /** An error means that the service does not work; a warning means that it may fail later. */
@@ -34,5 +35,5 @@ export function problemsOr(ok: Finding, problems: readonly (Finding | false | un
 }
 
 export function reasonOf(error: unknown): string {
-  return withoutSecrets(error instanceof Error ? error.message : String(error));
+  return withoutSecrets(messageOf(error));
 }
