@@ -10,7 +10,7 @@ import {
 } from "../api/openapi.ts";
 import { type JsonSchema, type Schema, text } from "../api/schema.ts";
 import { leastRoleOf } from "../domain/operators.ts";
-import { OrderStatus, OrderUpdate, Pet, PetStatus, PetUpdate } from "../domain/resources.ts";
+import { NewPet, OrderStatus, OrderUpdate, Pet, PetStatus, PetUpdate } from "../domain/resources.ts";
 import { ADMIN_API } from "./api.ts";
 import { changesCredentials } from "./credentials.ts";
 import { ADMIN_ERRORS, type AdminErrorCode } from "./errors.ts";
@@ -23,6 +23,8 @@ import {
   UNAUTHENTICATED_ERRORS,
   SESSION_HEADER,
 } from "./operations.ts";
+import { Reasoned } from "./operation-rows.ts";
+import { BanRulesUpdate, BanRulesView, PlanLimits, PlanList, PlanUpdate } from "./policy-operations.ts";
 import * as resources from "./resources.ts";
 
 import packageJson from "../../package.json" with { type: "json" };
@@ -97,7 +99,8 @@ const SCHEMAS: JsonSchema = {
   ...schemasIn(keys),
   ...schemasIn(resources),
   ...schemasIn(history),
-  ...schemasIn({ Pet, PetStatus, PetUpdate, OrderStatus, OrderUpdate }),
+  ...schemasIn({ PlanLimits, PlanList, PlanUpdate, BanRulesView, BanRulesUpdate }),
+  ...schemasIn({ Pet, NewPet, PetStatus, PetUpdate, OrderStatus, OrderUpdate, Reasoned }),
   ...schemasIn({ InputProblem: resources.inputProblem, ApiErrorSchema }),
 };
 

@@ -23,11 +23,11 @@ export const PlanLimits = object("A plan with its limits", {
 });
 export type PlanLimits = Infer<typeof PlanLimits>;
 
-const PlanList = object("The plans, except Enterprise: each Enterprise key has its own limits", {
+export const PlanList = object("The plans, except Enterprise: each Enterprise key has its own limits", {
   items: array(PlanLimits),
 });
 
-const PlanUpdate = updateSchema("The limits to change, at least one", REQUEST_LIMITS, { plan });
+export const PlanUpdate = updateSchema("The limits to change, at least one", REQUEST_LIMITS, { plan });
 
 const banRules = {
   strikes: integer({ ...BAN_BOUNDS.strikes, description: "Strikes that ban an API key" }),
@@ -46,7 +46,7 @@ const banRules = {
 export const BanRulesView = object("When and for how long API keys are banned", { ...banRules, setBy });
 export type BanRulesView = Infer<typeof BanRulesView>;
 
-const BanRulesUpdate = updateSchema("The rules to change, at least one", banRules);
+export const BanRulesUpdate = updateSchema("The rules to change, at least one", banRules);
 
 /** The rows of the table of operations. */
 export const POLICY_OPERATIONS = tagged("Plans", {

@@ -9,6 +9,7 @@ import {
   COMMON_ADMIN_ERRORS,
   UNAUTHENTICATED_ERRORS,
 } from "../../src/operator/operations.ts";
+import { unnamedBodies } from "../contract/unnamed-bodies.ts";
 import { parseJson } from "../exact-json.ts";
 
 type Node = { readonly [key: string]: Node };
@@ -58,5 +59,13 @@ describe("the OpenAPI document of the admin API", () => {
     const names = Object.keys(document["components"]?.["schemas"] ?? {});
     expect(names).toContain("ApiError");
     expect(names.filter((name) => name in globalThis)).toEqual([]);
+  });
+
+  test("every body has a schema with a name in `SCHEMAS`", () => {
+    const unnamed = operations.filter(([, { path, method }]) => {
+      const node = document["paths"]?.[path]?.[method.toLowerCase()];
+      return unnamedBodies(node).length > 0;
+    });
+    expect(unnamed.map(([id]) => id)).toEqual([]);
   });
 });

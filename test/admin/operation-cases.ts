@@ -40,7 +40,13 @@ export async function testChangingOperations(config: Partial<Config> = {}): Prom
   });
 
   const { id: keyId } = await service.newKey({ name: "app" });
-  const call = (request: string, body?: object) => () => service.ok(request, body && { body });
+  /** What a call sends in addition, and the last body that one has sent. */
+  let added: object = {};
+  let sent: Record<string, unknown> = {};
+  const call = (request: string, body?: object) => () => {
+    sent = { ...body, ...added };
+    return service.ok(request, Object.keys(sent).length > 0 ? { body: sent } : undefined);
+  };
   const get = (path: string) => async () => (await service.admin(path)).json;
   const idOf = (created: Record<string, unknown>) => Number(created["id"]);
   const newPet = async () =>
@@ -88,9 +94,10 @@ export async function testChangingOperations(config: Partial<Config> = {}): Prom
       return { call: end, read: sessionWith(headers), shows: { signedIn: false } };
     },
     async deleteSessions() {
-      const headers = await signIn();
-      const shows = { signedIn: false };
-      return { call: call("DELETE /api/sessions"), read: sessionWith(headers), shows };
+      const sessions = [await signIn(), await signIn()].map(sessionWith);
+      const read = () => Promise.all(sessions.map((session) => session()));
+      const shows = [{ signedIn: false }, { signedIn: false }];
+      return { call: call("DELETE /api/sessions"), read, shows };
     },
     createOperator: () => ({
       call: () => newOperator("ann"),
@@ -114,27 +121,26 @@ export async function testChangingOperations(config: Partial<Config> = {}): Prom
       return { call: call(`POST /api/operators/${id}/revoke`), read: operators, shows };
     },
     testWebhook: call("POST /api/webhook/test"),
-    updatePlan: () => ({
-      call: call("PATCH /api/plans", { plan: "free", perMinute: 61 }),
-      read: get("/api/plans"),
-      shows: oneItem({ plan: "free", perMinute: 61 }),
-    }),
-    updateBanRules: () => ({
-      call: call("PATCH /api/ban-rules", { lengthMs: 301_000 }),
-      read: get("/api/ban-rules"),
-      shows: { lengthMs: 301_000 },
-    }),
+    updatePlan() {
+      const limits = { plan: "free", perMinute: 61, perDay: 1_001 };
+      return { call: call("PATCH /api/plans", limits), read: get("/api/plans"), shows: oneItem(limits) };
+    },
+    updateBanRules() {
+      const rules = { strikes: 11, graceMs: 1_001, lengthMs: 301_000, maxLengthMs: 2_400_001 };
+      return { call: call("PATCH /api/ban-rules", rules), read: get("/api/ban-rules"), shows: rules };
+    },
     createKey: () => ({
       call: call("POST /api/keys", { name: "shop", plan: "free" }),
       read: get("/api/keys?search=shop"),
       shows: { items: [{ name: "shop", plan: "free" }] },
     }),
     findKey: call("POST /api/keys/find", { secret: service.key }),
-    updateKey: () => ({
-      call: call(`PATCH /api/keys/${keyId}`, { owner: "team" }),
-      read: key,
-      shows: { owner: "team" },
-    }),
+    updateKey() {
+      const names = { name: "shop", owner: "team", notes: "of two", labels: ["one", "two"] };
+      const limits = { plan: "enterprise", limits: { perMinute: 70, perDay: 700 }, access: "read" };
+      const change = { ...names, ...limits, expiresAt: "2027-01-01T00:00:00.000Z" };
+      return { call: call(`PATCH /api/keys/${keyId}`, change), read: key, shows: change };
+    },
     rotateKey: () => ({
       call: call(`POST /api/keys/${keyId}/rotate`, {}),
       read: key,
@@ -166,7 +172,8 @@ export async function testChangingOperations(config: Partial<Config> = {}): Prom
     }),
     async updatePet() {
       const path = `/api/pets/${await newPet()}`;
-      return { call: call(`PATCH ${path}`, { name: "Tom" }), read: get(path), shows: { name: "Tom" } };
+      const change = { name: "Tom", categoryId: 2, status: "sold" };
+      return { call: call(`PATCH ${path}`, change), read: get(path), shows: change };
     },
     async deletePet() {
       const path = `/api/pets/${await newPet()}`;
@@ -184,20 +191,30 @@ export async function testChangingOperations(config: Partial<Config> = {}): Prom
     ([, { method }]) => method !== "GET",
   );
 
-  test.each(changing)("%s changes what it says, and is audited as its row says", async (id, { audited }) => {
-    const prepare: () => Awaitable<Change> = Reflect.get(CASES, id);
-    if (audited === "nothing") {
+  test.each(changing)(
+    "%s changes what it says, and is audited as its row says",
+    async (id, { audited, body }) => {
+      added = {};
+      const prepare: () => Awaitable<Change> = Reflect.get(CASES, id);
+      if (audited === "nothing") {
+        const before = await latestEntry();
+        await prepare();
+        return expect(await latestEntry()).toEqual(before);
+      }
+      const change = await prepare();
       const before = await latestEntry();
-      await prepare();
-      return expect(await latestEntry()).toEqual(before);
-    }
-    const change = await prepare();
-    const before = await latestEntry();
-    expect(await change.read()).not.toMatchObject(change.shows);
-    await change.call();
-    expect(await change.read()).toMatchObject(change.shows);
-    const after = await latestEntry();
-    expect(after["id"]).not.toBe(before["id"]);
-    return expect(after["action"]).toBe(audited);
-  });
+      expect(await change.read()).not.toMatchObject(change.shows);
+      const fields = body?.kind === "object" ? body : undefined;
+      const hasReason = fields?.names.includes("reason") === true;
+      if (hasReason) added = { reason: "leaked in a repository" };
+      await change.call();
+      expect(await change.read()).toMatchObject(change.shows);
+      const after = await latestEntry();
+      // An update changes each of its fields, and an entry has the reason that was given.
+      expect((fields?.needsOneOf ?? []).filter((name) => !(name in sent))).toEqual([]);
+      if (hasReason) expect(after["after"]).toMatchObject(added);
+      expect(after["id"]).not.toBe(before["id"]);
+      return expect(after["action"]).toBe(audited);
+    },
+  );
 }

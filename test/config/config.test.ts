@@ -1,10 +1,20 @@
 import { expect, test } from "bun:test";
-import { describeStorage, expectedUrl, listenUrl, plainTextConnections } from "../../src/config/config.ts";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  configOf,
+  describeStorage,
+  expectedUrl,
+  listenUrl,
+  plainTextConnections,
+} from "../../src/config/config.ts";
 import { formatIpNetwork } from "../../src/config/network.ts";
+import { SETTINGS } from "../../src/config/options.ts";
 import type { Flags } from "../../src/config/parse-options.ts";
 import { DataDirectory } from "../../src/data-directory.ts";
+import { WEBHOOK_SECRET } from "../../trials/harness/webhook-receiver.ts";
 import { directoryAt, storageIn } from "../data-directory.ts";
-import { parseConfig, usageError } from "./parsing.ts";
+import { parseConfig, parseValues, usageError } from "./parsing.ts";
 
 test("--audit-retention: from 30 days on, or forever", () => {
   expect(parseConfig({ "audit-retention": ["30d"] })).toMatchObject({ auditRetentionMs: 2_592_000_000 });
@@ -221,4 +231,30 @@ test("Valkey elsewhere in plain text, also as one of several nodes", () => {
   expect(plainText({ "limits-url": ["redis://localhost", "redis://b.example"] })).toEqual(["valkey"]);
   expect(plainText({ "limits-url": ["rediss://a.example"] })).toEqual([]);
   expect(plainText({ "limits-url": ["redis://localhost"] })).toEqual([]);
+});
+
+/** The settings that the configuration does not have, and the code that reads each. */
+const READ_ELSEWHERE: Readonly<Record<string, readonly [file: string, code: string]>> = {
+  "env-file": ["config/options.ts", 'sourceOf("env-file"'],
+  "no-first-key": ["cli/serve.ts", 'values["no-first-key"]'],
+  "log-format": ["cli/serve.ts", 'values["log-format"]'],
+  "log-level": ["cli/serve.ts", 'values["log-level"]'],
+};
+
+test("every setting is read: one that is only a row and a line of the documentation changes nothing", () => {
+  const read = new Set<string>();
+  const given = { "webhook-url": ["http://127.0.0.1/"], "webhook-secret": [WEBHOOK_SECRET] };
+  const values = new Proxy(parseValues(given), {
+    get(target, name) {
+      read.add(String(name));
+      return Reflect.get(target, name);
+    },
+  });
+  configOf(values);
+  const unread = Object.keys(SETTINGS).filter((name) => !read.has(name));
+  expect(unread).toEqual(Object.keys(READ_ELSEWHERE));
+  for (const [file, code] of Object.values(READ_ELSEWHERE)) {
+    const text = readFileSync(join(import.meta.dir, "../../src", file), "utf8");
+    expect([code, text.includes(code)]).toEqual([code, true]);
+  }
 });

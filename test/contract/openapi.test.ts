@@ -14,6 +14,7 @@ import { Invalid } from "../../src/api/schema.ts";
 import { guidePath } from "../../src/docs-site/links.ts";
 import { GUIDE_SOURCES, type GuideName } from "../../src/docs-site/sources.ts";
 import { startService } from "../service.ts";
+import { unnamedBodies } from "./unnamed-bodies.ts";
 import { MESSAGES } from "./messages.ts";
 import { DEFAULT_PLANS } from "../../src/domain/api-keys.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
@@ -195,4 +196,9 @@ describe.each(operations)("the examples of %s", (_, operation) => {
       );
     }
   });
+});
+
+test("every body has a schema with a name in `SCHEMAS`", () => {
+  const unnamed = operations.filter(([, operation]) => unnamedBodies(nodeOf(operation)).length > 0);
+  expect(unnamed.map(([id]) => id)).toEqual([]);
 });
