@@ -315,7 +315,7 @@ async function memoryRateLimiter(
 async function postgresRateLimiter(
   openKeyCounter: PostgresStores["openKeyCounter"],
   database: AdapterMonitor,
-  { clock, testClock, ban, onBan }: RateLimiterOptions,
+  { clock, testClock, ban, onBan, onEarlierBan }: RateLimiterOptions,
 ): Promise<OpenedRateLimiter> {
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
   const { PostgresRateLimiter } = await import("./rate-limit/postgres/postgres-rate-limiter.ts");
@@ -323,7 +323,7 @@ async function postgresRateLimiter(
   const onResponse = (ms: number) => limiterMonitor.responded(ms);
   const rateLimiter = new PostgresRateLimiter({
     clock,
-    counter: openKeyCounter({ clock, testClock, ban, onBan, onResponse }),
+    counter: openKeyCounter({ clock, testClock, ban, onBan, onEarlierBan, onResponse }),
     local: createMemoryRateLimiter({ clock, ban }),
   });
   return { rateLimiter, limiterMonitor, restoredBans: [] };
@@ -380,10 +380,11 @@ export async function openValkey(
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
   const { createValkeyRateLimiter } = await import("./rate-limit/valkey/valkey-rate-limiter.ts");
   const { MemoryKeyCounter } = await import("./rate-limit/memory/memory-key-counter.ts");
-  const { clock, ban, onBan } = options;
+  const { clock, ban, onBan, onEarlierBan } = options;
+  const counterOptions = { clock, ban, onBan, onEarlierBan };
   return createValkeyRateLimiter({
     ...options,
-    counter: openKeyCounter?.({ clock, ban, onBan }) ?? new MemoryKeyCounter({ clock, ban, onBan }),
+    counter: openKeyCounter?.(counterOptions) ?? new MemoryKeyCounter(counterOptions),
     ...valkeyOf(storage, urls),
     readServers: () => urls.valkey(),
     local: createMemoryRateLimiter({ clock, ban }),

@@ -1,3 +1,4 @@
+import type { BanListeners } from "./ban-reporter.ts";
 import type { Clock } from "./ports.ts";
 import {
   type BanRules,
@@ -8,7 +9,6 @@ import {
   type Limits,
   merge,
   newQuota,
-  type OnBan,
   type Quota,
 } from "./rate-limit.ts";
 
@@ -26,14 +26,12 @@ export interface Counted {
   readonly quota: Quota;
 }
 
-export interface KeyCounterOptions {
+export interface KeyCounterOptions extends BanListeners {
   readonly clock: Pick<Clock, "steadyNow">;
   /** Replaces the clock of the database. */
   readonly testClock?: Pick<Clock, "steadyNow"> | undefined;
   /** Returns the rules that apply now. */
   readonly ban: () => BanRules;
-  /** Called for each new ban, after it was stored. */
-  readonly onBan?: OnBan | undefined;
   /** Called after each batch of decisions. */
   readonly onResponse?: ((ms: number) => void) | undefined;
 }

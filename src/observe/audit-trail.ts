@@ -29,6 +29,9 @@ const MAX_WAITING = 10_000;
  */
 const CHECK_AFTER_MS = { least: 2_000, most: 4_000 };
 
+/** The clocks of Valkey and PostgreSQL, of which each dates the bans that it decides, may differ by this. */
+const CLOCKS_DIFFER_MS = 2_000;
+
 interface WaitingBan {
   readonly keyId: number;
   readonly ban: Ban;
@@ -89,7 +92,7 @@ export class BanRecorder {
         const { keyId, ban, checkAt = -Infinity } = waiting;
         if (checkAt > scheduler.now()) continue;
         const about = { action: "key.banned", target: { kind: "key", id: BigInt(keyId) } } as const;
-        const period = { since: ban.bannedAt, until: ban.bannedUntil };
+        const period = { since: ban.bannedAt - CLOCKS_DIFFER_MS, until: ban.bannedUntil };
         const isRecorded =
           waiting.checkAt !== undefined &&
           (await audit.listAudit({ ...about, ...period, limit: 1 })).items.length > 0;

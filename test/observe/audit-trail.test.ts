@@ -86,6 +86,10 @@ test("a ban of another server is recorded if its entry is missing after some sec
   expect(keyIds()).toEqual([1n, 2n]);
   expect(entries[1]).toMatchObject({ at: AT, action: "key.banned", actor: { kind: "server" } });
   expect(events.map(([name]) => name)).toEqual(["key.banned", "key.banned"]);
+  // The entry may have the time of another clock.
+  recorder.recordIfMissing(1, { bannedAt: BAN.bannedAt + 1_900, bannedUntil: BAN.bannedUntil + 1_900 });
+  await pass(4_000);
+  expect(keyIds()).toEqual([1n, 2n]);
   // An entry of an earlier ban is another one.
   recorder.recordIfMissing(2, { bannedAt: AT + 600_000, bannedUntil: AT + 1_200_000 });
   await pass(4_000);

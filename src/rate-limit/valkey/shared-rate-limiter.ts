@@ -2,7 +2,6 @@ import { type Awaitable, type ScheduledTimer, type Scheduler, scheduler } from "
 import { Overloaded } from "../../api/errors.ts";
 import type { Clock, RateLimiter } from "../../domain/ports.ts";
 import {
-  type Ban,
   type BanRules,
   copyOf,
   type Decision,
@@ -13,12 +12,12 @@ import {
   merge,
   NEVER,
   newQuota,
-  type OnBan,
   shift,
   shiftDecision,
   type Subject,
   type Quota,
 } from "../../domain/rate-limit.ts";
+import { type BanListeners, BanReporter } from "../../domain/ban-reporter.ts";
 import type { KeyCounter } from "../../domain/key-counter.ts";
 import { KnownQuotas, type Ticket } from "../known-quotas.ts";
 import { Availability, type AvailabilityOptions } from "./availability.ts";
@@ -32,7 +31,7 @@ import type {
   RequestGroup,
 } from "./script.ts";
 
-export interface SharedRateLimiterOptions extends Partial<Omit<AvailabilityOptions, "open">> {
+export interface SharedRateLimiterOptions extends Partial<Omit<AvailabilityOptions, "open">>, BanListeners {
   readonly clock: Clock;
   /** The rules now. */
   readonly ban: () => BanRules;
@@ -42,10 +41,6 @@ export interface SharedRateLimiterOptions extends Partial<Omit<AvailabilityOptio
   readonly local: RateLimiter;
   /** Called after each batch of decisions. */
   readonly onResponse?: ((ms: number) => void) | undefined;
-  /** Called for each new ban that a request of this server has caused. */
-  readonly onBan?: OnBan | undefined;
-  /** Called once for each ban that a request of another server has caused, or one whose reply was lost. */
-  readonly onEarlierBan?: OnBan | undefined;
 }
 
 interface LinkOptions extends Pick<AvailabilityOptions, "open"> {
@@ -379,26 +374,6 @@ export class SharedRateLimiter implements RateLimiter {
     const keys = [...this.#unbans.keys()].map((id) => ({ kind: "key", id }) as const);
     const size = this.#links.isCluster ? 1 : MAX_UNBANS;
     for (let from = 0; from < keys.length; from += size) void this.#send([], keys.slice(from, from + size));
-  }
-}
-
-const MAX_REPORTED_BANS = 10_000;
-
-/** Reports each ban once, although Valkey repeats it in each reply about the key. */
-class BanReporter {
-  /** The ends of bans that were reported, by key; the oldest is dropped when there are too many. */
-  readonly #ends = new Map<number, number>();
-
-  constructor(private readonly options: Pick<SharedRateLimiterOptions, "onBan" | "onEarlierBan">) {}
-
-  report(keyId: number, { bannedAt, bannedUntil }: Ban, isNew: boolean): void {
-    if (this.#ends.get(keyId) === bannedUntil) return;
-    this.#ends.delete(keyId);
-    this.#ends.set(keyId, bannedUntil);
-    const [oldest] = this.#ends.keys();
-    if (this.#ends.size > MAX_REPORTED_BANS && oldest !== undefined) this.#ends.delete(oldest);
-    const { onBan, onEarlierBan } = this.options;
-    (isNew ? onBan : onEarlierBan)?.(keyId, { bannedAt, bannedUntil });
   }
 }
 

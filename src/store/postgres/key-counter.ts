@@ -1,5 +1,6 @@
 import type { ReservedSQL, SQL } from "bun";
 import { messageOf, OutcomeUnknown, Unavailable } from "../../api/errors.ts";
+import { BanReporter } from "../../domain/ban-reporter.ts";
 import {
   countAll,
   type Counted,
@@ -46,11 +47,13 @@ export class PostgresKeyCounter implements KeyCounter {
   readonly #pools: Pick<Pools, "limits" | "reads">;
   readonly #batches: BatchQueue<LimitedRequest, Counted>;
   readonly #reads: BatchQueue<number, Quota | undefined>;
+  readonly #bans: BanReporter;
   #batchesUntilPurge = BATCHES_PER_PURGE;
 
   constructor(pools: Pick<Pools, "limits" | "reads" | "timeoutMs">, options: KeyCounterOptions) {
     this.#options = options;
     this.#pools = pools;
+    this.#bans = new BanReporter(options);
     this.#batches = new BatchQueue({
       run: (requests) => this.#decideAll(requests),
       maxBatch: MAX_BATCH,
@@ -104,12 +107,17 @@ export class PostgresKeyCounter implements KeyCounter {
   async #decideAll(requests: readonly LimitedRequest[]): Promise<readonly Counted[]> {
     const rules = this.#options.ban();
     const ids = [...new Set(requests.map(({ keyId }) => keyId))].toSorted((one, other) => one - other);
-    const { counted, banned } = await this.#transaction(ids, ({ quotas, now }) => {
-      const result = countAll(requests, quotas, now, rules);
+    const { counted, banned, aheadMs } = await this.#transaction(ids, ({ quotas, now, aheadMs }) => {
+      const result = { ...countAll(requests, quotas, now, rules), aheadMs };
       return { result, isDurable: result.banned.size > 0 };
     });
-    for (const [keyId, { bannedAt, bannedUntil }] of banned)
-      this.#options.onBan?.(keyId, { bannedAt, bannedUntil });
+    for (const [i, { decision, quota }] of counted.entries()) {
+      const { keyId = 0 } = requests[i] ?? {};
+      if (decision.outcome !== "banned") continue;
+      // By PostgreSQL's clock, a ban has the same times on every server and in every batch.
+      const ban = { bannedAt: quota.bannedAt - aheadMs, bannedUntil: quota.bannedUntil - aheadMs };
+      this.#bans.report(keyId, ban, banned.has(keyId));
+    }
     this.#purge();
     return counted;
   }

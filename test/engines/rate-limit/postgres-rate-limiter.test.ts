@@ -1,6 +1,12 @@
 import { afterAll, expect, test } from "bun:test";
 import { createClock } from "../../../src/clock.ts";
-import { type BanRules, DEFAULT_BAN, type Limits, type OnBan } from "../../../src/domain/rate-limit.ts";
+import {
+  type Ban,
+  type BanRules,
+  DEFAULT_BAN,
+  type Limits,
+  type OnBan,
+} from "../../../src/domain/rate-limit.ts";
 import { createMemoryRateLimiter } from "../../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { createValkeyRateLimiter } from "../../../src/rate-limit/valkey/valkey-rate-limiter.ts";
 import { PostgresRateLimiter } from "../../../src/rate-limit/postgres/postgres-rate-limiter.ts";
@@ -28,18 +34,20 @@ interface Settings {
   readonly clock?: TestClock;
   readonly ban?: BanRules;
   readonly onBan?: OnBan;
+  readonly onEarlierBan?: OnBan;
   readonly timeoutMs?: number;
 }
 
 /** A server's rate limiter with connections of its own. */
 async function openServer(settings: Settings = {}) {
-  const { clock: testClock, ban = DEFAULT_BAN, onBan, limitsUrl, ...options } = settings;
+  const { clock: testClock, ban = DEFAULT_BAN, onBan, onEarlierBan, limitsUrl, ...options } = settings;
   const pools = new Pools(await Primary.of(url), { ...PATIENT, ...options });
   const clock = testClock ?? createClock();
   const counter = new PostgresKeyCounter(pools, {
     clock,
     ban: () => ban,
     onBan,
+    onEarlierBan,
     testClock,
   });
   const common = { clock, counter, local: createMemoryRateLimiter({ clock, ban: () => ban }) };
@@ -66,6 +74,36 @@ rateLimiterConformance("on PostgreSQL while Valkey is unavailable", async ({ ban
   const clock = new TestClock(startsAt);
   const limitsUrl = "redis://127.0.0.1:1";
   return restartable(clock, () => openServer({ clock, ban, limitsUrl, ...(onBan && { onBan }) }));
+});
+
+test("a ban that another server decided, or whose response was lost, is reported once by each server", async () => {
+  await sql`TRUNCATE quotas`;
+  const ban = { ...DEFAULT_BAN, strikes: 1, graceMs: 0 };
+  const own: Ban[] = [];
+  const earlier: Ban[] = [];
+  const limits = { perMinute: 1, perDay: 1 };
+  const one = await openServer({ ban, onBan: (_, times) => void own.push(times) });
+  // No server is told of a ban whose response was lost.
+  const deaf = await openServer({ ban });
+  const others = await Promise.all(
+    [0, 1].map(() => openServer({ ban, onEarlierBan: (_, times) => void earlier.push(times) })),
+  );
+  const getBanned = async (server: typeof one, id: number) => {
+    while ((await server.decide(key(id), limits)).outcome !== "banned") await Bun.sleep(1);
+  };
+  for (const [server, id] of [
+    [one, 7],
+    [deaf, 8],
+  ] as const) {
+    await getBanned(server, id);
+    for (let i = 0; i < 9; i++)
+      await Promise.all([one, ...others].map((each) => each.decide(key(id), limits)));
+  }
+  expect(own).toHaveLength(1);
+  expect(earlier).toHaveLength(4);
+  expect(earlier.slice(0, 2)).toEqual([...own, ...own]);
+  expect(earlier[2]).toEqual(earlier[3] as Ban);
+  await Promise.all([one, deaf, ...others].map((each) => each.close()));
 });
 
 async function openServers(count: number) {
