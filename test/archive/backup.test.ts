@@ -57,7 +57,8 @@ describe("petstore backup", () => {
     expect(recorded()).toBe(String(Date.UTC(2026, 10, 15, 12)));
     cli.clock.advance(1_000);
     const database = new Database(join(cli.dataDir, "production.db"));
-    database.run("ALTER TABLE server_settings RENAME COLUMN value TO another");
+    database.run("DELETE FROM server_settings WHERE name = 'last-backup'");
+    database.run("ALTER TABLE server_settings ADD COLUMN other TEXT CHECK (name <> 'last-backup')");
     database.close();
     const { code, out } = await backUp();
     const warning = "warning: the metrics do not show this backup: cannot write to the database";
