@@ -14,6 +14,11 @@ export interface Operation<Code extends string = string> {
   readonly identifier?: { readonly name: string; readonly notFound: Code; readonly description: string };
   readonly query?: Readonly<Record<string, Schema<unknown>>>;
   readonly body?: ObjectSchema<unknown>;
+  /**
+   * The most rows of what an operation lists that a page looks at, whatever the filters are and however many there are;
+   * Infinity if it looks at all.
+   */
+  readonly maxRowsRead?: number;
   /** Without a body the status is 204. */
   readonly success: {
     readonly status: 200 | 201 | 204;
@@ -23,6 +28,11 @@ export interface Operation<Code extends string = string> {
   /** The errors besides those of its input and those that every operation has. */
   readonly errors?: readonly Code[];
 }
+
+/** Every list says how many rows it reads. */
+export type BoundedList =
+  | { readonly query?: { readonly limit?: never } }
+  | { readonly query: { readonly limit: Schema<number> }; readonly maxRowsRead: number };
 
 export type Operations = Readonly<Record<string, Operation>>;
 

@@ -1,6 +1,6 @@
 /* The parts that rows in the table of operations share. */
 
-import type { Operation } from "../api/api.ts";
+import type { BoundedList, Operation } from "../api/api.ts";
 import { cursorOf, type ListName } from "../domain/cursor.ts";
 import { dateTime, line, object, queryInteger, type Schema } from "../api/schema.ts";
 import { type AuditAction, MAX_REASON_LENGTH } from "../domain/audit.ts";
@@ -109,6 +109,7 @@ function identifierIn(path: string) {
 
 type Tag = AdminOperation["tag"];
 type Row = Omit<AdminOperation, "tag" | "identifier"> &
+  BoundedList &
   ({ readonly method: "GET" } | { readonly audited: AuditAction | "nothing" }) &
   // A question has the operation and its query, and no body.
   ({ readonly isOfServer?: never } | { readonly isOfServer: true; readonly body?: never });

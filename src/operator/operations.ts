@@ -3,6 +3,7 @@ import { dateTime, line, oneOf, queryIdentifier, queryInteger } from "../api/sch
 import { KEY_SORTS } from "../domain/api-keys.ts";
 import { KEY_LABEL, KEY_OWNER } from "../domain/key-fields.ts";
 import { NewPet, ORDER_FILTERS, OrderUpdate, Pet, PET_FILTERS, PetUpdate } from "../domain/resources.ts";
+import { MAX_ROWS_SEARCHED, PET_SEARCH } from "../domain/size-limits.ts";
 import { DAILY_USAGE_DAYS, HOURLY_USAGE_DAYS } from "../domain/usage-history.ts";
 import * as history from "./history-resources.ts";
 import * as keys from "./key-resources.ts";
@@ -170,6 +171,7 @@ export const ADMIN_OPERATIONS = {
         limit,
         cursor: cursor("keys"),
       },
+      maxRowsRead: Infinity,
       success: ok("A page of keys", keys.KeyPage),
     },
     createKey: {
@@ -271,6 +273,7 @@ export const ADMIN_OPERATIONS = {
       summary: "List the API keys that are banned now",
       description: "Lists them in the order in which their bans end.",
       query: { limit },
+      maxRowsRead: Infinity,
       success: ok("The banned keys", keys.KeyPage),
     },
   }),
@@ -297,6 +300,7 @@ export const ADMIN_OPERATIONS = {
         limit: queryInteger(USAGE_LIMIT),
         cursor: cursor("usage"),
       },
+      maxRowsRead: Infinity,
       success: ok("Requests by key, most used first", history.UsageTotals),
     },
   }),
@@ -310,6 +314,7 @@ export const ADMIN_OPERATIONS = {
         "Lists the requests that meet every condition, newest first. Each server keeps its last requests in memory, as many as `--request-log` has room for: the server that responds asks all others that share the rate limits. `servers` names those whose requests are missing, and why.",
       query: { ...history.requestConditions, since, until, limit, cursor: cursor("requests") },
       isOfServer: true,
+      maxRowsRead: Infinity,
       success: ok("A page of requests", history.RequestPage),
     },
   }),
@@ -332,6 +337,7 @@ export const ADMIN_OPERATIONS = {
         limit,
         cursor: cursor("audit"),
       },
+      maxRowsRead: MAX_ROWS_SEARCHED,
       success: ok("A page of the audit trail", history.AuditPage),
     },
   }),
@@ -349,6 +355,7 @@ export const ADMIN_OPERATIONS = {
         limit,
         cursor: cursor("pets"),
       },
+      maxRowsRead: PET_SEARCH.maxSteps * PET_SEARCH.rowsPerStep,
       success: ok("A page of pets", resources.PetPage),
     },
     createPet: {
@@ -405,6 +412,7 @@ export const ADMIN_OPERATIONS = {
         limit,
         cursor: cursor("orders"),
       },
+      maxRowsRead: MAX_ROWS_SEARCHED,
       success: ok("A page of orders", resources.OrderPage),
     },
     getOrder: {

@@ -1,11 +1,11 @@
 import type { AuditEntry, AuditQuery, AuditRow, NewAuditEntry } from "../domain/audit.ts";
 import type { AuditStore, Page } from "../domain/ports.ts";
+import { MAX_ROWS_SEARCHED } from "../domain/size-limits.ts";
 import type { Awaitable } from "../runtime/event-loop.ts";
 import { AUDIT_ROWS } from "./rows.ts";
 import {
   type BoundedPage,
   type Dialect,
-  MAX_ROWS_READ,
   readBoundedPage,
   requireRow,
   rowsOf,
@@ -138,11 +138,11 @@ export function auditPage(query: AuditQuery, dialect: Dialect): BoundedPage {
     return { page: { sql, values: values.all, isVaried: true }, lastRead: undefined };
   }
   const rows = (columns: string) => `SELECT ${columns} FROM ${from}${where} ORDER BY ${order} LIMIT `;
-  const sql = `${SELECT} FROM (${rows("*")}${MAX_ROWS_READ}) AS audit
+  const sql = `${SELECT} FROM (${rows("*")}${MAX_ROWS_SEARCHED}) AS audit
     WHERE ${others.join(" AND ")} ORDER BY ${order} ${limited()}`;
   return {
     page: { sql, values: values.all, isVaried: true },
-    lastRead: { sql: `${rows("id")}1 OFFSET ${MAX_ROWS_READ - 1}`, values: given, isVaried: true },
+    lastRead: { sql: `${rows("id")}1 OFFSET ${MAX_ROWS_SEARCHED - 1}`, values: given, isVaried: true },
   };
 }
 

@@ -8,13 +8,13 @@ import {
   PET_FILTERS,
   type PetFilters,
 } from "../domain/resources.ts";
+import { MAX_ROWS_SEARCHED, PET_SEARCH } from "../domain/size-limits.ts";
 import { OPERATOR_ORDER_ROWS, ORDER_ROWS, PET_ROWS } from "./rows.ts";
 import {
   type BoundedPage,
   type ColumnType,
   type Dialect,
   jsonArray,
-  MAX_ROWS_READ,
   type PetIndex,
   type SqlValue,
   SqlValues,
@@ -229,15 +229,12 @@ function orderPageOfPet(petId: bigint, query: OrderQuery, dialect: Dialect): Bou
   const conditions = others.map(({ column }, i) => `${column} = ?${i + 4}`);
   const sql = `SELECT ${OPERATOR_ORDER_ROWS.selected} FROM (${rows("*")}) AS orders
     WHERE ${conditions.join(" AND ")} ORDER BY id DESC LIMIT +?${others.length + 4}`;
-  const values = [petId, before, MAX_ROWS_READ];
+  const values = [petId, before, MAX_ROWS_SEARCHED];
   return {
     page: { sql, values: [...values, ...others.map(({ value }) => value), limit + 1] },
-    lastRead: { sql: `${rows("id")} OFFSET ${MAX_ROWS_READ - 1}`, values: [petId, before, 1] },
+    lastRead: { sql: `${rows("id")} OFFSET ${MAX_ROWS_SEARCHED - 1}`, values: [petId, before, 1] },
   };
 }
-
-/** The most pets that one statement of a search reads. SQLite takes 0.5 ms for them. */
-const PETS_SEARCHED_AT_ONCE = 1_000;
 
 /** Selects the pets whose names contain a text, among those that follow. */
 export function petSearch(text: string, query: PetQuery, dialect: Dialect): BoundedPage {
@@ -247,13 +244,13 @@ export function petSearch(text: string, query: PetQuery, dialect: Dialect): Boun
   for (const { value } of filters) values.add(value);
   values.add(after);
   const given = [...values.all];
-  values.add(PETS_SEARCHED_AT_ONCE);
+  values.add(PET_SEARCH.rowsPerStep);
   const rows = (columns: string) =>
     selectPets(`SELECT ${columns} FROM pets`, { filters: filters.map(({ column }) => column) }, dialect);
   const sql = `SELECT ${PET_ROWS.selected} FROM (${rows("*")}) AS pets
     WHERE ${values.hasText("name", text)} ORDER BY id LIMIT +${values.add(limit + 1)}`;
   return {
     page: { sql, values: values.all, isVaried: true },
-    lastRead: { sql: `${rows("id")} OFFSET ${PETS_SEARCHED_AT_ONCE - 1}`, values: [...given, 1] },
+    lastRead: { sql: `${rows("id")} OFFSET ${PET_SEARCH.rowsPerStep - 1}`, values: [...given, 1] },
   };
 }

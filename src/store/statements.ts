@@ -118,13 +118,7 @@ export function* readPage<Row, T>(
   return { items: rows.map(itemOf), hasMore };
 }
 
-/**
- * The most rows that a page of operators reads to find those that it shows, where no index has all of its conditions.
- * SQLite takes 5 ms for them, in which requests wait.
- */
-export const MAX_ROWS_READ = 5_000;
-
-/** The statements of a page that reads at most so many rows. */
+/** The statements of a page. */
 export interface BoundedPage {
   readonly page: Statement;
   /** Selects the last row that the page may read, if there are so many. Undefined if it shows all that it reads. */

@@ -17,7 +17,7 @@ export class PageCounter {
     this.#database = new Database(path, { safeIntegers: true, strict: true });
     // All pages are in the file, and none in a log or in memory.
     this.#database.run("PRAGMA wal_checkpoint(TRUNCATE)");
-    this.#database.run("PRAGMA cache_size = 8");
+    this.#database.run("PRAGMA cache_size = 32");
     this.#database.run("PRAGMA mmap_size = 0");
   }
 

@@ -3,12 +3,10 @@ import { Rejection } from "../../api/errors.ts";
 import { parseIdentifier } from "../../api/json.ts";
 import type { PetQuery } from "../../domain/ports.ts";
 import { type OperatorOrder, orderNotFound, type Pet, petNotFound } from "../../domain/resources.ts";
+import { PET_SEARCH } from "../../domain/size-limits.ts";
 import { yieldToEventLoop } from "../../runtime/event-loop.ts";
 import { ADMIN_PAGE_LIMIT } from "../operations.ts";
 import type { AdminHandlers, OperatorServices } from "./services.ts";
-
-/** The steps of a search for one page: 20,000 pets are read, 1,000 at a time. */
-const SEARCH_STEPS = 20;
 
 export function petAndOrderHandlers({ store, inventory, keys }: OperatorServices) {
   return {
@@ -64,7 +62,7 @@ export function petAndOrderHandlers({ store, inventory, keys }: OperatorServices
       const page = await inventory.searchPets(text, { ...query, after, limit: limit - items.length });
       items.push(...page.items.filter((pet) => pet.id !== id));
       const nextCursor = cursorAfter("pets", page);
-      if (nextCursor === null || items.length === limit || steps === SEARCH_STEPS)
+      if (nextCursor === null || items.length === limit || steps === PET_SEARCH.maxSteps)
         return { items, nextCursor };
       after = page.readTo ?? page.items.at(-1)?.id;
       await yieldToEventLoop();
