@@ -21,7 +21,7 @@ import { logAudit, reportSettingFiles } from "./observe/event-reports.ts";
 import type { Log } from "./observe/log.ts";
 import { AdapterMonitor, CommitMonitor } from "./observe/request-metrics.ts";
 import { HeartbeatRegister } from "./observe/server-register.ts";
-import { RetentionClock } from "./clock.ts";
+import { RetentionClock } from "./observe/retention-clock.ts";
 import { postgresOf } from "./postgres-options.ts";
 import type { SharedRateLimiter } from "./rate-limit/valkey/shared-rate-limiter.ts";
 import type { ValkeyRateLimiterOptions } from "./rate-limit/valkey/valkey-rate-limiter.ts";

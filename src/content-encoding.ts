@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import { andThen, type Awaitable, loadOnce } from "./runtime/event-loop.ts";
 import type { HeaderFields, Response } from "./http1/index.ts";
-import { etagOf, matchesEtag } from "./runtime/hash.ts";
+import { etagOf, matchesEtag } from "./runtime/etag.ts";
 import { emptyResponse, headerLinesOf } from "./api/responses.ts";
 
 export type Encoding = "br" | "gzip" | "identity";

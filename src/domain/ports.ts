@@ -1,6 +1,6 @@
 import type { Awaitable } from "../runtime/event-loop.ts";
 import type { Rejection } from "../api/errors.ts";
-import type { TaggedJson } from "../runtime/hash.ts";
+import type { TaggedJson } from "../runtime/etag.ts";
 import type { Identifier } from "../api/json.ts";
 import type {
   ApiKey,

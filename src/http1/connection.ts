@@ -17,13 +17,8 @@ import {
   type ResponseWriter,
   type ScheduledConnection,
 } from "./scheduler.ts";
-import {
-  MAX_READ_AHEAD_BYTES,
-  type ProtocolErrorStatus,
-  ReadBuffer,
-  type RequestHead,
-  RequestHeadParser,
-} from "./request-head.ts";
+import { MAX_READ_AHEAD_BYTES, ReadBuffer } from "./read-buffer.ts";
+import { type ProtocolErrorStatus, type RequestHead, RequestHeadParser } from "./request-head.ts";
 
 /** The server's end of a TCP connection. */
 export interface Socket extends Writable {

@@ -1,12 +1,6 @@
-import {
-  FIELD_LINE,
-  type HeaderFields,
-  type ProtocolErrorStatus,
-  ReadBuffer,
-  type RequestHead,
-  TOKEN_CHARACTERS,
-  VALUE_CHARACTERS,
-} from "./request-head.ts";
+import { FIELD_LINE, type HeaderFields, TOKEN_CHARACTERS, VALUE_CHARACTERS } from "./header-fields.ts";
+import { type ProtocolErrorStatus, type RequestHead } from "./request-head.ts";
+import { ReadBuffer } from "./read-buffer.ts";
 
 /** A request whose head has arrived. */
 export interface Request {

@@ -9,7 +9,8 @@ import {
 import { ConnectionLimits, type LimitEvent, maxConnectionsWithin } from "./connection-limits.ts";
 import { ConnectionScheduler } from "./scheduler.ts";
 import { CommonLines, type Peer, type RequestHandler } from "./message.ts";
-import { dlopen, ptr } from "bun:ffi";
+import { stopHandshakes, tuneListenSocket } from "./listen-socket.ts";
+import { MAX_HANDSHAKES_PER_SECOND, secureContextOf, startTls, type TlsCertificate } from "./tls.ts";
 
 export interface HttpServerOptions<Handler extends RequestHandler = RequestHandler> {
   readonly host: string;
@@ -254,119 +255,4 @@ export class HttpServer<Handler extends RequestHandler = RequestHandler> impleme
     }
     this.#connections.onSecond();
   }
-}
-
-/** PEM files. The certificate comes first, then its chain. */
-export interface TlsCertificate {
-  readonly cert: string;
-  readonly key: string;
-}
-
-/** The maximum of one peer. A handshake with RSA takes 0.7 ms, so one address uses less than a tenth of a core. */
-export const MAX_HANDSHAKES_PER_SECOND = 100;
-/** The ciphers of TLS 1.2 with forward secrecy and authenticated encryption (RFC 9325, 4.2). TLS 1.3 has no others. */
-const CIPHERS = ["ECDSA", "RSA"].flatMap((signature) =>
-  ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"].map(
-    (cipher) => `ECDHE-${signature}-${cipher}`,
-  ),
-);
-
-/** A list of one protocol: the length of its name, then the name (RFC 7301, 3.1). */
-const ALPN_PROTOCOLS = "\x08http/1.1";
-
-/**
- * Starts TLS on an accepted connection. `Bun.listen` cannot change its certificate. A connection that is upgraded after
- * it was accepted uses the current one, at the same cost.
- */
-function startTls<Data>(
-  socket: Socket<Data>,
-  secureContext: object,
-  handlers: SocketHandler<Data>,
-): Socket<Data> {
-  const tls = { ALPNProtocols: ALPN_PROTOCOLS, secureContext };
-  const options = { tls, isServer: true, data: socket.data, socket: handlers };
-  const [, secureSocket] = socket.upgradeTLS<Data>(options);
-  return secureSocket;
-}
-
-/** `node:tls` is loaded when it is used, because that takes 10 ms. */
-function secureContextOf(credentials: TlsCertificate): object {
-  const { createSecureContext } = process.getBuiltinModule("node:tls");
-  return createSecureContext({ ...credentials, ciphers: CIPHERS.join(":"), minVersion: "TLSv1.2" }).context;
-}
-
-const SOL_SOCKET = 1;
-const SO_RCVBUF = 8;
-/** The kernel takes the lower of this and its own maximum, net.core.somaxconn. */
-const MAX_BACKLOG = 65_535;
-/** The kernel doubles the size. A request is at most 32 KiB, so a larger buffer only holds more unread requests. */
-const RECEIVE_BUFFER_BYTES = 32 * 1024;
-
-/**
- * Sets what `Bun.listen` has no option for. On systems other than Linux the runtime's defaults stay.
- * - The backlog: the runtime's is 512. `listen` on a listening socket changes it.
- * - The receive buffer of accepted connections: the runtime reads up to 512 KiB at once, so 200 clients that pipeline
- *   without reading could make it copy 100 MB in one iteration of the event loop.
- */
-function tuneListenSocket(listener: object): void {
-  withSocket(listener, (fd, { listen, setsockopt }) => {
-    listen(fd, MAX_BACKLOG);
-    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, new Int32Array([RECEIVE_BUFFER_BYTES]), 4);
-  });
-}
-
-const SO_ATTACH_FILTER = 26;
-/** Drops packets with the flag SYN in byte 13 of the TCP header: code, jumps if true and if false, and operand. */
-const WITHOUT_SYN = [
-  [0x30, 0, 0, 13],
-  [0x45, 0, 1, 2],
-  [0x06, 0, 0, 0],
-  [0x06, 0, 0, 0xffff_ffff],
-] as const;
-
-/**
- * Stops new connections, while those whose handshake has begun are still accepted. When a listening socket closes, the
- * system resets connections that it has not accepted, and a load balancer does not repeat a write that it has sent. A
- * client that connects meanwhile tries again a second later. Works on Linux only.
- */
-function stopHandshakes(listener: object): void {
-  withSocket(listener, (fd, { setsockopt }) => {
-    // The length of the program and its address, followed by the program.
-    const bytes = new Uint8Array(16 + 8 * WITHOUT_SYN.length);
-    const program = new DataView(bytes.buffer);
-    program.setUint16(0, WITHOUT_SYN.length, true);
-    program.setBigUint64(8, BigInt(ptr(bytes) + 16), true);
-    for (const [i, [code, ifTrue, ifFalse, operand]] of WITHOUT_SYN.entries()) {
-      const at = 16 + 8 * i;
-      program.setUint16(at, code, true);
-      program.setUint8(at + 2, ifTrue);
-      program.setUint8(at + 3, ifFalse);
-      program.setUint32(at + 4, operand, true);
-    }
-    setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, bytes, 16);
-  });
-}
-
-/** Does nothing on systems other than Linux. */
-function withSocket(listener: object, work: (fd: number, libc: Libc) => void): void {
-  const fd = "fd" in listener ? listener.fd : undefined;
-  if (process.platform !== "linux" || typeof fd !== "number") return;
-  const libc = openLibc();
-  if (libc) work(fd, libc.symbols);
-}
-
-type Libc = NonNullable<ReturnType<typeof openLibc>>["symbols"];
-
-function openLibc() {
-  for (const name of ["libc.so.6", `libc.musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`]) {
-    try {
-      return dlopen(name, {
-        listen: { args: ["i32", "i32"], returns: "i32" },
-        setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
-      });
-    } catch {
-      // The next name is tried, or the runtime's defaults stay.
-    }
-  }
-  return undefined;
 }

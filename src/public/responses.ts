@@ -4,7 +4,7 @@ import { CACHE_CONTROL, CHALLENGE, INVALID_KEY_CHALLENGE } from "../domain/const
 import { type Decision, exhaustedWindow } from "../domain/rate-limit.ts";
 import { headerLine, type Request, type Response } from "../http1/index.ts";
 import type { Awaitable } from "../runtime/event-loop.ts";
-import { matchesEtag } from "../runtime/hash.ts";
+import { matchesEtag } from "../runtime/etag.ts";
 import { FRONT_ERRORS, keyBanned, rateLimited } from "./errors.ts";
 import type { Representation } from "./response-cache.ts";
 

@@ -7,7 +7,7 @@
 import type { Rejection } from "../api/errors.ts";
 import { formatTime } from "../text/formatting.ts";
 import type { Attribution, NewAuditEntry } from "../domain/audit.ts";
-import { etagOf, matchesStrongEtag } from "../runtime/hash.ts";
+import { etagOf, matchesStrongEtag } from "../runtime/etag.ts";
 import { withChange } from "../domain/fields.ts";
 import {
   orderUpdated,

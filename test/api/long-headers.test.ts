@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { matchesEtag } from "../../src/runtime/hash.ts";
+import { matchesEtag } from "../../src/runtime/etag.ts";
 import { Addresses } from "../../src/auth/client-address.ts";
 import { parseIpNetwork } from "../../src/config/network.ts";
 import { isEverFasterThan } from "../timing.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Rejection } from "../../src/api/errors.ts";
-import { withEtag } from "../../src/runtime/hash.ts";
+import { withEtag } from "../../src/runtime/etag.ts";
 import { INT64_MAX, INT64_MIN, parseIdentifier } from "../../src/api/json.ts";
 import { mapValues, type ResourceField, withChange } from "../../src/domain/fields.ts";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";

@@ -64,7 +64,7 @@ const valkeyPause = {
 const queryTimeout = { kept: { [POOL]: "timeoutMs = 2_000" }, proof: QUERY_TIMEOUT };
 const probe = { kept: { [POOL]: "probeEveryMs = 200" }, proof: RECOVERS };
 const setForward = {
-  kept: { "clock.ts": "aheadMs <= DAY_MS" },
+  kept: { "observe/retention-clock.ts": "aheadMs <= DAY_MS" },
   proof: [RETENTION, "a server that was off for months deletes nothing for a day, then trusts its clock"],
 } as const;
 const queue = {
@@ -75,7 +75,7 @@ const queue = {
   ],
 } as const;
 const handshakes = {
-  kept: { "http1/server.ts": "MAX_HANDSHAKES_PER_SECOND = 100" },
+  kept: { "http1/tls.ts": "MAX_HANDSHAKES_PER_SECOND = 100" },
   proof: ["test/system/http1/tls.test.ts", "closes connections beyond 100 of one address in a second"],
 } as const;
 

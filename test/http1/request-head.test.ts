@@ -1,10 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import {
-  HeaderFields,
-  ReadBuffer,
-  type RequestHead,
-  RequestHeadParser,
-} from "../../src/http1/request-head.ts";
+import { HeaderFields } from "../../src/http1/header-fields.ts";
+import { ReadBuffer } from "../../src/http1/read-buffer.ts";
+import { type RequestHead, RequestHeadParser } from "../../src/http1/request-head.ts";
 
 function parse(parser: RequestHeadParser, requestLine: string, ...headerLines: string[]) {
   const readBuffer = new ReadBuffer();

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, mock, spyOn, test } from "bun:test";
-import { ReadBuffer } from "../../src/http1/request-head.ts";
+import { ReadBuffer } from "../../src/http1/read-buffer.ts";
 import { CHUNKED_HEAD, echoBody, get, nextIteration, TestConnection } from "./test-connection.ts";
 
 describe("a client that sends byte by byte costs work in proportion to the bytes", () => {

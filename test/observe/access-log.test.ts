@@ -8,7 +8,7 @@ import { errorResponse } from "../../src/api/responses.ts";
 import { INTERNAL_ERROR, STANDARD_ERRORS } from "../../src/api/errors.ts";
 import { type RequestObserver, RequestRecord } from "../../src/observe/request-record.ts";
 import type { Request, Response } from "../../src/http1/index.ts";
-import { HeaderFields } from "../../src/http1/request-head.ts";
+import { HeaderFields } from "../../src/http1/header-fields.ts";
 import { ACCESS_LOG_FIELDS, type AccessLogField } from "../../src/domain/constants.ts";
 import type { Decision } from "../../src/domain/rate-limit.ts";
 import { silentLog } from "../../src/observe/log.ts";

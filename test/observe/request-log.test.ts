@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import type { Decision } from "../../src/domain/rate-limit.ts";
 import type { Request, Response } from "../../src/http1/index.ts";
-import { HeaderFields } from "../../src/http1/request-head.ts";
+import { HeaderFields } from "../../src/http1/header-fields.ts";
 import { type LoggedRequest, type RequestConditions, RequestLog } from "../../src/observe/request-log.ts";
 import { RequestRecord } from "../../src/observe/request-record.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { traceContextOf } from "../../src/observe/trace.ts";
-import { HeaderFields } from "../../src/http1/request-head.ts";
+import { HeaderFields } from "../../src/http1/header-fields.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT = "00f067aa0ba902b7";

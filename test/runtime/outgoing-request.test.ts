@@ -2,7 +2,7 @@ import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import type { Request } from "../../src/http1/index.ts";
-import { HeaderFields } from "../../src/http1/request-head.ts";
+import { HeaderFields } from "../../src/http1/header-fields.ts";
 import { statusOf } from "../../src/cli/health.ts";
 import { callServer } from "../../src/cli/server-call.ts";
 import { createLog } from "../../src/observe/log.ts";

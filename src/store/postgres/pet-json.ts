@@ -1,5 +1,5 @@
 import type { SQL } from "bun";
-import { type TaggedJson, withEtag } from "../../runtime/hash.ts";
+import { type TaggedJson, withEtag } from "../../runtime/etag.ts";
 import type { Identifier } from "../../api/json.ts";
 import type { PageJson, PetJsonSource, PetQuery } from "../../domain/ports.ts";
 import { PET_FILTERS } from "../../domain/resources.ts";

@@ -1,4 +1,4 @@
-import { ETAG_LENGTH, etagOf, type TaggedJson, withEtag } from "../../runtime/hash.ts";
+import { ETAG_LENGTH, etagOf, type TaggedJson, withEtag } from "../../runtime/etag.ts";
 import type { Identifier } from "../../api/json.ts";
 import {
   AdmissionFilter,

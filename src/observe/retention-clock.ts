@@ -1,0 +1,115 @@
+import type { Clock, SettingsStore } from "../domain/ports.ts";
+import { DAY_MS } from "../domain/rate-limit.ts";
+import { type ScheduledTimer, scheduler } from "../runtime/event-loop.ts";
+import { FailureReporter } from "../runtime/failure-reporter.ts";
+
+const TRUST_CHECK_EVERY_MS = 600_000;
+/** The names of settings. */
+const TRUSTED_AT = "clock-trusted-at";
+const DOUBTED_AT = "clock-doubted-at";
+const DOUBTED_FOR = "clock-doubted-for";
+
+/** One moment by both clocks. */
+interface Moment {
+  readonly wall: number;
+  readonly steady: number;
+}
+
+/**
+ * The time by which old data is deleted. This is the time of the machine's clock, while it is within a day of the
+ * steady clock and of the time stored with the data. Otherwise it is the earlier of the two, so that a clock that was
+ * set forward deletes nothing. A clock that has kept its difference for a day is trusted: the server was off or wrong.
+ * It is never later than the time of a database that has a clock of its own, by which all servers agree.
+ */
+export class RetentionClock {
+  readonly #failures: FailureReporter;
+  #trusted: Moment;
+  #doubted: (Moment & { readonly forMs: number }) | undefined;
+  #settings: SettingsStore | undefined;
+  /** The time of the database, and that of the steady clock when it was read. */
+  #database: Moment | undefined;
+  #timer: ScheduledTimer | undefined;
+
+  /** `onDoubt` is called when the machine's clock begins to differ. */
+  constructor(
+    private readonly clock: Clock,
+    onDoubt: () => void,
+    onTrust: () => void,
+  ) {
+    this.#failures = new FailureReporter(onDoubt, onTrust);
+    this.#trusted = this.#moment();
+  }
+
+  /** Continues from the times that the last server stored, and stores its own from time to time. */
+  async start(settings: SettingsStore): Promise<void> {
+    this.#settings = settings;
+    await this.#readDatabaseTime();
+    const stored = await settings.readSettings();
+    const { wall, steady } = this.#moment();
+    this.#trusted = { wall: Number(stored[TRUSTED_AT]) || wall, steady };
+    const doubtedAt = Number(stored[DOUBTED_AT]);
+    if (doubtedAt > 0) this.#doubted = { wall: doubtedAt, steady, forMs: Number(stored[DOUBTED_FOR]) };
+    void this.check();
+    this.#timer = scheduler.setInterval(() => void this.check(), TRUST_CHECK_EVERY_MS);
+    this.#timer.unref();
+  }
+
+  readonly now = (): number => {
+    const moment = this.#moment();
+    const aheadMs = aheadOf(moment, this.#trusted);
+    const trusted = aheadMs <= DAY_MS ? moment.wall : moment.wall - aheadMs;
+    if (this.#database === undefined) return trusted;
+    return Math.min(trusted, this.#database.wall + moment.steady - this.#database.steady);
+  };
+
+  /** Compares the machine's clock with the trusted time, and stores what it finds. The timer calls this method. */
+  async check(): Promise<void> {
+    const moment = this.#moment();
+    const earlier = this.#doubted;
+    const forMs = earlier && isNear(moment, earlier) ? earlier.forMs + moment.steady - earlier.steady : 0;
+    if (isNear(moment, this.#trusted) || forMs >= DAY_MS) {
+      this.#trusted = moment;
+      this.#doubted = undefined;
+      this.#failures.succeeded();
+    } else {
+      this.#doubted = { ...moment, forMs };
+      this.#failures.failed(undefined);
+    }
+    const { wall, forMs: doubtedFor } = this.#doubted ?? { wall: 0, forMs: 0 };
+    const times = {
+      [TRUSTED_AT]: `${this.#trusted.wall}`,
+      [DOUBTED_AT]: `${wall}`,
+      [DOUBTED_FOR]: `${doubtedFor}`,
+    };
+    try {
+      await this.#readDatabaseTime();
+      await this.#settings?.saveSettings(times);
+    } catch {
+      // If the times cannot be stored, a later server trusts its clock a day later.
+    }
+  }
+
+  async #readDatabaseTime(): Promise<void> {
+    const { steady } = this.#moment();
+    const wall = await this.#settings?.readTime();
+    this.#database = wall === undefined ? undefined : { wall, steady };
+  }
+
+  async stop(): Promise<void> {
+    this.#timer?.close();
+    await this.check();
+  }
+
+  #moment(): Moment {
+    return { wall: this.clock.now(), steady: this.clock.steadyNow() };
+  }
+}
+
+/** Returns how much further the machine's clock has moved since than the steady clock. */
+function aheadOf(moment: Moment, earlier: Moment): number {
+  return moment.wall - earlier.wall - (moment.steady - earlier.steady);
+}
+
+function isNear(moment: Moment, earlier: Moment): boolean {
+  return Math.abs(aheadOf(moment, earlier)) <= DAY_MS;
+}
