@@ -2,6 +2,7 @@ import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import type { Request } from "../../src/http1/index.ts";
+import { checkDestinations } from "../../src/doctor/outgoing.ts";
 import { HeaderFields } from "../../src/http1/header-fields.ts";
 import { statusOf } from "../../src/cli/health.ts";
 import { callServer } from "../../src/cli/server-call.ts";
@@ -17,6 +18,7 @@ import {
   type HostileResponse,
   startHostileServer,
 } from "../../trials/harness/hostile-server.ts";
+import { parseConfig } from "../config/parsing.ts";
 
 const SECRET = "s3cret";
 /** The sum of what is sent before a client has gone fills the buffers of both sockets. */
@@ -58,6 +60,12 @@ const USERS: Readonly<Record<string, (port: number) => Promise<string>>> = {
     Bun.inspect(
       await statusOf(`http://127.0.0.1:${port}/healthz?${SECRET}`).catch((error: unknown) => error),
     ),
+  "src/doctor/outgoing.ts": async (port) => {
+    const config = parseConfig({
+      "otlp-url": [`http://127.0.0.1:${port}/${SECRET}/v1/traces`],
+    });
+    return Bun.inspect(await checkDestinations(config, Date.now));
+  },
   "src/cli/server-call.ts": async (port) => {
     const remote = { server: `http://127.0.0.1:${port}`, token: SECRET };
     return Bun.inspect(await callServer(remote, "listOperators").catch((error: unknown) => error));
