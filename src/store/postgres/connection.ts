@@ -224,6 +224,11 @@ export function isClosed(error: unknown): boolean {
   return error instanceof SQL.PostgresError && error.code === "ERR_POSTGRES_CONNECTION_CLOSED";
 }
 
+/** Whether the server ended the connection, and with it a transaction that had begun and did nothing for too long. */
+export function hasIdled(error: unknown): boolean {
+  return error instanceof SQL.PostgresError && error.errno === "25P03";
+}
+
 /** Whether the server itself reported the error, which shows that it is reachable. */
 export function isFromServer(error: unknown): boolean {
   return error instanceof SQL.PostgresError && error.errno !== undefined;

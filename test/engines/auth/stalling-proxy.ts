@@ -1,9 +1,10 @@
 import { connect, createServer, type Socket } from "node:net";
 import { once } from "node:events";
 
-/** A proxy of a database, which can stop forwarding on one of its connections while the others go on. */
+/** A proxy of a database, which can stop forwarding, on one of its connections or on all. */
 export async function startStallingProxy(database: URL) {
   const sockets = new Set<Socket>();
+  let isCut = false;
   let stall: { readonly text: string; readonly resolve: () => void } | undefined;
   const server = createServer((client) => {
     const target = connect(Number(database.port), database.hostname);
@@ -14,9 +15,9 @@ export async function startStallingProxy(database: URL) {
         stall.resolve();
         stall = undefined;
       }
-      if (!isStalled) target.write(data);
+      if (!isStalled && !isCut) target.write(data);
     });
-    target.on("data", (data) => !isStalled && client.write(data));
+    target.on("data", (data) => !isStalled && !isCut && client.write(data));
     for (const [socket, other] of [
       [client, target],
       [target, client],
@@ -35,6 +36,14 @@ export async function startStallingProxy(database: URL) {
     url: url.href,
     /** Resolves when a connection is about to send this text. Nothing passes on that connection from then on. */
     stallAt: (text: string) => new Promise<void>((resolve) => (stall = { text, resolve })),
+    /** Nothing passes on any connection from now on, until `mend`. */
+    cut: () => void (isCut = true),
+    /** Ends all connections, because what they have lost is missing. New ones work. */
+    mend() {
+      isCut = false;
+      for (const socket of sockets) socket.destroy();
+      sockets.clear();
+    },
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
       server.close();

@@ -18,8 +18,9 @@ import { FREE } from "../../conformance/rate-limiter-fixture.ts";
 import { restartable } from "../../rate-limit/open-memory.ts";
 import { key } from "../../subjects.ts";
 import { TestClock } from "../../test-clock.ts";
-import { createMigrated, databaseAt } from "../store/postgres-database.ts";
-import { startPostgres } from "../../../trials/harness/postgres.ts";
+import { createMigrated } from "../store/postgres-database.ts";
+import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
+import { openPostgres } from "../../../src/store/postgres/store.ts";
 import { Unavailable } from "../../../src/api/errors.ts";
 
 const database = await createMigrated();
@@ -168,6 +169,28 @@ test("requests for a key that another server has locked wait, and are decided to
   expect(outcomes.filter((outcome) => outcome === "allowed")).toHaveLength(59 + 60);
 });
 
+test("a server that stands still between lock and commit loses the locks, and decides again", async () => {
+  await sql`TRUNCATE quotas`;
+  const pools = new Pools(await Primary.of(url), { timeoutMs: 4_000 });
+  const real = createClock();
+  let stallsMs = 1_500;
+  const clock = {
+    ...real,
+    stepMs: 0,
+    steadyNow() {
+      // The locks of an idle transaction end after a quarter of the timeout.
+      Bun.sleepSync(stallsMs);
+      stallsMs = 0;
+      return real.steadyNow();
+    },
+  };
+  const counter = new PostgresKeyCounter(pools, { clock, ban: () => DEFAULT_BAN });
+  expect((await counter.decide({ keyId: 1, limits: FREE })).decision).toMatchObject({ remaining: 59 });
+  expect((await counter.decide({ keyId: 1, limits: FREE })).decision).toMatchObject({ remaining: 58 });
+  await counter.close();
+  await pools.close();
+}, 60_000);
+
 test("with 10,000 requests in the queue the next one is rejected, and those before it are decided", async () => {
   await using opened = await openServers(1);
   const [server] = opened.servers;
@@ -188,27 +211,43 @@ test("rows of quotas that have expired are deleted, also while decisions need th
   await server.close();
 });
 
-test("after a crash of PostgreSQL, bans that were answered stay, and at most a second of counting is lost", async () => {
-  const server = await startPostgres();
-  const limits: Limits = { perMinute: 1, perDay: 1_000 };
-  try {
-    const crashed = databaseAt(server.url);
-    const { openKeyCounter } = await crashed.open();
-    const ban = () => ({ ...DEFAULT_BAN, strikes: 1, graceMs: 0 });
-    const open = (at: typeof openKeyCounter) => at({ clock: createClock(), ban });
-    const counter = open(openKeyCounter);
+/** A PostgreSQL server that is killed, and what comes back in its place. */
+const FAULTS = {
+  "a crash": async () => {
+    const server = await startPostgres();
+    return { before: server, after: server, comeBack: server.restart };
+  },
+  "a failover to the standby": async () => {
+    const before = await startPostgres();
+    const after = await startStandby(before);
+    return { before, after, comeBack: () => promote(after) };
+  },
+};
+
+test.each(Object.entries(FAULTS))(
+  "after %s, bans that were answered stay, and at most a second of counting is lost",
+  async (_, start) => {
+    const { before, after, comeBack } = await start();
+    const limits: Limits = { perMinute: 1, perDay: 1_000 };
+    await using opened = new AsyncDisposableStack();
+    opened.defer(after.stop);
+    const open = async (at: string) => {
+      const stores = await openPostgres(at, { schema: "production", timeoutMs: 60_000 });
+      opened.defer(stores.close);
+      const ban = () => ({ ...DEFAULT_BAN, strikes: 1, graceMs: 0 });
+      return stores.openKeyCounter({ clock: createClock(), ban });
+    };
+    const counter = await open(before.url);
     for (let i = 0; i < 30; i++) await counter.decide({ keyId: 1, limits: FREE });
     await Bun.sleep(1_000);
     let outcome = "";
     while (outcome !== "banned") ({ outcome } = (await counter.decide({ keyId: 2, limits })).decision);
-    await server.kill();
+    await before.kill();
     await expect(counter.decide({ keyId: 1, limits: FREE })).rejects.toBeInstanceOf(Unavailable);
-    await server.restart();
-    const again = open((await crashed.open()).openKeyCounter);
+    await comeBack();
+    const again = await open(after.url);
     expect((await again.decide({ keyId: 2, limits })).decision).toMatchObject({ outcome: "banned" });
     expect((await again.decide({ keyId: 1, limits: FREE })).decision).toMatchObject({ remaining: 29 });
-    await crashed[Symbol.asyncDispose]();
-  } finally {
-    await server.stop();
-  }
-}, 60_000);
+  },
+  60_000,
+);
