@@ -3,13 +3,15 @@ import type { Fleet } from "../harness/fleet.ts";
 import type { LogLine } from "../harness/petstore.ts";
 import { countsOf, countTexts, median } from "../harness/statistics.ts";
 import { type Attempt, durationOf, isError, type SteadyLoad } from "../harness/steady-load.ts";
-import type { ControlServer } from "./scenario.ts";
+import type { Control } from "./control.ts";
 
 export type Database = "PostgreSQL" | "Valkey";
 
 /** The period of a fault. All times are those of `performance.now()`. */
 interface Period {
   readonly beganAt: number;
+  /** When the repair began. Servers may notice it before it is over. */
+  readonly repairedFrom: number;
   readonly endedAt: number;
 }
 
@@ -18,13 +20,15 @@ export interface Measurement extends Period {
   readonly fleet: Fleet;
   readonly audited: Audit;
   readonly notes: readonly string[];
-  readonly control: ControlServer;
+  readonly control: Control;
 }
 
 const NORMAL = /^(?:server\.(?:started|stopping|stopped)|admin\.started|key\.(?:first-created|changed))$/;
 const OUTAGE = { PostgreSQL: "database.unavailable", Valkey: "valkey.unavailable" } as const;
 const OUTAGES: ReadonlySet<string> = new Set(Object.values(OUTAGE));
 const RECOVERIES: ReadonlySet<string> = new Set(["database.available", "valkey.available"]);
+/** The longest time that a server waits for a query before it knows that PostgreSQL is unavailable. */
+export const QUERY_TIMEOUT_MS = 2_000;
 const REJECTED = "request.unavailable";
 /** How long a fault that ends at once still affects requests. */
 const NOTICE_MS = 500;
@@ -43,7 +47,8 @@ export function measureFigures(measurement: Measurement) {
     medianMs: median(attempts.map(durationOf)),
     longestMs: longestOf(attempts.filter(({ endedAt }) => endedAt >= beganAt)) ?? 0,
     longestControlMs: control.longestSince(beganAt),
-    longestFailFastMs: longestOf(failFastAttempts(attempts, measurement.endedAt)),
+    longestTakeOverMs: control.longestTakeOverSince(beganAt),
+    longestFailFastMs: longestOf(failFastAttempts(attempts, measurement)),
     recoveryMs: recoveryOf(attempts, fleet, measurement),
     creates: audited,
     log: countsOf(lines.map(({ event }) => event).filter((event) => !NORMAL.test(event))),
@@ -65,11 +70,11 @@ function longestOf(attempts: readonly Attempt[]): number | undefined {
 }
 
 /**
- * The 503 responses of a server that has already responded 503. Servers notice an outage of the database separately for
- * reads and for creates.
+ * The 503 responses of a server that has already responded 503, from the time on in which it must have noticed. Servers
+ * notice an outage of the database separately for reads and for creates.
  */
-function failFastAttempts(attempts: readonly Attempt[], endedAt: number): Attempt[] {
-  const rejected = attempts.filter(is503);
+function failFastAttempts(attempts: readonly Attempt[], { beganAt, endedAt }: Period): Attempt[] {
+  const rejected = attempts.filter((each) => is503(each) && each.startedAt > beganAt + QUERY_TIMEOUT_MS);
   const paths = Map.groupBy(rejected, ({ server, kind }) => `${server} ${kind === "create"}`);
   return [...paths.values()].flatMap((each) => {
     const firstEnd = Math.min(...each.map((attempt) => attempt.endedAt));
@@ -105,7 +110,7 @@ function recoveryOf(attempts: readonly Attempt[], { logs }: Fleet, period: Perio
   const recoveries = logs.flatMap((log) => {
     if (!log.some((line) => OUTAGES.has(line.event) && isDuring(line, period))) return [];
     const times = log.filter(({ event }) => RECOVERIES.has(event)).map(timeOf);
-    return times.find((at) => at >= period.endedAt - 1) ?? [];
+    return times.find((at) => at >= period.repairedFrom - 1) ?? [];
   });
   const signs = [...errors, ...recoveries];
   return signs.length === 0 ? undefined : Math.max(0, Math.max(...signs) - period.endedAt);
@@ -131,9 +136,13 @@ export const ALWAYS: readonly Expectation[] = [
     unless(first === undefined, `failed after all retries: ${first} and ${others.length} others`),
 ];
 
+/** If the machine itself stands still for this long, PostgreSQL may end a transaction that is in progress. */
+const STALL_MS = 500;
+
 export function onlyErrors(...allowed: readonly string[]): Expectation {
-  return ({ errors, causes }) => {
-    const others = Object.entries(errors).filter(([error]) => !allowed.includes(error));
+  return ({ errors, causes, longestControlMs }) => {
+    const due = longestControlMs > STALL_MS ? [...allowed, "503 unavailable"] : allowed;
+    const others = Object.entries(errors).filter(([error]) => !due.includes(error));
     const why = causes.length === 0 ? "" : ` (${causes.join("; ")})`;
     const list = countTexts(Object.fromEntries(others)).join(", ");
     return unless(others.length === 0, `unexpected errors: ${list}${why}`);
@@ -148,9 +157,14 @@ export function respondsWithin(ms: number): Expectation {
     const [longest, tolerance] = [figures.longestMs, toleranceOf(figures)];
     return unless(
       longest <= ms + tolerance,
-      `the longest response took ${Math.round(longest)} ms, more than ${ms} with a tolerance of ${Math.round(tolerance)}`,
+      `the longest response took ${Math.round(longest)} ms, more than ${Math.round(ms)} with a tolerance of ${Math.round(tolerance)}`,
     );
   };
+}
+
+/** Waits for Valkey for so long, and then for the database that takes over, as long as the control waits for it. */
+export function takesOverWithin(ms: number): Expectation {
+  return (figures) => respondsWithin(ms + (figures.longestTakeOverMs ?? 0))(figures);
 }
 
 /** A server that knows that its database is unavailable responds at once. */

@@ -1,8 +1,8 @@
 import { audit, createPet } from "../harness/api-client.ts";
-import { Child } from "../harness/child.ts";
 import type { Fleet } from "../harness/fleet.ts";
 import { SteadyLoad } from "../harness/steady-load.ts";
 import type { Outcome } from "../harness/trials.ts";
+import { type Control, startControl } from "./control.ts";
 import { type Expectation, type Figures, measureFigures } from "./figures.ts";
 
 /** A fault that is injected under load, and its expected effects. */
@@ -28,6 +28,10 @@ export interface Experiment {
   check?(key: string): Promise<Findings>;
   /** Removes the cause of the fault. The servers may notice later. */
   repair?(): Promise<unknown>;
+  /** Ends what runs beside the load, and judges it. Times are those of `performance.now()`. */
+  finish?(beganAt: number, endedAt: number): Promise<Findings>;
+  /** The URL of the database that takes over, whose response times show how busy the machine is with such work. */
+  readonly takesOver?: string;
   stop(): Promise<void>;
 }
 
@@ -35,6 +39,8 @@ export interface Findings {
   readonly notes: readonly string[];
   readonly problems: readonly string[];
 }
+
+const NOTHING_FOUND: Findings = { notes: [], problems: [] };
 
 /** The load: enough to hit every fault within milliseconds, and low enough for a small machine. */
 const PER_SECOND = 150;
@@ -48,7 +54,7 @@ export async function runScenario(scenario: Scenario, seed: number): Promise<Out
   const reason = scenario.unsupported?.();
   if (reason !== undefined) return { problems: [], note: `not run: ${reason}` };
   const experiment = await scenario.prepare(seed);
-  const control = await startControlServer();
+  const control = await startControl(experiment.takesOver);
   try {
     const { figures, problems } = await measure(experiment, control, durationMs);
     const broken = expectations.flatMap((expectation) => expectation(figures) ?? []);
@@ -60,7 +66,7 @@ export async function runScenario(scenario: Scenario, seed: number): Promise<Out
 }
 
 /** Runs some seconds without the fault, the fault, and some seconds without it again. */
-async function measure(experiment: Experiment, control: ControlServer, durationMs: number) {
+async function measure(experiment: Experiment, control: Control, durationMs: number) {
   const { fleet } = experiment;
   const [url = ""] = fleet.urls;
   const key = experiment.key ?? (await fleet.createKey()).key;
@@ -71,45 +77,20 @@ async function measure(experiment: Experiment, control: ControlServer, durationM
   const beganAt = performance.now();
   await experiment.inject?.();
   await Bun.sleep(Math.min(NOTICE_MS, durationMs));
-  const { notes, problems } = (await experiment.check?.(key)) ?? { notes: [], problems: [] };
+  const checked = (await experiment.check?.(key)) ?? NOTHING_FOUND;
   await Bun.sleep(Math.max(0, durationMs - (performance.now() - beganAt)));
+  const repairedFrom = performance.now();
   await experiment.repair?.();
   const endedAt = performance.now();
 
   await Bun.sleep(AFTER_MS);
+  const finished = (await experiment.finish?.(beganAt, endedAt)) ?? NOTHING_FOUND;
   await load.stop();
   const audited = await audit(url, key, load.acknowledged);
-  return { figures: measureFigures({ load, fleet, audited, notes, control, beganAt, endedAt }), problems };
-}
-
-const INTERVAL_MS = 20;
-
-export type ControlServer = Awaited<ReturnType<typeof startControlServer>>;
-
-/**
- * Starts a server in a process of its own that only responds, and gets requests continuously. Neither the fault nor
- * Petstore affects it, so its response times show the delay of the machine itself.
- */
-async function startControlServer() {
-  const server = 'Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("ok") })';
-  const child = new Child([process.execPath, "-e", `console.log(${server}.url.href)`]);
-  const [url] = await child.line(/^http\S+$/);
-  const responses: { readonly endedAt: number; readonly ms: number }[] = [];
-  const request = async () => {
-    const startedAt = performance.now();
-    await fetch(url);
-    const endedAt = performance.now();
-    responses.push({ endedAt, ms: endedAt - startedAt });
-  };
-  // A request that is aborted when the server stops does not count.
-  const timer = setInterval(() => void request().catch(() => {}), INTERVAL_MS);
+  const notes = [...checked.notes, ...finished.notes];
+  const period = { beganAt, repairedFrom, endedAt };
   return {
-    /** The longest response time since a time of `performance.now()`. */
-    longestSince: (time: number) =>
-      Math.max(0, ...responses.flatMap(({ endedAt, ms }) => (endedAt >= time ? ms : []))),
-    async stop() {
-      clearInterval(timer);
-      await child.stop("SIGKILL");
-    },
+    figures: measureFigures({ load, fleet, audited, notes, control, ...period }),
+    problems: [...checked.problems, ...finished.problems],
   };
 }

@@ -7,11 +7,19 @@ import { UNLIMITED_PER_MINUTE } from "../harness/petstore.ts";
 import { promote, startPostgres, startStandby } from "../harness/postgres.ts";
 import { sendToValkey, SLOTS, startValkeyCluster } from "../harness/valkey.ts";
 import * as expect from "./figures.ts";
-import { checkBursts, checkPauses, checkWindowEnd, limitsWithoutValkey, withBusyCores } from "./limits.ts";
+import { underFullLoad } from "./full-load.ts";
+import {
+  checkBursts,
+  checkBurstsWithKill,
+  checkPauses,
+  checkWindowEnd,
+  limitsWithoutValkey,
+  withBusyCores,
+} from "./limits.ts";
 import type { Experiment, Findings, Scenario } from "./scenario.ts";
 
 type Deployed = Awaited<ReturnType<typeof startDeployment>>;
-type Fault = Pick<Experiment, "inject" | "check" | "repair">;
+type Fault = Pick<Experiment, "inject" | "check" | "repair" | "finish">;
 
 /** Prepares a fault on servers with PostgreSQL and Valkey, two by default. */
 function on(faultOf: (deployed: Deployed, seed: number) => Fault | Promise<Fault>, servers = 2) {
@@ -27,9 +35,17 @@ const NOT_NOTICED = [...NO_ERRORS, expect.respondsWithin(25), expect.notNoticed]
 const LIMITS_TIMEOUT_MS = 550;
 const VALKEY_UNAVAILABLE = [
   ...NO_ERRORS,
-  expect.respondsWithin(LIMITS_TIMEOUT_MS),
+  expect.takesOverWithin(LIMITS_TIMEOUT_MS),
   expect.loggedOnce("Valkey"),
   expect.recoversWithin(1_000),
+];
+/** Under full load a response waits for the cores as long as there are others. */
+const VALKEY_UNAVAILABLE_UNDER_FULL_LOAD = [
+  ...expect.ALWAYS,
+  expect.onlyErrors("503 unavailable"),
+  expect.retryAfterPresent,
+  expect.loggedOnce("Valkey"),
+  expect.recoversWithin(2_000),
 ];
 const ONLY_503 = [
   ...expect.ALWAYS,
@@ -37,9 +53,7 @@ const ONLY_503 = [
   expect.retryAfterPresent,
   expect.recoversWithin(1_000),
 ];
-/** The longest time that a server waits for a query before it knows that PostgreSQL is unavailable. */
-const QUERY_TIMEOUT_MS = 2_000;
-const POSTGRES_RESTARTED = [...ONLY_503, expect.respondsWithin(QUERY_TIMEOUT_MS)];
+const POSTGRES_RESTARTED = [...ONLY_503, expect.respondsWithin(expect.QUERY_TIMEOUT_MS)];
 const POSTGRES_UNAVAILABLE = [
   ...POSTGRES_RESTARTED,
   expect.failsFastWithin(50),
@@ -70,6 +84,12 @@ export const SCENARIOS: readonly Scenario[] = [
     expectations: NO_ERRORS,
   },
   {
+    name: "burst-postgres",
+    title: "50 bursts over three servers without Valkey, one of which is killed and started again",
+    prepare: startWithoutValkey,
+    expectations: [...expect.ALWAYS, expect.onlyErrors("no connection", "409 idempotency_conflict")],
+  },
+  {
     name: "busy",
     title: "five bursts of 400 while every core is busy with other work",
     prepare: on(({ fleet }) => ({ check: () => withBusyCores(() => checkBursts(fleet, 400)) }), 4),
@@ -86,7 +106,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "valkey-frozen-long",
     title: "Valkey frozen (SIGSTOP) across the end of a window",
     prepare: on(({ fleet, valkey }) => ({ check: () => checkWindowEnd(fleet, valkey) }), 4),
-    expectations: [...NO_ERRORS, expect.respondsWithin(LIMITS_TIMEOUT_MS)],
+    expectations: [...NO_ERRORS, expect.takesOverWithin(LIMITS_TIMEOUT_MS)],
   },
   {
     name: "valkey-frozen",
@@ -109,6 +129,18 @@ export const SCENARIOS: readonly Scenario[] = [
       repair: valkey.restart,
     })),
     expectations: VALKEY_UNAVAILABLE,
+  },
+  {
+    name: "valkey-killed-full",
+    title: "Valkey killed under as many requests as the machine holds, started again empty 4 s later",
+    durationMs: 4_000,
+    prepare: on(async ({ fleet, valkey }) => ({
+      check: await limitsWithoutValkey(fleet),
+      ...(await underFullLoad(fleet)),
+      inject: valkey.kill,
+      repair: valkey.restart,
+    })),
+    expectations: VALKEY_UNAVAILABLE_UNDER_FULL_LOAD,
   },
   {
     name: "script-flush",
@@ -159,8 +191,8 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "postgres-promoted",
-    title: "PostgreSQL killed, its synchronous standby promoted 2 s later",
-    durationMs: 2_000,
+    title: "PostgreSQL killed, its synchronous standby promoted 3 s later",
+    durationMs: 3_000,
     prepare: startReplicatedDeployment,
     expectations: POSTGRES_UNAVAILABLE,
   },
@@ -205,7 +237,15 @@ export const SCENARIOS: readonly Scenario[] = [
 async function startDeployment(servers: number) {
   const { postgres, valkey, storage } = await startStores();
   const fleet = await Fleet.start({ size: servers, storage });
-  return { fleet, postgres, valkey, stop: () => stopAll(fleet, postgres, valkey) };
+  const stop = () => stopAll(fleet, postgres, valkey);
+  return { fleet, postgres, valkey, takesOver: postgres.url, stop };
+}
+
+/** Starts three servers that count in PostgreSQL. */
+async function startWithoutValkey(): Promise<Experiment> {
+  const postgres = await startPostgres({ durable: true });
+  const fleet = await Fleet.start({ size: 3, storage: ["--database-url", postgres.url] });
+  return { fleet, check: () => checkBurstsWithKill(fleet), stop: () => stopAll(fleet, postgres) };
 }
 
 /** Starts servers that know the addresses of both databases, in the order of use. */
@@ -242,6 +282,7 @@ async function startClusterDeployment(): Promise<Experiment> {
   if (node === undefined) throw new Error(`no node has slot ${slot}`);
   return {
     fleet,
+    takesOver: postgres.url,
     inject: node.kill,
     async repair() {
       await node.restart();

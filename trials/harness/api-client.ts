@@ -51,6 +51,15 @@ export async function sendBurst(
   key: string,
   count: number,
 ): Promise<HttpResponse[]> {
+  return await Promise.all(await beginBurst(ports, key, count));
+}
+
+/** As `sendBurst`, with a promise for each response, which is rejected if the connection breaks. */
+export async function beginBurst(
+  ports: readonly number[],
+  key: string,
+  count: number,
+): Promise<Promise<HttpResponse>[]> {
   const connections: HttpConnection[] = [];
   while (connections.length < count) {
     const batch = Math.min(BATCH, count - connections.length);
@@ -60,7 +69,5 @@ export async function sendBurst(
     connections.push(...(await Promise.all(opening)));
   }
   const request = { path: "/v1/pets?limit=1", headers: [["Authorization", `Bearer ${key}`]] } as const;
-  const responses = await Promise.all(connections.map((connection) => connection.send(request)));
-  for (const connection of connections) connection.close();
-  return responses;
+  return connections.map((connection) => connection.send(request).finally(() => connection.close()));
 }
