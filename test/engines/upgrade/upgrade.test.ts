@@ -1,8 +1,9 @@
 import { runProgram } from "../../../trials/harness/child.ts";
 import { SQL } from "bun";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { sendBurst } from "../../../trials/harness/api-client.ts";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
-import { PETSTORE, type PetstoreServer, startPetstore } from "../../../trials/harness/petstore.ts";
+import { createKey, PETSTORE, type PetstoreServer, startPetstore } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { freePort, freePorts } from "../../../trials/harness/server.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
@@ -68,43 +69,49 @@ test("SQLite under load: this release starts on the data of the one before, whic
   expect(await undone.stop()).toBe(0);
 });
 
-test("two instances on PostgreSQL, replaced one after the other under load, and back: every request succeeds, nothing is lost", async () => {
-  const storage = [
-    "--database-url",
-    await fixtureDatabase(PREVIOUS_RELEASE),
-    "--limits-url",
-    await valkeyUrl(),
-  ];
-  const key = readRecorded("postgres", PREVIOUS_RELEASE).secrets.load;
-  const ports = freePorts(2);
-  const start = (port: number, program: readonly string[]): Promise<PetstoreServer> =>
-    startPetstore(
-      [...storage, ...PATIENT, "--data", temporaryDirectory("data"), "--port", `${port}`],
-      [],
-      program,
-    );
-  const servers = await Promise.all(ports.map((port) => start(port, previous)));
-  const urls = servers.map(({ url }) => url);
-  const load = startLoad(urls, key);
-  await untilMoreCreates(load);
+const STORAGES = {
+  "PostgreSQL and Valkey": async () => ["--limits-url", await valkeyUrl()],
+  "PostgreSQL alone": async () => [],
+};
 
-  // After the first of them, both releases serve from the migrated tables; the last undoes a half of it.
-  const replacements = [
-    [0, PETSTORE],
-    [1, PETSTORE],
-    [0, previous],
-  ] as const;
-  for (const [index, program] of replacements) {
-    expect(await servers[index]?.stop()).toBe(0);
-    servers[index] = await start(ports[index] ?? 0, program);
+test.each(Object.entries(STORAGES))(
+  "two instances on %s, replaced one after the other under load, and back: every request succeeds, nothing is lost, limits hold",
+  async (_, limits) => {
+    const storage = ["--database-url", await fixtureDatabase(PREVIOUS_RELEASE), ...(await limits())];
+    const key = readRecorded("postgres", PREVIOUS_RELEASE).secrets.load;
+    const ports = freePorts(2);
+    const start = (port: number, program: readonly string[]): Promise<PetstoreServer> =>
+      startPetstore(
+        [...storage, ...PATIENT, "--data", temporaryDirectory("data"), "--port", `${port}`],
+        [],
+        program,
+      );
+    const servers = await Promise.all(ports.map((port) => start(port, previous)));
+    const urls = servers.map(({ url }) => url);
+    const load = startLoad(urls, key);
     await untilMoreCreates(load);
-  }
-  for (const url of urls) await expectNothingLost(load, url, key);
-  // The load tries the other instance if a connection is refused, or if PostgreSQL is too busy (503).
-  const statuses = new Set(load.attempts.map(({ status }) => status));
-  expect([...statuses].filter((status) => ![0, 200, 201, 503].includes(status))).toEqual([]);
-  await Promise.all(servers.map((server) => server.stop()));
-});
+
+    // After the first of them, both releases serve from the migrated tables; the last undoes a half of it.
+    const replacements = [
+      [0, PETSTORE, 120],
+      [1, PETSTORE, 60],
+      [0, previous, 120],
+    ] as const;
+    for (const [index, program, mostAllowed] of replacements) {
+      expect(await servers[index]?.stop()).toBe(0);
+      servers[index] = await start(ports[index] ?? 0, program);
+      await untilMoreCreates(load);
+      const free = await createKey(storage, "free");
+      const responses = await sendBurst(ports, free.key, 200);
+      expect(responses.filter(({ status }) => status === 200).length).toBeWithin(60, mostAllowed + 1);
+    }
+    for (const url of urls) await expectNothingLost(load, url, key);
+    // The load tries the other instance if a connection is refused, or if PostgreSQL is too busy (503).
+    const statuses = new Set(load.attempts.map(({ status }) => status));
+    expect([...statuses].filter((status) => ![0, 200, 201, 503].includes(status))).toEqual([]);
+    await Promise.all(servers.map((server) => server.stop()));
+  },
+);
 
 const petstore = (storage: readonly string[], line: string) =>
   runProgram([...PETSTORE, ...line.split(" "), ...storage]);
