@@ -115,14 +115,29 @@ export function planOf(flags: ReturnType<typeof parseFlags<typeof FLAGS>>) {
   };
 }
 
+export interface SharedSetup {
+  /** The number of servers; 0 stands for one server with the embedded stores. */
+  readonly servers: number;
+  /** Whether PostgreSQL counts for the rate limits, too. */
+  readonly isWithoutValkey?: boolean | undefined;
+  /** Whether its servers get a long warm-up first, because the compiler shares the cores, too. */
+  readonly isWarmedUp?: true;
+}
+
+export const sharedName = ({ servers, isWithoutValkey }: SharedSetup) =>
+  servers === 0 ? "embedded" : `${servers}${isWithoutValkey ? ", without Valkey" : ""}`;
+
 /** The plan for PostgreSQL and Valkey. The figures of several servers have no target and are measured once. */
 export const SHARED = {
   workloads: DECISIVE,
   connections: 64,
-  /** The numbers of servers. 0 stands for one server with the embedded stores. */
-  servers: [0, 1, 2, 4] as readonly number[],
-  /** These numbers of servers get a long warm-up first, because the compiler shares the cores, too. */
-  warmedUp: [0, 4] as readonly number[],
+  setups: [
+    { servers: 0, isWarmedUp: true },
+    { servers: 1 },
+    { servers: 1, isWithoutValkey: true, isWarmedUp: true },
+    { servers: 2 },
+    { servers: 4, isWarmedUp: true },
+  ] as readonly SharedSetup[],
   firstWarmUpSeconds: 6,
   warmUpSeconds: 1,
 } as const;

@@ -9,7 +9,7 @@ import { flushDisk, pinThisProcessTo } from "../trials/harness/machine.ts";
 import { createKey, startPetstore } from "../trials/harness/petstore.ts";
 import { cpuSecondsOfTrees } from "../trials/harness/processes.ts";
 import { runWrk, type WrkFigures } from "../trials/harness/wrk.ts";
-import { type Plan, SHARED, sharedWorkload } from "./plan.ts";
+import { type Plan, SHARED, sharedName, sharedWorkload } from "./plan.ts";
 import { measureRounds, type Run, WrongResponse } from "./rounds.ts";
 import { prepareDataset } from "./servers.ts";
 import type { SharedCell, SharedSample } from "./targets.ts";
@@ -26,19 +26,24 @@ export async function measureShared(
   if (run.cores) pinThisProcessTo(`${run.cores.server},${run.cores.load}`);
   const { setups, stop } = await startSetups(pets);
   await flushDisk();
-  for (const setup of setups.filter(({ servers }) => SHARED.warmedUp.includes(servers)))
+  for (const setup of setups.filter(({ isWarmedUp }) => isWarmedUp))
     await loadSetup(setup, sharedWorkload("mix"), SHARED.firstWarmUpSeconds);
   const cells = await measureRounds({
     loads: SHARED.workloads.flatMap((workload) => [
-      { workload, servers: SHARED.servers.filter((servers) => servers <= 1).map(String), rounds },
-      { workload, servers: SHARED.servers.filter((servers) => servers > 1).map(String), rounds: 1 },
+      { workload, servers: SHARED.setups.filter(({ servers }) => servers <= 1).map(sharedName), rounds },
+      { workload, servers: SHARED.setups.filter(({ servers }) => servers > 1).map(sharedName), rounds: 1 },
     ]),
     start: async () => setups,
     announce,
     measure: (setup, { id }) => measureSetup(setup, sharedWorkload(id), run.seconds),
   });
   await stop();
-  return cells.map(({ workload, server: { servers }, samples }) => ({ workload, servers, samples }));
+  return cells.map(({ workload, server: { servers, isWithoutValkey }, samples }) => ({
+    workload,
+    servers,
+    isWithoutValkey,
+    samples,
+  }));
 }
 
 /** The flags with a long timeout: the cores are so busy that a late response does not mean a failure. */
@@ -48,21 +53,24 @@ async function startSetups(pets: number) {
   const { directory, keys, values } = await prepareDataset(pets);
   const embedded = await startPetstore(["--data", directory, "--port", "0", "--trust-proxy", "127.0.0.1"]);
   const { postgres, valkey, storage, key } = await startFilledStores(pets);
-  const fleet = await Fleet.start({ size: Math.max(...SHARED.servers), storage, flags: PATIENT_FLAGS });
-  const setups = SHARED.servers.map((servers) => {
-    const chosen = servers === 0 ? [embedded] : fleet.servers.slice(0, servers);
+  const size = Math.max(...SHARED.setups.map(({ servers }) => servers));
+  const fleet = await Fleet.start({ size, storage, flags: PATIENT_FLAGS });
+  const alone = await startPetstore(["--database-url", postgres.url, ...PATIENT_FLAGS, "--port", "0"]);
+  const setups = SHARED.setups.map((setup) => {
+    const { servers, isWithoutValkey } = setup;
+    const shared = isWithoutValkey ? [alone] : fleet.servers.slice(0, servers);
+    const chosen = servers === 0 ? [embedded] : shared;
     const databases = servers === 0 ? [] : [[postgres.pid], [valkey.pid]];
     return {
-      name: `${servers}`,
-      /** The number of servers; 0 stands for the server with the embedded stores. */
-      servers,
+      ...setup,
+      name: sharedName(setup),
       ports: chosen.map(({ url }) => Number(new URL(url).port)),
       pids: [chosen.map(({ pid }) => pid), ...databases],
       source: { keys: servers === 0 ? keys : { ...keys, unlimited: key }, values },
     };
   });
   const stop = async () => {
-    for (const server of [embedded, fleet, postgres, valkey]) await server.stop();
+    for (const server of [embedded, alone, fleet, postgres, valkey]) await server.stop();
   };
   return { setups, stop };
 }

@@ -1,7 +1,7 @@
 import { machineText } from "../trials/harness/machine.ts";
 import { median, ratioOf, type Spread, spreadOf } from "../trials/harness/statistics.ts";
 import { formatCount, formatFigure, formatSpread, type Table, tableOf } from "../trials/harness/table.ts";
-import { SHARED, sharedWorkload } from "./plan.ts";
+import { SHARED, sharedName, sharedWorkload } from "./plan.ts";
 import { type Cell, figuresOf, judge, type Results, type Sample, type ServerFacts } from "./targets.ts";
 import { type SharedCell, sharedRatios, type SharedSample } from "./targets.ts";
 import { PEERS, TITLES, type WorkloadId, workloadOf } from "./workloads.ts";
@@ -145,7 +145,7 @@ function sharedTable({ shared = [] }: Results): Table {
     format(median(cell.samples.map((sample) => sample[name])));
   const table = tableOf("PostgreSQL and Valkey, by number of servers, against the embedded stores", shared, {
     workload: ({ workload }) => sharedWorkload(workload).title,
-    servers: ({ servers }) => `${servers || "embedded"}`,
+    servers: sharedName,
     "requests/s": figure("perSecond", formatCount),
     "× embedded": (cell) => formatFigure(sharedRatios(shared, cell).rate.median),
     "by CPU ×": (cell) => formatFigure(sharedRatios(shared, cell).cpu.median),

@@ -1,5 +1,6 @@
 import type { Machine } from "../trials/harness/machine.ts";
 import { median, ratioOf, type Spread, spreadOf } from "../trials/harness/statistics.ts";
+import { sharedName, type SharedSetup } from "./plan.ts";
 import { type CandidateId, PEERS, type PeerId, type WorkloadId } from "./workloads.ts";
 
 /** A target for Petstore. Both sides of a ratio are measured in the same run. */
@@ -66,7 +67,8 @@ const againstEmbedded = (workload: WorkloadId, what: string, atLeast: number): T
   atLeast,
   unit: "",
   measure({ shared = [] }) {
-    const own = shared.find((cell) => cell.workload === workload && cell.servers === 1);
+    const isOwn = (cell: SharedCell) => cell.workload === workload && sharedName(cell) === "1";
+    const own = shared.find(isOwn);
     const ratios = own && Object.values(sharedRatios(shared, own));
     return ratios?.toSorted((a, b) => a.median - b.median).at(-1);
   },
@@ -171,10 +173,8 @@ export type SharedSample = Readonly<
   Record<"perSecond" | "server" | "postgres" | "valkey" | "balancer", number>
 >;
 
-export interface SharedCell {
+export interface SharedCell extends SharedSetup {
   readonly workload: WorkloadId;
-  /** The number of servers; 0 stands for one server with the embedded stores. */
-  readonly servers: number;
   readonly samples: readonly SharedSample[];
 }
 
