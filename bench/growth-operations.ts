@@ -116,6 +116,7 @@ function operatorInputs({ rows, tokens, keys, now }: Facts): Inputs<typeof ADMIN
   const limit = [500];
   return {
     createSession: { body: () => ({ token: tokens[0] }) },
+    beginSignIn: {},
     getSession: {},
     deleteSession: {},
     deleteSessions: {},

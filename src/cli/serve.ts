@@ -7,6 +7,7 @@ import {
   type ADDRESS_OPTIONS,
   NEW_DATABASE_OPTION,
   SETTINGS,
+  type OIDC_OPTIONS,
   type WEBHOOK_OPTIONS,
 } from "../config/options.ts";
 import { shownSettings } from "../config/shown-settings.ts";
@@ -85,13 +86,24 @@ export const serve = defineCommand({
 });
 
 export function rejectIncompleteSettings(
-  values: ValuesOf<typeof ADDRESS_OPTIONS & typeof WEBHOOK_OPTIONS>,
+  values: ValuesOf<typeof ADDRESS_OPTIONS & typeof OIDC_OPTIONS & typeof WEBHOOK_OPTIONS>,
 ): void {
   if ((values["tls-cert"] === undefined) !== (values["tls-key"] === undefined))
     throw new UsageError("--tls-cert and --tls-key belong together; one of them is missing");
   if ((values["webhook-url"] === undefined) !== (values["webhook-secret"] === undefined))
     throw new UsageError(
       `--webhook-url and --webhook-secret-file belong together; one of them is missing. The file has ${webhookSecrets.expected}`,
+    );
+  const provider = {
+    "--oidc-issuer": values["oidc-issuer"],
+    "--oidc-client-id": values["oidc-client-id"],
+    "--oidc-client-secret-file": values["oidc-client-secret"],
+    "--oidc-role": values["oidc-role"],
+  };
+  const missing = Object.entries(provider).flatMap(([flag, value]) => (value === undefined ? flag : []));
+  if (missing.length > 0 && missing.length < Object.keys(provider).length)
+    throw new UsageError(
+      `${Object.keys(provider).join(", ")} belong together; missing: ${missing.join(", ")}`,
     );
 }
 

@@ -13,6 +13,7 @@ import {
   DEFAULT_ADMIN_PORT,
   DEFAULT_PORT,
   type NEW_DATABASE_OPTION,
+  type OIDC_OPTIONS,
   type SETTINGS,
   type SHARED_OPTIONS,
   STORAGE_OPTIONS,
@@ -27,6 +28,9 @@ export type Config = ReturnType<typeof configOf>;
 
 /** The listener for operators. */
 export type AdminConfig = NonNullable<Config["admin"]>;
+
+/** The provider with which operators sign in. */
+export type ProviderConfig = NonNullable<AdminConfig["provider"]>;
 
 /** Where an environment stores its data and counts its rate limits. */
 export interface StorageConfig {
@@ -96,7 +100,18 @@ function tracingOf({ "otlp-url": url, "otlp-sample": sample }: ValuesOf<typeof T
   return url === undefined ? undefined : { url, sample };
 }
 
-function adminOf(values: ValuesOf<typeof ADMIN_OPTIONS> & { readonly env: Environment }) {
+/** Undefined if operators sign in with tokens only. */
+function providerOf(values: ValuesOf<typeof OIDC_OPTIONS>) {
+  const { "oidc-issuer": issuer, "oidc-client-id": clientId, "oidc-client-secret": secret } = values;
+  const { "oidc-client-secret-file": secretFile, "oidc-role": rules } = values;
+  if (issuer === undefined || clientId === undefined || secret === undefined || rules === undefined)
+    return undefined;
+  return { issuer, clientId, secret, ...(secretFile !== undefined && { secretFile }), rules };
+}
+
+function adminOf(
+  values: ValuesOf<typeof ADMIN_OPTIONS & typeof OIDC_OPTIONS> & { readonly env: Environment },
+) {
   const address = values["admin-address"];
   if (address === "off") return undefined;
   return {
@@ -110,6 +125,7 @@ function adminOf(values: ValuesOf<typeof ADMIN_OPTIONS> & { readonly env: Enviro
     /** The file of the token of the operator for Prometheus. */
     metricsTokenFile: values["metrics-token-file"],
     areMetricsPublic: values["metrics-public"],
+    provider: providerOf(values),
   };
 }
 

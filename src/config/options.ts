@@ -31,6 +31,7 @@ import {
   type Variables,
 } from "./parse-options.ts";
 import { nearest, quoted, quotedPath, readTextFile, UsageError } from "./usage-error.ts";
+import { clientId, clientSecret, issuerUrl, roleRules } from "./sign-in-types.ts";
 import {
   adminToken,
   switchOption,
@@ -97,6 +98,29 @@ export const ADMIN_OPTIONS = {
     type: durationOrForever({ min: LONGEST_BAN_MS, max: 3_650 * DAY_MS }),
     default: 400 * DAY_MS,
     help: "Age at which entries of the audit trail are deleted",
+  },
+} as const satisfies Options;
+
+/** The provider with which people sign in. */
+export const OIDC_OPTIONS = {
+  "oidc-issuer": {
+    type: issuerUrl,
+    isDestination: true,
+    defaultText: "none",
+    help: "Issuer of the company's sign-in (OpenID Connect), with which people sign in to the console",
+  },
+  "oidc-client-id": { type: clientId, help: "Identifier of this client there" },
+  "oidc-client-secret-file": settingsFile("File with the secret of this client there", { isFollowed: true }),
+  "oidc-client-secret": {
+    type: clientSecret,
+    isVariableOnly: true,
+    fileOption: "oidc-client-secret-file",
+    help: "That secret itself",
+  },
+  "oidc-role": {
+    type: roleRules,
+    repeatable: true,
+    help: "Role of people with a value in a claim; the highest that matches; can be repeated",
   },
 } as const satisfies Options;
 
@@ -287,6 +311,7 @@ export const SETTINGS = {
   },
   ...ADDRESS_OPTIONS,
   ...ADMIN_OPTIONS,
+  ...OIDC_OPTIONS,
   ...WEBHOOK_OPTIONS,
   "other-environment-url": {
     type: baseUrl,
@@ -352,7 +377,7 @@ export const SETTINGS = {
 export const SETTING_GROUPS: Readonly<Record<string, Options>> = {
   Data: DATABASE_OPTIONS,
   Address: ADDRESS_OPTIONS,
-  Operators: { ...ADMIN_OPTIONS, ...WEBHOOK_OPTIONS },
+  Operators: { ...ADMIN_OPTIONS, ...OIDC_OPTIONS, ...WEBHOOK_OPTIONS },
   "Rate limits and bans": { ...SHARED_OPTIONS, "limits-timeout": SETTINGS["limits-timeout"] },
 };
 

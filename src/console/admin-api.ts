@@ -1,4 +1,4 @@
-import { parseJson } from "../api/json.ts";
+import { parseJson, toJson } from "../api/json.ts";
 import { leastRoleOf, mayCall } from "../domain/operators.ts";
 import type { PageName } from "../operator/console/pages.ts";
 import {
@@ -51,9 +51,10 @@ export async function loadSession(): Promise<Session | undefined> {
 /** One who signs in while a session is loaded stays signed in. */
 export function setSession(session: Session | undefined): void {
   if (session === undefined) return;
-  const { operator } = session;
+  const { operator, provider } = session;
   update({
     isSignedIn: operator !== undefined,
+    provider,
     ...(operator && { operator: keepUnchanged(current.operator, operator) }),
   });
 }
@@ -160,6 +161,40 @@ export async function signIn(body: BodyOf<"createSession">): Promise<void> {
   const { secret, ...session } = await call("createSession", { body });
   storeSecret(secret);
   setSession(session);
+}
+
+/** What the tab keeps while the browser is with the provider: what the server began, and the page to return to. */
+const BEGUN_SIGN_IN = "petstore-sign-in";
+const RETURN_TO = "petstore-return-to";
+
+/** Sends the browser to the provider. */
+export async function goToProvider(): Promise<void> {
+  const begun = await call("beginSignIn");
+  const isKept =
+    writeStored("sessionStorage", BEGUN_SIGN_IN, toJson(begun)) &&
+    writeStored("sessionStorage", RETURN_TO, location.pathname + location.search);
+  if (!isKept) throw new Error("The browser forbids this page to store what the sign-in needs.");
+  location.assign(begun.url);
+}
+
+/** Signs in with the response of the provider. One that this tab did not ask for may be that of somebody else. */
+export async function returnFromProvider(response: URLSearchParams): Promise<void> {
+  const begun = readResponse(
+    "beginSignIn",
+    parseJson(readStored("sessionStorage", BEGUN_SIGN_IN) ?? ""),
+  )?.body;
+  writeStored("sessionStorage", BEGUN_SIGN_IN, null);
+  if (begun === undefined || begun.state !== response.get("state"))
+    throw new Error("This tab did not begin this sign-in. Sign in again.");
+  const { state, nonce, codeVerifier } = begun;
+  await signIn({ provider: { response: `${response}`, state, nonce, codeVerifier } });
+}
+
+/** The page that was left for the provider. */
+export function takeReturnUrl(): string {
+  const url = readStored("sessionStorage", RETURN_TO) ?? "/";
+  writeStored("sessionStorage", RETURN_TO, null);
+  return url;
 }
 
 /** Deletes the secret even if the server does not respond: without it, nobody can use the session. */

@@ -1,7 +1,16 @@
 import { type ComponentType, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { matchPage, type PageName } from "../operator/console/pages.ts";
-import { call, findSession, loadSession, mayOpen, setSession, signIn } from "./admin-api.ts";
+import {
+  call,
+  findSession,
+  returnFromProvider,
+  loadSession,
+  mayOpen,
+  setSession,
+  signIn,
+  takeReturnUrl,
+} from "./admin-api.ts";
 import { startSearchKey } from "./components/filters.tsx";
 import { ENVIRONMENT, Layout } from "./components/layout.tsx";
 import { Empty, PageHead, type PageProps, Skeleton } from "./components/page.tsx";
@@ -126,23 +135,29 @@ function useFocusOnNewPage(path: string): void {
 }
 
 /**
- * The URL that `petstore admin-url` prints has a code. It is taken out of the address bar before anything else happens;
- * so is a token, which the URLs of earlier releases have.
+ * The URL that `petstore admin-url` prints has a code, and the one by which the provider sends the browser back has its
+ * response. Either is taken out of the address bar before anything else happens; so is a token, which the URLs of
+ * earlier releases have. Returns how to sign in with what it was.
  */
-function takeCodeFromUrl(): string | undefined {
+function takeSignInFromUrl(): (() => Promise<void>) | undefined {
   const url = new URL(location.href);
-  const code = url.searchParams.get("code");
-  for (const name of ["code", "token"]) url.searchParams.delete(name);
+  const { searchParams } = url;
+  // A list has a filter of this name.
+  if (url.pathname === "/" && searchParams.has("state")) {
+    navigate(takeReturnUrl(), { replace: true });
+    return () => returnFromProvider(searchParams);
+  }
+  const code = searchParams.get("code");
+  for (const name of ["code", "token"]) searchParams.delete(name);
   navigate(url.pathname + url.search, { replace: true });
-  return code ?? undefined;
+  return code === null ? undefined : () => signIn({ code });
 }
 
-/** Signs in with the code of the URL, or finds the session of this browser. Tries again while the server is gone. */
+/** Signs in with what the URL has, or finds the session of this browser. Tries again while the server is gone. */
 async function start(): Promise<void> {
-  const code = takeCodeFromUrl();
+  const signInFromUrl = takeSignInFromUrl();
   try {
-    if (code === undefined) await findSession();
-    else await signIn({ code });
+    await (signInFromUrl ?? findSession)();
   } catch (error) {
     update({ urlProblem: error instanceof Error ? error.message : String(error) });
     await findSession().catch(() => update({ isSignedIn: false }));

@@ -11,7 +11,9 @@ interface State {
   isSignedIn?: boolean;
   /** The last one who has signed in: the pages stay while nobody has. */
   operator?: NonNullable<Session["operator"]>;
-  /** Why the code of the URL did not work. */
+  /** The host of the provider with which people can sign in; undefined if there is none. */
+  provider?: string | undefined;
+  /** Why the code of the URL, or the response of the provider, did not work. */
   urlProblem?: string;
   /** When a server that does not respond is asked again; undefined while it responds. */
   retryAt?: number | undefined;

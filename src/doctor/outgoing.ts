@@ -6,6 +6,7 @@ import type { SettingsWith } from "../config/parse-options.ts";
 import { type OutgoingRequest, sendRequest, trustProblem } from "../runtime/outgoing-request.ts";
 import { checkPostgres, checkValkey, type StoreFindings } from "./databases.ts";
 import { check, reasonOf } from "./finding.ts";
+import { checkProvider } from "./provider.ts";
 
 /** A setting whose value is a URL to which a server connects. */
 type Destination = SettingsWith<typeof SETTINGS, { isDestination: true }>;
@@ -17,6 +18,7 @@ const CHECKS: Readonly<Record<Destination, (config: Config, now: () => number) =
   "database-url": async (config, now) =>
     config.databaseUrl === undefined ? NONE : checkPostgres(config, now),
   "limits-url": async (config, now) => (config.limitsUrls === undefined ? NONE : checkValkey(config, now)),
+  "oidc-issuer": checkProvider,
   // A receiver may take only events, so every response below 500 shows that it is there.
   "webhook-url": async ({ webhook }) =>
     webhook === undefined

@@ -27,6 +27,10 @@ const FILES: Readonly<Record<FileSetting, SettingsFile>> = {
   "limits-ca": { isSecret: false, read: readAuthorities },
   "admin-token-file": { isSecret: true, read: readTokenFile },
   "metrics-token-file": { isSecret: true, read: readTokenFile },
+  "oidc-client-secret-file": {
+    isSecret: true,
+    read: (file) => readFromFile(SETTINGS["oidc-client-secret"], file),
+  },
   "webhook-secret-file": { isSecret: true, read: (file) => readFromFile(SETTINGS["webhook-secret"], file) },
   // The check of TLS reads both together.
   "tls-cert": { isSecret: false, read: isRead },

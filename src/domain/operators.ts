@@ -48,7 +48,20 @@ export interface Operator {
   /** When the earlier tokens stop working, after a rotation with an overlap. */
   readonly overlapEndsAt?: number;
   readonly revokedAt?: number;
+  /**
+   * The issuer and the subject by which a provider identifies the operator, who expires 12 hours after the last sign-in
+   * with it.
+   */
+  readonly subject?: string;
 }
+
+/** A person who has signed in with a provider, which has verified the address that is the name. */
+export type ProviderOperator = Required<Pick<Operator, "name" | "role" | "expiresAt" | "subject">>;
+
+/** The operator who was let in, and the hash of the token for their session. */
+export type Admission =
+  | { readonly operator: Operator; readonly tokenHash: string }
+  | Rejection<"operator_not_active" | "too_many_operators" | "last_admin">;
 
 export type NewOperator = Pick<Operator, "name" | "role" | "expiresAt">;
 
@@ -132,18 +145,20 @@ export function operatorRevoked({ name }: Pick<Operator, "name">): Rejection<"op
   return new Rejection("operator_not_active", `Operator ${name} is revoked. Create another one.`);
 }
 
-export function operatorExpired(
-  operator: Pick<Operator, "name" | "expiresAt">,
-): Rejection<"operator_not_active"> {
+type ExpiredOperator = Pick<Operator, "name" | "expiresAt" | "subject">;
+
+export function operatorExpired(operator: ExpiredOperator): Rejection<"operator_not_active"> {
   return new Rejection("operator_not_active", expiredText(operator));
 }
 
 /** The rejection of a request with the token or a session of an operator who has expired. */
-export function tokenExpired(operator: Pick<Operator, "name" | "expiresAt">): Rejection<"invalid_token"> {
+export function tokenExpired(operator: ExpiredOperator): Rejection<"invalid_token"> {
   return new Rejection("invalid_token", expiredText(operator));
 }
 
-function expiredText({ name, expiresAt = 0 }: Pick<Operator, "name" | "expiresAt">): string {
+function expiredText({ name, expiresAt = 0, subject }: ExpiredOperator): string {
+  if (subject !== undefined)
+    return `The sign-in of ${name} expired at ${formatTime(expiresAt)}. Sign in again with the provider.`;
   return `The token of ${name} expired at ${formatTime(expiresAt)}. An admin makes it valid again: petstore operators update ${name} --expires 90d`;
 }
 
@@ -199,6 +214,19 @@ export function operatorUpdated(
 ): NewAuditEntry | undefined {
   const changed = changeOf(changeableValues(before), changeableValues(after));
   const { id, name } = before;
+  return (
+    changed && auditEntry("operator.updated", id, { ...by, ...changed, after: { name, ...changed.after } })
+  );
+}
+
+/** Makes the audit entry of a sign-in that changes the role or the person. The expiry changes with each one. */
+export function operatorAdmitted(
+  before: Operator,
+  { role, subject }: ProviderOperator,
+  by: Attribution,
+): NewAuditEntry | undefined {
+  const { id, name } = before;
+  const changed = changeOf({ role: before.role, subject: before.subject ?? null }, { role, subject });
   return (
     changed && auditEntry("operator.updated", id, { ...by, ...changed, after: { name, ...changed.after } })
   );

@@ -20,7 +20,9 @@ import type {
   NewSignInCode,
   Operator,
   OperatorAccess,
+  Admission,
   OperatorChange,
+  ProviderOperator,
   OperatorSession,
   SignInCode,
 } from "./operators.ts";
@@ -342,6 +344,11 @@ export interface OperatorStore {
     change: OperatorChange,
     by: Attribution,
   ): Promise<Operator | Rejection<"operator_not_found" | "operator_not_active" | "last_admin">>;
+  /**
+   * Lets a person in whom a provider has authenticated. The token stays while the same person is active; otherwise the
+   * given one replaces it. Rejects a revoked operator, by the name and by the subject.
+   */
+  admitOperator(person: ProviderOperator, token: NewSecret, by: Attribution): Promise<Admission>;
   /** Replaces the token. */
   rotateOperator(
     id: number,

@@ -5,7 +5,7 @@ export const MAX_BODY_BYTES = 16 * 1024;
 /** The longest valid body of the operators' API is a key with notes of 2,000 escaped surrogate pairs. */
 export const MAX_ADMIN_BODY_BYTES = 64 * 1024;
 /** The largest body without a token: anybody could send JSON of 64 KiB, which takes 8 ms to parse. */
-export const MAX_OPEN_BODY_BYTES = 2 * 1024;
+export const MAX_OPEN_BODY_BYTES = 4 * 1024;
 
 /** The longest answer of a server to another one or to a command. */
 export const MAX_ANSWER_LENGTH = 1024 * 1024;

@@ -186,7 +186,15 @@ export const LOG_EVENTS = {
 
   "admin.started": info("the listener for operators accepts requests", ["url", "tokenFile"]),
   "admin.plain-text": warn(PLAIN_TEXT_WARNINGS.admin.join("; "), ["host"]),
-  "admin.sign-in-failed": warn("somebody sent a wrong token or sign-in code", ["address", "unrecorded"]),
+  "admin.sign-in-failed": warn(
+    "somebody sent a wrong token or sign-in code, or signed in with the provider and has no role",
+    ["address", "unrecorded", "reason"],
+  ),
+  "admin.provider-unavailable": error("nobody can sign in with the provider; tokens work", [
+    "provider",
+    "error",
+  ]),
+  "admin.provider-available": info("people can sign in with the provider again", ["provider", "afterMs"]),
   "admin.token-imported": info("the operator now has the token from the setting", ["operator"]),
   "admin.token-rejected": error(
     "the token in a setting does not work; remove the setting or set a new token",

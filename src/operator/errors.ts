@@ -10,6 +10,14 @@ export const ADMIN_ERRORS = errorTable({
     meaning: "The token is wrong, was replaced or has expired, or its operator is revoked.",
   },
   invalid_code: { status: 401, meaning: "The code is wrong, was used, or is older than five minutes." },
+  rejected_sign_in: {
+    status: 401,
+    meaning: "The provider did not sign anybody in on this page, or its response was used or is too old.",
+  },
+  refused_sign_in: {
+    status: 403,
+    meaning: "The provider has authenticated the person, who may not sign in. The message says why.",
+  },
   forbidden_role: { status: 403, meaning: "The role of the operator does not allow it." },
   replaced_token: {
     status: 403,
@@ -32,6 +40,7 @@ export const ADMIN_ERRORS = errorTable({
   key_not_active: { status: 409, meaning: "The API key is revoked or expired, so it cannot be changed." },
   pet_ordered: { status: 409, meaning: "The pet has a placed order. Complete or cancel the order first." },
   pet_has_orders: { status: 409, meaning: "The pet has orders, so it cannot be deleted." },
+  no_provider: { status: 409, meaning: "The server has no provider: `--oidc-issuer` is not set." },
   no_webhook: { status: 409, meaning: "The server has no webhook: `--webhook-url` is not set." },
   order_closed: { status: 409, meaning: "The order is already completed or cancelled." },
   body_too_large: {
@@ -46,6 +55,10 @@ export const ADMIN_ERRORS = errorTable({
     status: 429,
     meaning:
       "The operator exceeds the rate of requests. Nothing was done; `Retry-After` has the seconds to wait.",
+  },
+  provider_unavailable: {
+    status: 503,
+    meaning: "The provider does not respond, or not as it should. Tokens work.",
   },
 });
 
@@ -64,10 +77,30 @@ export const INVALID_CODE = /* @__PURE__ */ new Rejection(
   "invalid_code",
   "The code was used, or is older than five minutes. petstore admin-url prints a new one.",
 );
+export const REJECTED_SIGN_IN = /* @__PURE__ */ new Rejection(
+  "rejected_sign_in",
+  "The provider did not sign you in, or its response was used or is for another page. Sign in again; the audit trail says what was wrong.",
+);
+export const NO_PROVIDER = /* @__PURE__ */ new Rejection(
+  "no_provider",
+  "The server has no provider: --oidc-issuer is not set.",
+);
 export const OWN_OPERATOR = /* @__PURE__ */ new Rejection(
   "own_operator",
   "You cannot revoke yourself. Another operator with the role admin can.",
 );
+
+export function providerUnavailable(host: string, reason: string, retryAfterSeconds: number) {
+  const message = `Nobody can sign in with ${host} now: ${reason}. ${retryAfter(retryAfterSeconds)}`;
+  return new Rejection("provider_unavailable", message, retryAfterSeconds);
+}
+
+export function refusedSignIn(reason: string): Rejection<"refused_sign_in"> {
+  return new Rejection(
+    "refused_sign_in",
+    `${reason}. An operator with the role admin can see more in the audit trail.`,
+  );
+}
 
 export function forbiddenRole({ name, role }: NewOperator, needed: Role): Rejection<"forbidden_role"> {
   return new Rejection("forbidden_role", `This needs the role ${needed}; ${name} has ${role}.`);

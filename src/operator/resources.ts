@@ -188,19 +188,25 @@ const operatorName = line(64, { description: "Name of the operator", examples: [
 const secretText = (description: string) =>
   matching(/^[\w-]{43}$/, "43 characters of base64url", description);
 
-export const OperatorSchema = object("A person or a program that operates the service", {
-  id: operatorId,
-  name: operatorName,
-  role: RoleSchema,
-  state: oneOf(OPERATOR_STATES, "Whether the token works"),
-  hint: line(40, "Beginning and end of the token"),
-  createdAt: time("When the operator was created"),
-  tokenCreatedAt: time("When the token was made"),
-  expiresAt: nullable(time("When the token expires; null for never")),
-  overlapEndsAt: nullable(time("When the earlier tokens stop working; null unless a rotation overlaps")),
-  lastUsedAt: nullable(time("When the operator was last there, to the hour"), "Null if never"),
-  revokedAt: nullable(time("When the operator was revoked")),
-});
+export const OperatorSchema = object(
+  "A person or a program that operates the service",
+  {
+    id: operatorId,
+    name: operatorName,
+    role: RoleSchema,
+    state: oneOf(OPERATOR_STATES, "Whether the token works"),
+    hint: line(40, "Beginning and end of the token"),
+    createdAt: time("When the operator was created"),
+    tokenCreatedAt: time("When the token was made"),
+    expiresAt: nullable(time("When the token expires; null for never")),
+    overlapEndsAt: nullable(time("When the earlier tokens stop working; null unless a rotation overlaps")),
+    lastUsedAt: nullable(time("When the operator was last there, to the hour"), "Null if never"),
+    revokedAt: nullable(time("When the operator was revoked")),
+  },
+  {
+    subject: line(2_500, "Issuer and subject of an operator who signs in with a provider"),
+  },
+);
 export type OperatorView = Infer<typeof OperatorSchema>;
 
 export const Operators = object("Operators, the oldest first", {
@@ -243,14 +249,29 @@ export const OperatorWithToken = object("An operator and their new token, which 
 });
 export type OperatorWithToken = Infer<typeof OperatorWithToken>;
 
+const signInSecrets = {
+  state: line(100, "Comes back in the response"),
+  nonce: line(100, "Comes back in the ID token"),
+  codeVerifier: line(200, "Proves to the provider that the page has begun the sign-in (PKCE)"),
+};
+
 export const NewSession = object(
-  "What to sign in with: one of the two",
+  "What to sign in with: one of the three",
   {},
   {
     token: line(200, "Token of an operator"),
     code: line(200, "Code of the URL that `petstore admin-url` prints. It works once, for five minutes."),
+    provider: object("The response of the provider, and what `beginSignIn` has responded", {
+      response: line(3_000, "The query with which the provider has sent the browser back"),
+      ...signInSecrets,
+    }),
   },
 );
+
+export const BegunSignIn = object("A sign-in with the provider", {
+  url: line(8_000, "Where to send the browser. The provider sends it back to `/` of the listener."),
+  ...signInSecrets,
+});
 
 const session = {
   operator: object("Who has signed in", {
@@ -264,9 +285,9 @@ const session = {
 const signedIn = boolean("Whether the request has a session or a token");
 
 export const Session = object(
-  "All but `signedIn` is only there if `signedIn` is true.",
+  "`operator`, `environment` and `version` are only there if `signedIn` is true.",
   { signedIn },
-  session,
+  { ...session, provider: line(300, "Host of the provider with which people can sign in, if there is one") },
 );
 export type Session = Infer<typeof Session>;
 

@@ -1,8 +1,7 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
-import { TokenBucket } from "../runtime/token-bucket.ts";
 import { Rejection } from "../api/errors.ts";
 import { sha256 } from "../runtime/hash.ts";
-import type { Actor } from "../domain/audit.ts";
+import type { Actor, AuditedValues } from "../domain/audit.ts";
 import type { OperatorAccess } from "../domain/operators.ts";
 import type { AuditStore, Clock, OperatorStore } from "../domain/ports.ts";
 import { HOUR_MS } from "../domain/usage-history.ts";
@@ -11,13 +10,14 @@ import type { Log } from "../observe/log.ts";
 import { AccessReader } from "./access.ts";
 import { type Principal, principalWith } from "./credentials.ts";
 import { INVALID_CODE, INVALID_TOKEN, NOT_SIGNED_IN, tooManyAttempts } from "./errors.ts";
+import { FailedSignIns } from "./failed-sign-ins.ts";
 import { GuessLimiter, type TokenRejection } from "./guess-limiter.ts";
 import { SESSION_HEADER } from "./operation-rows.ts";
 
 /** Who signs in. */
-type NewSessionPrincipal = Principal & {
-  /** Who made the code with which the operator signs in. */
-  readonly codeMadeBy?: string | undefined;
+export type NewSessionPrincipal = Principal & {
+  /** How, for the audit trail: who made the code, or what the provider says. */
+  readonly details?: AuditedValues;
 };
 
 /** A principal, and the actor that the audit trail names. */
@@ -35,12 +35,6 @@ interface AuthenticationOptions {
 }
 
 const BEARER = /^bearer +(\S+)$/i;
-
-/**
- * The limit for reports of wrong tokens, which anybody who can reach the listener can send. 20 an hour make 175,000
- * entries a year, about 20 MB.
- */
-const REPORTS = { max: 20, perSecond: 20 / 3_600 };
 
 export const SESSION_MS = 12 * HOUR_MS;
 /**
@@ -61,7 +55,7 @@ export class AdminAuthentication {
   readonly #cookies: RegExp;
   readonly #access: AccessReader;
   readonly #guesses: GuessLimiter;
-  readonly #reports: TokenBucket;
+  readonly #failures: FailedSignIns;
   /** The tokens that are being compared, by their hashes: the same one is compared and counted once. */
   #checks = new Map<string, Promise<Principal | TokenRejection>>();
   /** When the last use by each operator was recorded, by identifier. */
@@ -73,7 +67,7 @@ export class AdminAuthentication {
     this.#cookies = new RegExp(`(?:^|[;,])\\s*${options.cookieName}=([^;,\\s]*)`, "g");
     this.#access = new AccessReader(options.operators, options.clock);
     this.#guesses = new GuessLimiter(options.clock);
-    this.#reports = new TokenBucket({ ...REPORTS, now: () => options.clock.steadyNow() });
+    this.#failures = new FailedSignIns(options);
   }
 
   /** Applies a change of operators to this server at once. It would follow the change within a second anyway. */
@@ -111,7 +105,7 @@ export class AdminAuthentication {
       this.#guesses.limit(candidate, {
         find: (each) => this.#access.find(each),
         compare,
-        onWrong: () => this.#reportFailure(actor),
+        onWrong: () => this.#failures.report(actor),
       });
     checks.set(hash, check);
     return check.finally(() => checks.delete(hash));
@@ -130,24 +124,10 @@ export class AdminAuthentication {
     if (holder === "unknown") return tooManyAttempts(1);
     if (holder instanceof Rejection) return holder;
     const taken = holder && (await this.#options.operators.takeCode(codeHash));
-    if (taken && this.#options.clock.now() < taken.endsAt) return { ...holder, codeMadeBy: taken.madeBy };
-    this.#reportFailure(actor);
+    if (taken && this.#options.clock.now() < taken.endsAt)
+      return { ...holder, ...(taken.madeBy !== undefined && { details: { codeMadeBy: taken.madeBy } }) };
+    this.#failures.report(actor);
     return INVALID_CODE;
-  }
-
-  /**
-   * Reports a wrong token in the log and in the audit trail: 20 an hour, because the trail keeps them for long. The
-   * next entry has the number of those that were suppressed.
-   */
-  #reportFailure(actor: Actor): void {
-    const { clock, log, audit } = this.#options;
-    const action = "admin.sign-in-failed";
-    this.#reports.reportOrCount((unrecorded) => {
-      log.event(action, { address: actor.name, unrecorded });
-      const after = unrecorded > 0 ? { after: { unrecordedBefore: unrecorded } } : {};
-      const entry = { at: clock.now(), actor, action, ...after } as const;
-      void audit.recordAudit(entry).catch((error) => log.event("audit.write-failed", { action, error }));
-    });
   }
 
   /**
@@ -156,7 +136,7 @@ export class AdminAuthentication {
    * while the database is unavailable.
    */
   async createSession(
-    { id, name, tokenHash, codeMadeBy }: NewSessionPrincipal,
+    { id, name, tokenHash, details }: NewSessionPrincipal,
     actor: Actor,
   ): Promise<{ cookie: string; secret: string } | undefined> {
     const { clock, operators } = this.#options;
@@ -171,8 +151,8 @@ export class AdminAuthentication {
       endsAt: createdAt + SESSION_MS,
     };
     const action = "admin.signed-in";
-    const after = codeMadeBy === undefined ? {} : { after: { codeMadeBy } };
-    const entry = { at: createdAt, actor: { ...actor, operator: name }, action, ...after } as const;
+    const by = { at: createdAt, actor: { ...actor, operator: name } };
+    const entry = { ...by, action, ...(details && { after: details }) } as const;
     const isCreated = await operators.createSession(session, entry);
     this.changed();
     return isCreated ? { cookie, secret } : undefined;

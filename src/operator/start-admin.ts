@@ -1,15 +1,20 @@
 import { hostname, networkInterfaces } from "node:os";
 import { Rejection } from "../api/errors.ts";
 import { type AdminConfig, originOf } from "../config/config.ts";
+import { type FollowedSetting, followSetting } from "../config/follow-files.ts";
 import { isLoopback } from "../config/network.ts";
+import { OIDC_OPTIONS } from "../config/options.ts";
+import { readFromFile } from "../config/parse-options.ts";
 import { SECURITY_HEADER_LINES } from "../api/responses.ts";
 import type { ActivityCollector } from "../domain/servers.ts";
 import type { HttpServer, HttpServerOptions, TlsCertificate } from "../http1/index.ts";
+import { reportSettingFiles } from "../observe/event-reports.ts";
 import { createAdminApp } from "./admin-app.ts";
 import { listenForOperators } from "./admin-listener.ts";
 import type { ServerServices } from "./handlers/services.ts";
 import { type OperatorRate, OperatorRates } from "./operator-rates.ts";
 import type { FollowTokens } from "./setting-tokens.ts";
+import { ProviderSignIn } from "./provider-sign-in.ts";
 import { AdminAuthentication } from "./sign-in.ts";
 import { createSignInUrl } from "./token.ts";
 
@@ -52,8 +57,9 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
   // The certificate is for the name that clients use, and not for the loopback address.
   const tls = isLoopback(admin.host) ? undefined : options.tls;
   const { followTokens, tokenFile } = options.credentials;
+  const providerSecret = followProviderSecret(options);
   const server = listenForOperators(admin, {
-    createHandler: ({ port }) => siteOf({ ...options, port, isTls: tls !== undefined }),
+    createHandler: ({ port }) => siteOf({ ...options, port, isTls: tls !== undefined, providerSecret }),
     headerLines: SECURITY_HEADER_LINES,
     tls,
     peerOf: options.peerOf,
@@ -62,6 +68,7 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
   const { handler: site } = server;
   const { url } = site;
   const opened = new AsyncDisposableStack();
+  opened.defer(() => providerSecret.close());
   opened.defer(() => server.close(0));
   opened.defer(followTokens());
   opened.defer(options.activity.add(() => ({ adminUrl: site.machineUrl })));
@@ -78,21 +85,42 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
   };
 }
 
+function followProviderSecret({ admin: { provider }, log }: StartAdminOptions): FollowedSetting<string> {
+  return followSetting(
+    { setting: "oidc-client-secret-file", file: provider?.secretFile, first: provider?.secret ?? "" },
+    (file) => readFromFile(OIDC_OPTIONS["oidc-client-secret"], file),
+    reportSettingFiles(log),
+  );
+}
+
 interface SiteOptions extends StartAdminOptions {
   readonly port: number;
   readonly isTls: boolean;
+  /** The secret of this client at the provider, if there is one. */
+  readonly providerSecret: FollowedSetting<string>;
 }
 
 /** The handler of the listener, with the URLs by which operators reach it, here and from other machines. */
 function siteOf(options: SiteOptions) {
-  const { admin, operators, audit, clock, log, port, isTls } = options;
+  const { admin, operators, audit, clock, log, port, isTls, providerSecret } = options;
   const url = originOf({ host: admin.host, port, isTls });
   // Cookies do not distinguish ports, so each listener of a machine has a cookie of its own.
   const cookieName = `petstore-admin-${port}`;
   const authentication = new AdminAuthentication({ operators, audit, cookieName, clock, log });
   const applyOperatorChanges = () => authentication.changed();
   const operatorRates = new OperatorRates(clock, options.operatorRate);
-  const handler = createAdminApp({ ...options, url, authentication, operatorRates, applyOperatorChanges });
+  const { provider } = admin;
+  const secret = () => providerSecret.current;
+  const providerSignIn =
+    provider && new ProviderSignIn({ provider, secret, operators, audit, clock, log, applyOperatorChanges });
+  const handler = createAdminApp({
+    ...options,
+    url,
+    authentication,
+    providerSignIn,
+    operatorRates,
+    applyOperatorChanges,
+  });
   return { ...handler, url, machineUrl: originOf({ host: machineAddress(admin.host), port, isTls }) };
 }
 

@@ -12,6 +12,7 @@ import {
   type OperatorAccess,
   type OperatorChange,
   type OperatorCredential,
+  operatorAdmitted,
   operatorEntry,
   operatorExists,
   operatorExpired,
@@ -20,6 +21,7 @@ import {
   type OperatorSession,
   operatorState,
   operatorUpdated,
+  type ProviderOperator,
   type SignInCode,
   tokenOfOther,
   tokenReplaced,
@@ -43,6 +45,7 @@ import {
 } from "./operator-sessions.ts";
 import {
   addToken,
+  currentTokenOf,
   endEarlierTokens,
   findTokenOwner,
   isCurrentToken,
@@ -65,7 +68,7 @@ import {
 
 const COLUMNS = `operators.id, name, role, hint, created_at AS "createdAt", issued_at AS "issuedAt",
   last_used_at AS "lastUsedAt", expires_at AS "expiresAt", revoked_at AS "revokedAt",
-  ${OVERLAP_ENDS_AT} AS "overlapEndsAt"`;
+  ${OVERLAP_ENDS_AT} AS "overlapEndsAt", subject`;
 const SELECT = `SELECT ${COLUMNS} FROM ${OPERATORS_WITH_TOKENS}`;
 const SELECT_ACTIVE = `SELECT hash, ${COLUMNS} FROM ${OPERATORS_WITH_TOKENS} WHERE revoked_at IS NULL`;
 const MAX_LISTED = MAX_OPERATORS + 300;
@@ -80,18 +83,26 @@ function* readOperator(id: number) {
   return requireRow(yield* findOperator(id));
 }
 
-function* addOperator({ name, role, expiresAt }: NewOperator, token: NewSecret, by: Attribution) {
+function* addOperator(
+  { name, role, expiresAt, subject }: NewOperator & Pick<Operator, "subject">,
+  token: NewSecret,
+  by: Attribution,
+) {
   const [row] = yield* numberRowsOf<{ id: number }>(
-    "INSERT INTO operators (name, role, created_at, expires_at) VALUES (?, ?, ?, ?) RETURNING id",
+    "INSERT INTO operators (name, role, created_at, expires_at, subject) VALUES (?, ?, ?, ?, ?) RETURNING id",
     name,
     role,
     by.at,
     expiresAt ?? null,
+    subject ?? null,
   );
   const { id } = requireRow(row);
   yield* addToken(id, token, by.at);
-  const expiry = expiresAt === undefined ? {} : { expiresAt: formatTime(expiresAt) };
-  yield* addAudit(operatorEntry("operator.created", { id, name, role, hint: token.hint, ...expiry }, by));
+  const rest = {
+    ...(expiresAt !== undefined && { expiresAt: formatTime(expiresAt) }),
+    ...(subject !== undefined && { subject }),
+  };
+  yield* addAudit(operatorEntry("operator.created", { id, name, role, hint: token.hint, ...rest }, by));
   return yield* readOperator(id);
 }
 
@@ -108,9 +119,44 @@ function* createOperator(operator: NewOperator, token: NewSecret, by: Attributio
   const { name } = operator;
   const holder = yield* holderOf(name);
   if (holder) return operatorExists(name, holder);
-  const active = yield* rowsOf("SELECT id FROM operators WHERE revoked_at IS NULL");
-  if (active.length >= MAX_OPERATORS) return tooManyOperators();
+  if (yield* isFull()) return tooManyOperators();
   return yield* addOperator(operator, token, by);
+}
+
+function* isFull() {
+  return (yield* rowsOf("SELECT id FROM operators WHERE revoked_at IS NULL")).length >= MAX_OPERATORS;
+}
+
+function* admitOperator(person: ProviderOperator, token: NewSecret, by: Attribution) {
+  const { name, role, expiresAt, subject } = person;
+  const revoked =
+    "SELECT name FROM operators WHERE (name = ? OR subject = ?) AND revoked_at IS NOT NULL LIMIT 1";
+  const [blocked] = yield* rowsOf<{ name: string }>(revoked, name, subject);
+  if (blocked) return operatorRevoked(blocked);
+  const holder = yield* holderOf(name);
+  const before = holder && (yield* findOperator(holder.id));
+  if (before === undefined) {
+    if (yield* isFull()) return tooManyOperators();
+    return { operator: yield* addOperator(person, token, by), tokenHash: token.hash };
+  }
+  if (yield* isLastAdmin(before)) return lastAdmin(before);
+  const { id } = before;
+  yield* rowsOf(
+    "UPDATE operators SET role = ?, expires_at = ?, subject = ? WHERE id = ?",
+    role,
+    expiresAt,
+    subject,
+    id,
+  );
+  const isSame = before.subject === subject && operatorState(before, by.at) === "active";
+  if (!isSame) {
+    yield* replaceCurrentToken(id, token, { at: by.at, endedBy: by.at, overlapEndsAt: undefined });
+    yield* endSessions(id);
+  }
+  const entry = operatorAdmitted(before, person, by);
+  if (entry) yield* addAudit(entry);
+  const [current] = yield* rowsOf<{ hash: string }>(`SELECT ${currentTokenOf("?")} AS hash`, id);
+  return { operator: yield* readOperator(id), tokenHash: requireRow(current).hash };
 }
 
 function* replaceToken(
@@ -213,6 +259,10 @@ export class SqlOperatorStore implements OperatorStore {
       if (entry) yield* addAudit(entry);
       return after;
     });
+  }
+
+  admitOperator(person: ProviderOperator, token: NewSecret, by: Attribution) {
+    return this.#change(() => admitOperator(person, token, by));
   }
 
   rotateOperator(id: number, { replaces, ...token }: TokenRotation, by: Attribution) {

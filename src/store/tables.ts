@@ -134,6 +134,7 @@ export const TABLES: readonly Table[] = [
     last_used_at: "integer",
     revoked_at: "integer",
     expires_at: "integer",
+    subject: "text",
   }),
   table("operator_tokens", ["hash"], {
     hash: "text",

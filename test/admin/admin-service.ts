@@ -56,6 +56,7 @@ export const ADMIN_CONFIG: AdminConfig = {
   tokenFile: undefined,
   metricsTokenFile: undefined,
   areMetricsPublic: false,
+  provider: undefined,
 };
 
 export async function startAdminService(

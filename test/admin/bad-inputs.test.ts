@@ -40,8 +40,8 @@ const CATEGORY = "categoryId must be an integer from -2^63 to 2^63 - 1.";
 
 /** What the type of a field does not say. */
 const BODIES: readonly (readonly [string, string, unknown, string])[] = [
-  ["POST", "/api/session", {}, "Either token or code is required."],
-  ["POST", "/api/session", { token: "x", code: "x" }, "Either token or code is required."],
+  ["POST", "/api/session", {}, "One of token, code and provider is required."],
+  ["POST", "/api/session", { token: "x", code: "x" }, "One of token, code and provider is required."],
   ...KEYS.map(([fields, message]) => {
     const body = { name: "a", plan: "free", ...fields };
     return ["POST", "/api/keys", body, message] as const;
@@ -72,11 +72,11 @@ describe("400 for a body", () => {
     expect(response).toMatchObject({ status: 400, json: { code: "invalid_body", status: 400 } });
   });
 
-  test("without a token the body is at most 2 KiB, and the longest token fits, each character escaped", async () => {
+  test("without a token the body is at most 4 KiB, and the longest token fits, each character escaped", async () => {
     const signIn = (body: string) => service.admin("POST /api/session", { body, token: null });
-    expect(await signIn(`{"token":["${"a".repeat(2 * 1024)}"]}`)).toMatchObject({
+    expect(await signIn(`{"token":["${"a".repeat(4 * 1024)}"]}`)).toMatchObject({
       status: 413,
-      json: { code: "body_too_large", message: "The request body must not exceed 2 KiB." },
+      json: { code: "body_too_large", message: "The request body must not exceed 4 KiB." },
     });
     const { json } = await signIn(`{"token":"${"\\u0061".repeat(200)}"}`);
     expect(json).toMatchObject({ code: "invalid_token" });

@@ -11,6 +11,7 @@ await testChangingOperations();
 /** Why no command, or no page, calls an operation. */
 const WITHOUT: { readonly [front: string]: { readonly [Id in AdminOperationId]?: string } } = {
   cli: {
+    beginSignIn: "a browser goes to the provider",
     createSession: "a command sends its token",
     deleteSession: "a command sends its token",
     deleteSessions: "a command sends its token",

@@ -6,6 +6,7 @@ import {
   type AdminOperationId,
 } from "../../src/operator/operations.ts";
 import type { Awaitable } from "../../src/runtime/event-loop.ts";
+import { startIdentityProvider } from "../../trials/harness/identity-provider.ts";
 import { startReceiver } from "../../trials/harness/webhook-receiver.ts";
 import { sessionOf, startAdminService, TOKEN } from "./admin-service.ts";
 
@@ -33,8 +34,12 @@ export async function testChangingOperations(config: Partial<Config> = {}): Prom
   const receiver = startReceiver();
   const { url } = receiver;
   const webhook: Config["webhook"] = { url, secrets: [new Uint8Array(32)], events: ["data.restored"] };
-  const service = await startAdminService({}, { webhook, ...config });
+  const identityProvider = await startIdentityProvider();
+  const { issuer, clientId, secret } = identityProvider;
+  const provider = { issuer, clientId, secret, rules: [] };
+  const service = await startAdminService({ provider }, { webhook, ...config });
   afterAll(async () => {
+    await identityProvider[Symbol.asyncDispose]();
     await service.stop();
     await receiver.close();
   });
@@ -134,6 +139,7 @@ export async function testChangingOperations(config: Partial<Config> = {}): Prom
       read: get("/api/keys?search=shop"),
       shows: { items: [{ name: "shop", plan: "free" }] },
     }),
+    beginSignIn: call("POST /api/session/provider"),
     findKey: call("POST /api/keys/find", { secret: service.key }),
     updateKey() {
       const names = { name: "shop", owner: "team", notes: "of two", labels: ["one", "two"] };

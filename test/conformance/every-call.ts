@@ -73,6 +73,9 @@ async function useSmallTables({ operators, policies, settings, webhooks, ...rest
   await operators.createFirstOperator(ann, tokenOf("a"), BY);
   await operators.createOperator({ ...ann, name: "bob" }, tokenOf("b"), BY);
   await operators.importOperator({ ...ann, name: "eve" }, tokenOf("c"), BY);
+  const eva = { name: "eva@example.com", role: "admin", expiresAt: DAY_MS } as const;
+  for (const letter of ["8", "9"])
+    await operators.admitOperator({ ...eva, subject: letter }, tokenOf(letter), BY);
   await operators.updateOperator(1, { expiresAt: null }, BY);
   await operators.rotateOperator(1, { ...tokenOf("e"), overlapEndsAt: BY.at + 1 }, BY);
   await operators.rotateOperator(1, tokenOf("d"), BY);

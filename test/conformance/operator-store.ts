@@ -93,6 +93,69 @@ export function operatorStoreConformance(test: TestCase): void {
     ]);
   });
 
+  test("admitOperator: a person keeps sessions while active; a new role is audited, and another person starts anew", async (opened) => {
+    const { operators, audit, another } = opened;
+    const other = (await another()).operators;
+    const person = {
+      name: "eva@example.com",
+      role: "admin",
+      subject: "issuer 1",
+      expiresAt: AT + HOUR,
+    } as const;
+    const admit = async (text: string, change: object = {}, at = AT) => {
+      const admitted = await other.admitOperator({ ...person, ...change }, token(text), { ...by, at });
+      if ("code" in admitted) throw new Error(admitted.message);
+      return admitted;
+    };
+    // Of sign-ins at the same time one creates the operator.
+    const [first, again] = await Promise.all([admit("one"), admit("two")]);
+    expect(again).toEqual(first);
+    const { id } = first.operator;
+    expect(first.operator).toMatchObject(person);
+    expect(
+      await operators.createSession({ ...session("a", id, "one"), tokenHash: first.tokenHash }, SIGNED_IN),
+    ).toBe(true);
+    const lower = await admit("three", { role: "viewer", expiresAt: AT + 2 * HOUR });
+    expect(lower).toMatchObject({
+      tokenHash: first.tokenHash,
+      operator: { id, role: "viewer", expiresAt: AT + 2 * HOUR },
+    });
+    expect((await operators.readAccess()).sessions.size).toBe(1);
+    const updated = async () => (await audit.listAudit({ action: "operator.updated", limit: 9 })).items;
+    expect(await updated()).toMatchObject([
+      { before: { role: "admin" }, after: { name: person.name, role: "viewer" } },
+    ]);
+    // Somebody else has the address now.
+    expect(await admit("four", { subject: "issuer 2" })).toMatchObject({
+      tokenHash: hashOf("four"),
+      operator: { id, subject: "issuer 2" },
+    });
+    expect((await operators.readAccess()).sessions.size).toBe(0);
+    expect(await updated()).toHaveLength(2);
+    // The sign-in before has expired.
+    const late = { expiresAt: AT + 9 * HOUR, subject: "issuer 2" };
+    expect((await admit("five", late, AT + 2 * HOUR)).tokenHash).toBe(hashOf("five"));
+    expect((await admit("six", late, AT + 3 * HOUR)).tokenHash).toBe(hashOf("five"));
+    expect([...(await operators.readAccess()).tokens.keys()]).toEqual([hashOf("five")]);
+    await create(operators, "ann");
+    await operators.revokeOperator(id, by);
+    for (const change of [{}, { name: "new@example.com", subject: "issuer 2" }])
+      expect(await operators.admitOperator({ ...person, ...change }, token("seven"), by)).toMatchObject({
+        code: "operator_not_active",
+        message: "Operator eva@example.com is revoked. Create another one.",
+      });
+  });
+
+  test("admitOperator: the last admin whose token does not expire stays one", async ({ operators }) => {
+    const name = "root@example.com";
+    await create(operators, name);
+    const person = { name, role: "admin", subject: "issuer 1", expiresAt: AT + HOUR } as const;
+    expect(rejectionCode(await operators.admitOperator(person, token("b"), by))).toBe("last_admin");
+    expect([...(await operators.readAccess()).tokens.keys()]).toEqual([hashOf(name)]);
+    await create(operators, "ann");
+    expect(await operators.admitOperator(person, token("b"), by)).toMatchObject({ tokenHash: hashOf("b") });
+  });
+
   test("createOperator: a name is used once, also after its operator is revoked", async ({ operators }) => {
     await create(operators, "root");
     const { id } = await create(operators, "ann", "viewer");

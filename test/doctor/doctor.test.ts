@@ -233,7 +233,7 @@ test("every setting whose value is a URL is one that a server connects to, and t
   const urls = Object.entries(options).filter(([, { type }]) => type.isUrl);
   const namesOf = (isDestination: true | undefined) =>
     urls.filter(([, each]) => each.isDestination === isDestination).map(([name]) => name);
-  expect(namesOf(true)).toEqual(["database-url", "limits-url", "webhook-url", "otlp-url"]);
+  expect(namesOf(true)).toEqual(["database-url", "limits-url", "oidc-issuer", "webhook-url", "otlp-url"]);
   expect(namesOf(undefined)).toEqual([
     "public-url",
     "other-environment-url",

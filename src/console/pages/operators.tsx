@@ -34,8 +34,8 @@ export function OperatorListPage() {
       </PageHead>
       <section>
         <p class="muted">
-          People and programs, each with a token and a role. The audit trail names them. A new role or a
-          revocation takes effect within one second, on every server.
+          People and programs, each with a role, and with a token or the sign-in of the company. The audit
+          trail names them. A new role or a revocation takes effect within one second, on every server.
         </p>
         <Loaded of={operators}>
           {({ items }) => (
@@ -61,13 +61,18 @@ const COLUMNS: readonly Column<OperatorView>[] = [
   {
     heading: "Name",
     position: "lead",
-    cell: ({ id, name, hint, overlapEndsAt }) => (
+    cell: ({ id, name, hint, overlapEndsAt, subject }) => (
       <>
         <a href={`/audit?${new URLSearchParams({ operator: name })}`} title={`What ${name} has done`}>
           <bdi class="name">{name}</bdi>
         </a>
         <span class="sub key-hints">
-          {hint.includes("…") ? <Copyable text={hint} /> : <span class="mono">{hint}</span>}
+          {subject !== undefined && <span title={subject}>signs in with the provider</span>}
+          {hint.includes("…") ? (
+            <Copyable text={hint} />
+          ) : (
+            subject === undefined && <span class="mono">{hint}</span>
+          )}
           {id === current.operator?.id && <span class="label">you</span>}
         </span>
         {overlapEndsAt !== null && (
@@ -82,7 +87,10 @@ const COLUMNS: readonly Column<OperatorView>[] = [
   {
     heading: "State",
     position: "at-end",
-    cell: ({ state, expiresAt }) => <StateBadge state={state} expiresAt={expiresAt} />,
+    // A sign-in with the provider expires after 12 hours, and the next one lets them in again.
+    cell: ({ state, expiresAt, subject }) => (
+      <StateBadge state={state} expiresAt={subject === undefined ? expiresAt : null} />
+    ),
   },
   {
     heading: "Expires",

@@ -1,12 +1,12 @@
 import { useState } from "preact/hooks";
-import { loadSession, setSession, signIn } from "../admin-api.ts";
+import { goToProvider, loadSession, setSession, signIn } from "../admin-api.ts";
 import { current } from "../state.ts";
 import { Brand, ENVIRONMENT } from "../components/layout.tsx";
 import { Form, TextField } from "../components/forms.tsx";
 import { usePolling } from "../polling.ts";
 
 export function SignInPage() {
-  const [token, setToken] = useState("");
+  const { provider, urlProblem } = current;
   // Somebody may sign in in another tab.
   usePolling("session", loadSession, { onData: setSession });
   return (
@@ -19,29 +19,46 @@ export function SignInPage() {
         </div>
         <section>
           <h1>Sign in to Petstore</h1>
-          <Form
-            submitText="Sign in"
-            onSubmit={() => signIn({ token: token.trim() })}
-            problem={token === "" ? current.urlProblem : undefined}
-          >
-            <TextField
-              label="Your token"
-              hint={
-                <>
-                  What you got as an operator. Without one, <code>petstore admin-url</code> on the server's
-                  machine prints a URL that signs in once.
-                </>
-              }
-              type="password"
-              autocomplete="current-password"
-              required
-              autofocus
-              value={token}
-              onInput={setToken}
-            />
-          </Form>
+          {provider === undefined ? (
+            <TokenForm problem={urlProblem} />
+          ) : (
+            <>
+              <Form submitText={`Sign in with ${provider}`} onSubmit={goToProvider} problem={urlProblem} />
+              <details>
+                <summary>Use a token instead</summary>
+                <TokenForm />
+              </details>
+            </>
+          )}
         </section>
       </div>
     </main>
+  );
+}
+
+function TokenForm({ problem }: { readonly problem?: string | undefined }) {
+  const [token, setToken] = useState("");
+  return (
+    <Form
+      submitText="Sign in"
+      onSubmit={() => signIn({ token: token.trim() })}
+      problem={token === "" ? problem : undefined}
+    >
+      <TextField
+        label="Your token"
+        hint={
+          <>
+            What you got as an operator. Without one, <code>petstore admin-url</code> on the server's machine
+            prints a URL that signs in once.
+          </>
+        }
+        type="password"
+        autocomplete="current-password"
+        required
+        autofocus
+        value={token}
+        onInput={setToken}
+      />
+    </Form>
   );
 }

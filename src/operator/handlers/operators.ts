@@ -87,6 +87,7 @@ export function operatorHandlers(services: OperatorServices) {
       overlapEndsAt: now < overlapEndsAt ? formatTime(overlapEndsAt) : null,
       lastUsedAt: formatOptionalTime(operator.lastUsedAt),
       revokedAt: formatOptionalTime(operator.revokedAt),
+      ...(operator.subject !== undefined && { subject: operator.subject }),
     };
   }
 }

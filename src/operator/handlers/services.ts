@@ -22,6 +22,7 @@ import type {
 } from "../operations.ts";
 import type { Principal } from "../credentials.ts";
 import type { OperatorRates } from "../operator-rates.ts";
+import type { ProviderSignIn } from "../provider-sign-in.ts";
 import type { AdminAuthentication } from "../sign-in.ts";
 
 /** Who calls an operation, and when. */
@@ -106,5 +107,7 @@ export interface ListenerServices extends ServerServices, OperatorServices {
   /** Its URL. */
   readonly url: string;
   readonly authentication: AdminAuthentication;
+  /** Undefined if operators sign in with tokens only. */
+  readonly providerSignIn: ProviderSignIn | undefined;
   readonly operatorRates: OperatorRates;
 }

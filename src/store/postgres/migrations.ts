@@ -446,4 +446,10 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
       CREATE INDEX quotas_by_expiry ON quotas (expires_at, key_id);
     `,
   },
+  {
+    version: 27,
+    name: "operators who sign in with a provider",
+    oldestRelease: "1.2.0",
+    sql: "ALTER TABLE operators ADD COLUMN subject text",
+  },
 ];

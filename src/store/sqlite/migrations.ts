@@ -409,4 +409,10 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
     sql: `CREATE INDEX audit_by_operator_and_action ON audit (operator, action, at, id)
       WHERE operator IS NOT NULL`,
   },
+  {
+    version: 25,
+    name: "operators who sign in with a provider",
+    oldestRelease: "1.2.0",
+    sql: "ALTER TABLE operators ADD COLUMN subject TEXT",
+  },
 ];

@@ -1,0 +1,21 @@
+import type { Config } from "../config/config.ts";
+import type { StoreFindings } from "./databases.ts";
+import { check } from "./finding.ts";
+
+const provider = check("sign-in");
+
+/** Checks the discovery document of the provider. A person has to sign in to check the client and its secret. */
+export async function checkProvider({ admin }: Config): Promise<StoreFindings> {
+  if (admin?.provider === undefined) return { findings: [] };
+  const { issuer, clientId, secret, rules } = admin.provider;
+  const { ProviderError, checkDiscovery } = await import("../operator/provider.ts");
+  try {
+    await checkDiscovery({ issuer, clientId, secret: () => secret, rules });
+    return { findings: [provider.ok(`people can sign in with ${new URL(issuer).host}`)] };
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    const problem = `nobody can sign in with ${new URL(issuer).host}: ${error.message}`;
+    const remedy = "correct --oidc-issuer, or see to the provider; tokens work meanwhile";
+    return { findings: [provider.error(problem, remedy)] };
+  }
+}

@@ -1,0 +1,156 @@
+/* Signs people in with a provider: those whom it has authenticated, and to whom a rule grants a role. */
+
+import { Rejection } from "../api/errors.ts";
+import type { ProviderConfig } from "../config/config.ts";
+import type { Actor } from "../domain/audit.ts";
+import { OPERATOR_NAME, operatorState } from "../domain/operators.ts";
+import type { AuditStore, Clock, OperatorStore } from "../domain/ports.ts";
+import { type Claims, claimValues, grantedRole, seenClaims } from "../domain/role-rules.ts";
+import type { Log } from "../observe/log.ts";
+import { FailureReporter } from "../runtime/failure-reporter.ts";
+import { TokenBucket } from "../runtime/token-bucket.ts";
+import { providerUnavailable, refusedSignIn, REJECTED_SIGN_IN, tooManyAttempts } from "./errors.ts";
+import { FailedSignIns } from "./failed-sign-ins.ts";
+import type * as ProviderModule from "./provider.ts";
+import type { Person, ProviderClient, ProviderResponse } from "./provider.ts";
+import { type NewSessionPrincipal, SESSION_MS } from "./sign-in.ts";
+import { generateToken, NO_TOKEN, toNewToken } from "./token.ts";
+
+/** The limit for steps of sign-ins, each of which sends up to four requests to the provider. Anybody can cause them. */
+const STEPS = { max: 40, perSecond: 5 };
+const RETRY_SECONDS = 5;
+
+export interface ProviderSignInOptions {
+  readonly provider: Pick<ProviderConfig, "issuer" | "clientId" | "rules">;
+  readonly secret: ProviderClient["secret"];
+  readonly operators: OperatorStore;
+  readonly audit: Pick<AuditStore, "recordAudit">;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Applies a change of operators to this server at once. */
+  readonly applyOperatorChanges: () => void;
+}
+
+type StepRejection = Rejection<"too_many_attempts" | "provider_unavailable">;
+
+export class ProviderSignIn {
+  /** The host of the provider, which people recognise. */
+  readonly host: string;
+  readonly #options: ProviderSignInOptions;
+  readonly #client: ProviderClient;
+  readonly #steps: TokenBucket;
+  readonly #outage: FailureReporter;
+  /** Responses that the provider did not give to the page, which anybody can send, and people without a role. */
+  readonly #rejected: FailedSignIns;
+  readonly #refused: FailedSignIns;
+
+  constructor(options: ProviderSignInOptions) {
+    const { provider, secret, clock, log } = options;
+    this.#options = options;
+    this.#client = { ...provider, secret };
+    this.host = new URL(provider.issuer).host;
+    this.#steps = new TokenBucket({ ...STEPS, now: () => clock.steadyNow() });
+    this.#outage = new FailureReporter(
+      (error) => log.event("admin.provider-unavailable", { provider: this.host, error }),
+      (afterMs) => log.event("admin.provider-available", { provider: this.host, afterMs }),
+    );
+    this.#rejected = new FailedSignIns(options);
+    this.#refused = new FailedSignIns(options);
+  }
+
+  begin(redirectUri: string) {
+    return this.#step(({ beginSignIn }) => beginSignIn(this.#client, redirectUri));
+  }
+
+  /** Returns who signs in with a response of the provider. */
+  async finish(
+    response: ProviderResponse,
+    actor: Actor,
+  ): Promise<NewSessionPrincipal | StepRejection | Rejection<"rejected_sign_in" | "refused_sign_in">> {
+    const person = await this.#step(({ finishSignIn }) => finishSignIn(this.#client, response));
+    if (person instanceof Rejection) return person;
+    if ("subject" in person) return this.#admit(person, actor);
+    this.#rejected.report(actor, { reason: person.rejectedBecause });
+    return REJECTED_SIGN_IN;
+  }
+
+  /** The library loads with the first step. */
+  async #step<T extends object>(
+    step: (provider: typeof ProviderModule) => Promise<T>,
+  ): Promise<T | StepRejection> {
+    if (!this.#steps.take()) return tooManyAttempts(1, "sign-ins began at once");
+    const provider = await import("./provider.ts");
+    try {
+      const result = await step(provider);
+      this.#outage.succeeded();
+      return result;
+    } catch (error) {
+      if (!(error instanceof provider.ProviderError)) throw error;
+      this.#outage.failed(error);
+      return providerUnavailable(this.host, error.message, RETRY_SECONDS);
+    }
+  }
+
+  async #admit({ subject, claims }: Person, actor: Actor) {
+    const { operators, clock, provider, applyOperatorChanges } = this.#options;
+    const name = nameOf(claims);
+    const role = grantedRole(provider.rules, claims);
+    const details = { subject, ...shownText("email", claims), ...shownText("name", claims) };
+    const seen = seenClaims(provider.rules, claims);
+    const refuse = (reason: string) => {
+      this.#refused.report(actor, { reason, ...details, ...seen });
+      return refusedSignIn(reason);
+    };
+    if (role === undefined) {
+      await this.#endAccess(subject, actor);
+      return refuse("No rule of --oidc-role grants you a role");
+    }
+    if (name === undefined)
+      return refuse("The provider names no verified email address that can be the name of an operator");
+    const at = clock.now();
+    const by = { at, actor: { ...actor, operator: name } };
+    // Nobody knows this token.
+    const token = { ...toNewToken(generateToken()), hint: NO_TOKEN };
+    const admitted = await operators.admitOperator(
+      { name, role, subject, expiresAt: at + SESSION_MS },
+      token,
+      by,
+    );
+    if (admitted instanceof Rejection) return refuse(admitted.message.replace(/\.$/, ""));
+    applyOperatorChanges();
+    const { operator, tokenHash } = admitted;
+    return { id: operator.id, name, role, tokenHash, details: { ...details, role, ...seen } };
+  }
+
+  /** Ends the sessions of somebody from whom the provider has taken every role. */
+  async #endAccess(subject: string, actor: Actor): Promise<void> {
+    const { operators, clock, applyOperatorChanges } = this.#options;
+    const by = { at: clock.now(), actor };
+    const former = (await operators.listOperators()).filter(
+      (each) => each.subject === subject && operatorState(each, by.at) === "active",
+    );
+    for (const { id } of former) await operators.updateOperator(id, { expiresAt: by.at }, by);
+    applyOperatorChanges();
+  }
+}
+
+/** Values by which providers say that an address was verified. */
+const VERIFIED = new Set(["true", "1"]);
+
+/** The verified email address. Microsoft says in a claim of its own that the owner of the domain has verified it. */
+function nameOf(claims: Claims): string | undefined {
+  const isVerified = ["email_verified", "xms_edov"].some((claim) =>
+    claimValues(claims, claim).some((value) => VERIFIED.has(value)),
+  );
+  const [address = ""] = claimValues(claims, "email");
+  const name = address.toLowerCase();
+  return isVerified && name.includes("@") && OPERATOR_NAME.test(name) ? name : undefined;
+}
+
+const MAX_SHOWN_LENGTH = 200;
+
+/** A claim as the audit trail shows it. */
+function shownText(claim: string, claims: Claims): Readonly<Record<string, string>> {
+  const [value] = claimValues(claims, claim);
+  return value === undefined ? {} : { [claim]: value.slice(0, MAX_SHOWN_LENGTH) };
+}

@@ -1,0 +1,192 @@
+/*
+ * The authorization code flow of OpenID Connect with one provider. Nothing of a sign-in in progress is stored here: the
+ * page keeps the state, the nonce and the code verifier (PKCE) in its tab, and sends them with the provider's response.
+ * So the response may reach another server, and in another browser it is worth nothing.
+ */
+
+import * as openId from "openid-client";
+import type { ProviderConfig } from "../config/config.ts";
+import type { Claims, RoleRule } from "../domain/role-rules.ts";
+import { scheduler } from "../runtime/event-loop.ts";
+import { OutgoingError, sendRequest, trustProblem } from "../runtime/outgoing-request.ts";
+import { printable } from "../text/formatting.ts";
+
+/** The time for all requests of a step together. It is shorter than the time of an operation. */
+const STEP_MS = 6_000;
+/** The longest response. A person may be in thousands of groups. */
+const MAX_RESPONSE_BYTES = 512 * 1024;
+const MAX_REASON_LENGTH = 200;
+/** How much the clocks of the provider and of this machine may differ. */
+const CLOCK_TOLERANCE_SECONDS = 30;
+
+/** What the page keeps until the provider has responded. */
+interface SignInSecrets {
+  readonly state: string;
+  readonly nonce: string;
+  readonly codeVerifier: string;
+}
+
+export interface ProviderResponse extends SignInSecrets {
+  /** The query with which the provider has sent the browser back. */
+  readonly response: string;
+  readonly redirectUri: string;
+}
+
+/** A person whom the provider has authenticated. */
+export interface Person {
+  /** The issuer and the subject. */
+  readonly subject: string;
+  readonly claims: Claims;
+}
+
+/** A response that signs nobody in: the provider has refused, or did not give it to this page, or not now. */
+export interface RejectedResponse {
+  readonly rejectedBecause: string;
+}
+
+/** The provider does not respond, or not as it should. The message has no secret. */
+export class ProviderError extends Error {
+  override readonly name = "ProviderError";
+}
+
+export interface ProviderClient extends Pick<ProviderConfig, "issuer" | "clientId" | "rules"> {
+  /** Returns the secret of the client, which may change. */
+  readonly secret: () => string;
+}
+
+/** Reads the discovery document, and returns how to use what it names. Throws ProviderError. */
+async function discover({ issuer, clientId, secret }: ProviderClient): Promise<openId.Configuration> {
+  const url = new URL(issuer);
+  const metadata = { client_secret: secret(), [openId.clockTolerance]: CLOCK_TOLERANCE_SECONDS };
+  const discovering = openId.discovery(url, clientId, metadata, clientAuthentication(secret()), {
+    // The signature of an ID token is verified although the token comes from the provider itself.
+    execute: [
+      openId.enableNonRepudiationChecks,
+      ...(url.protocol === "http:" ? [openId.allowInsecureRequests] : []),
+    ],
+    [openId.customFetch]: sender(scheduler.now() + STEP_MS),
+  });
+  const configuration = await discovering.catch((error: unknown) => {
+    throw new ProviderError(`its discovery document: ${reasonOf(error)}`);
+  });
+  const server = configuration.serverMetadata();
+  for (const name of ["authorization_endpoint", "token_endpoint", "jwks_uri"] as const) {
+    const scheme = URL.parse(server[name] ?? "")?.protocol;
+    if (scheme !== "https:" && scheme !== url.protocol)
+      throw new ProviderError(`its discovery document: ${name} is no https:// URL`);
+  }
+  return configuration;
+}
+
+/** Checks the discovery document. Throws ProviderError. */
+export async function checkDiscovery(client: ProviderClient): Promise<void> {
+  await discover(client);
+}
+
+/** Returns the URL to which the page sends the browser, and what the page keeps meanwhile. Throws ProviderError. */
+export async function beginSignIn(client: ProviderClient, redirectUri: string) {
+  const configuration = await discover(client);
+  const [state, nonce] = [openId.randomState(), openId.randomNonce()];
+  const codeVerifier = openId.randomPKCECodeVerifier();
+  const url = openId.buildAuthorizationUrl(configuration, {
+    redirect_uri: redirectUri,
+    scope: scopeOf(configuration, client.rules),
+    state,
+    nonce,
+    code_challenge: await openId.calculatePKCECodeChallenge(codeVerifier),
+    code_challenge_method: "S256",
+  });
+  return { url: url.href, state, nonce, codeVerifier };
+}
+
+/** Trades the code of a response for the claims of the person. Throws ProviderError. */
+export async function finishSignIn(
+  client: ProviderClient,
+  { response, redirectUri, state, nonce, codeVerifier }: ProviderResponse,
+): Promise<Person | RejectedResponse> {
+  const configuration = await discover(client);
+  const url = new URL(redirectUri);
+  url.search = response;
+  try {
+    const tokens = await openId.authorizationCodeGrant(configuration, url, {
+      expectedState: state,
+      expectedNonce: nonce,
+      pkceCodeVerifier: codeVerifier,
+      idTokenExpected: true,
+    });
+    const claims = tokens.claims();
+    if (claims === undefined) return { rejectedBecause: "the response has no ID token" };
+    const { iss, sub } = claims;
+    // Providers may have claims in the ID token, at the UserInfo endpoint or in both.
+    const more =
+      configuration.serverMetadata().userinfo_endpoint === undefined
+        ? {}
+        : await openId.fetchUserInfo(configuration, tokens.access_token, sub);
+    return { subject: `${iss} ${sub}`, claims: { ...more, ...claims } };
+  } catch (error) {
+    const reason = reasonOf(error);
+    if (isOfProvider(error)) throw new ProviderError(reason);
+    return { rejectedBecause: reason };
+  }
+}
+
+/** In the body if the provider takes it there. In the header, providers do not agree on the encoding. */
+function clientAuthentication(secret: string): openId.ClientAuth {
+  const [inBody, inHeader] = [openId.ClientSecretPost(secret), openId.ClientSecretBasic(secret)];
+  return (server, ...request) => {
+    const { token_endpoint_auth_methods_supported: methods } = server;
+    (methods?.includes("client_secret_post") ? inBody : inHeader)(server, ...request);
+  };
+}
+
+/** Some providers have a scope for each claim. They may reject one that they do not list. */
+function scopeOf(configuration: openId.Configuration, rules: readonly RoleRule[]): string {
+  const { scopes_supported: known = [] } = configuration.serverMetadata();
+  const scopes = rules.map(({ claim }) => claim).filter((claim) => known.includes(claim));
+  return [...new Set(["openid", "email", "profile", ...scopes])].join(" ");
+}
+
+/** Sends the requests of the library, all of them before the deadline. */
+function sender(deadline: number): openId.CustomFetch {
+  return async (url, { method, headers, body }) => {
+    const timeoutMs = Math.max(1, deadline - scheduler.now());
+    const sent = { method, headers, body: body ? `${body}` : null };
+    const {
+      status,
+      headers: received,
+      text,
+    } = await sendRequest(url, {
+      ...sent,
+      timeoutMs,
+      maxBytes: MAX_RESPONSE_BYTES,
+    });
+    return new Response(text || null, { status, headers: received });
+  };
+}
+
+/** Whether the provider causes the error. Anybody can send a response that is wrong. */
+function isOfProvider(error: unknown): boolean {
+  if (error instanceof openId.AuthorizationResponseError) return false;
+  // An endpoint has rejected the client and not the code.
+  if (error instanceof openId.ResponseBodyError) return error.error !== "invalid_grant";
+  if (error instanceof openId.WWWAuthenticateChallengeError) return true;
+  return causeOf(error) instanceof OutgoingError || causeOf(error) instanceof Response;
+}
+
+const causeOf = (error: unknown): unknown => (error instanceof Error ? error.cause : undefined);
+
+function reasonOf(error: unknown): string {
+  return printable(reasonText(error)).slice(0, MAX_REASON_LENGTH);
+}
+
+function reasonText(error: unknown): string {
+  if (error instanceof openId.AuthorizationResponseError || error instanceof openId.ResponseBodyError) {
+    const { error: code, error_description: description } = error;
+    return `it responds ${code}${description === undefined ? "" : `: ${description}`}`;
+  }
+  const cause = causeOf(error);
+  if (cause instanceof OutgoingError) return trustProblem(cause) ?? cause.message;
+  if (cause instanceof Response) return `it responds ${cause.status}`;
+  if (cause instanceof Error) return cause.message;
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,445 @@
+import { afterAll, expect, test } from "bun:test";
+import { roleRules } from "../../src/config/sign-in-types.ts";
+import {
+  type Interference,
+  ROLE_RULES,
+  startIdentityProvider,
+} from "../../trials/harness/identity-provider.ts";
+import { type AdminService, sessionOf, startAdminService } from "./admin-service.ts";
+
+const HOUR = 3_600_000;
+const rules = roleRules.parse(ROLE_RULES.join(",")) ?? [];
+
+const provider = await startIdentityProvider();
+afterAll(() => provider[Symbol.asyncDispose]());
+const { issuer, clientId, secret } = provider;
+
+async function start(rest: Partial<Parameters<typeof startAdminService>[1]> = {}): Promise<AdminService> {
+  const service = await startAdminService({ provider: { issuer, clientId, secret, rules } }, rest);
+  afterAll(() => service.stop());
+  return service;
+}
+
+const service = await start();
+
+/** Sign-ins and their reports are limited. */
+const BETWEEN_MS = 180_000;
+
+/** What a page keeps while the provider has the browser. */
+async function begin(on = service) {
+  on.clock.advance(BETWEEN_MS);
+  const { url, ...secrets } = await on.ok("POST /api/session/provider", { token: null });
+  return { url: String(url), secrets };
+}
+
+const finish = (secrets: object, response: string, on = service) =>
+  on.admin("POST /api/session", { token: null, body: { provider: { response, ...secrets } } });
+
+async function signIn(login: string, on = service) {
+  const { url, secrets } = await begin(on);
+  return finish(secrets, await provider.logIn(url, login), on);
+}
+
+const newestAudit = async (on = service) => {
+  const { items } = await on.ok("/api/audit?limit=10");
+  return (items as Record<string, unknown>[]).filter(({ action }) => action !== "key.created");
+};
+
+test("a person with a role signs in: the operator is the verified address, and the audit trail names the subject", async () => {
+  const { url } = await begin();
+  const asked = Object.fromEntries(new URL(url).searchParams);
+  expect(asked).toMatchObject({
+    client_id: clientId,
+    redirect_uri: `${service.adminUrl}/`,
+    response_type: "code",
+    scope: "openid email profile groups",
+    code_challenge_method: "S256",
+  });
+  expect((await service.ok("/api/session", { token: null }))["provider"]).toBe(new URL(issuer).host);
+  const response = await signIn("ann");
+  expect(response.status).toBe(200);
+  expect(response.json).toMatchObject({ operator: { name: "ann@example.com", role: "admin" } });
+  expect(response.headers.get("set-cookie")).toContain("HttpOnly; SameSite=Strict");
+  const headers = sessionOf(response);
+  const session = await service.ok("/api/session", { token: null, headers });
+  expect(session).toMatchObject({ signedIn: true, operator: { name: "ann@example.com" } });
+  const subject = `${issuer} ann`;
+  const [signedIn, created] = await newestAudit();
+  expect(signedIn).toMatchObject({
+    action: "admin.signed-in",
+    actor: { operator: "ann@example.com" },
+    after: {
+      subject,
+      email: "Ann@Example.com",
+      name: "Ann",
+      role: "admin",
+      "claim groups": ["petstore-admins", "staff"],
+    },
+  });
+  expect(created).toMatchObject({ action: "operator.created", after: { subject, role: "admin" } });
+});
+
+test("a person without a role is refused with the reason; the audit trail has the claims that were seen", async () => {
+  const { status, json } = await signIn("eve");
+  expect({ status, code: json["code"] }).toEqual({ status: 403, code: "refused_sign_in" });
+  expect(json["message"]).toContain("No rule of --oidc-role grants you a role");
+  const [entry] = await newestAudit();
+  expect(entry).toMatchObject({
+    action: "admin.sign-in-failed",
+    after: {
+      reason: "No rule of --oidc-role grants you a role",
+      subject: `${issuer} eve`,
+      email: "eve@example.com",
+      "claim groups": ["sales", "staff"],
+    },
+  });
+  const { items } = await service.ok("/api/operators");
+  expect(JSON.stringify(items)).not.toContain("eve@");
+});
+
+test("an address that the provider has not verified is no operator, whatever its claims", async () => {
+  const { status, json } = await signIn("mallory");
+  expect({ status, code: json["code"] }).toEqual({ status: 403, code: "refused_sign_in" });
+  expect(json["message"]).toContain("no verified email address");
+});
+
+/** The bodies that are changed on the way from the token endpoint. */
+const changed =
+  (path: string, change: (body: Record<string, unknown>) => Promise<object> | object): Interference =>
+  (request, forward) =>
+    new URL(request.url).pathname === path
+      ? forward().then(async (response) => {
+          const body = await change(Object(await response.json()));
+          return Response.json(body, { status: response.status });
+        })
+      : undefined;
+
+/** Changes the claims of the ID token, which stays signed by the provider. */
+const withClaims = (change: (claims: Record<string, unknown>) => object, by?: CryptoKey) =>
+  changed("/token", async ({ id_token, ...body }) => {
+    const [, payload = ""] = String(id_token).split(".");
+    const claims = change(JSON.parse(Buffer.from(payload, "base64url").toString()));
+    return { ...body, id_token: await provider.sign({ ...claims }, by && { by }) };
+  });
+
+const strangersKey = (await provider.newKey()).privateKey;
+const now = () => Math.floor(Date.now() / 1_000);
+const redirectTo =
+  (path: string, host: string): Interference =>
+  (request) =>
+    new URL(request.url).pathname === path
+      ? Promise.resolve(new Response(null, { status: 307, headers: { Location: `http://${host}${path}` } }))
+      : undefined;
+const broken =
+  (path: string, body: string, status = 200): Interference =>
+  (request) =>
+    new URL(request.url).pathname === path
+      ? Promise.resolve(new Response(body, { status, headers: { "Content-Type": "application/json" } }))
+      : undefined;
+
+/** The host that a hostile provider names. Nothing arrives there. */
+let reached = 0;
+const elsewhere = Bun.serve({
+  port: 0,
+  hostname: "127.0.0.1",
+  fetch: () => Response.json({ reached: ++reached }),
+});
+afterAll(() => elsewhere.stop(true));
+
+/** What is wrong with a response of the provider, and what operators see of it. */
+const HOSTILE: Readonly<
+  Record<string, { interference: Interference; code: string; reason: string | RegExp }>
+> = {
+  "an ID token of another issuer": {
+    interference: withClaims((claims) => ({ ...claims, iss: "https://evil.example" })),
+    code: "rejected_sign_in",
+    reason: /"iss"/,
+  },
+  "an ID token for another audience": {
+    interference: withClaims((claims) => ({ ...claims, aud: "another-client" })),
+    code: "rejected_sign_in",
+    reason: /"aud"/,
+  },
+  "an ID token with another nonce": {
+    interference: withClaims((claims) => ({ ...claims, nonce: "another" })),
+    code: "rejected_sign_in",
+    reason: /"nonce"/,
+  },
+  "an ID token without a nonce": {
+    interference: withClaims(({ nonce: _nonce, ...claims }) => claims),
+    code: "rejected_sign_in",
+    reason: /"nonce"/,
+  },
+  "an ID token that has expired": {
+    interference: withClaims((claims) => ({ ...claims, iat: now() - 900, exp: now() - 300 })),
+    code: "rejected_sign_in",
+    reason: /"exp"/,
+  },
+  "an ID token that another key has signed": {
+    interference: withClaims((claims) => claims, strangersKey),
+    code: "rejected_sign_in",
+    reason: /signature/,
+  },
+  "an ID token without a signature": {
+    interference: changed("/token", ({ id_token, ...body }) => {
+      const [, payload = ""] = String(id_token).split(".");
+      const header = Buffer.from('{"alg":"none"}').toString("base64url");
+      return { ...body, id_token: `${header}.${payload}.` };
+    }),
+    code: "rejected_sign_in",
+    reason: /alg/,
+  },
+  "no ID token": {
+    interference: changed("/token", ({ id_token: _token, ...body }) => body),
+    code: "rejected_sign_in",
+    reason: /id_token/,
+  },
+  "claims of another subject at the UserInfo endpoint": {
+    interference: changed("/me", (body) => ({ ...body, sub: "somebody-else", groups: ["petstore-admins"] })),
+    code: "rejected_sign_in",
+    reason: /"sub"/,
+  },
+  "a discovery document of another issuer": {
+    interference: changed("/.well-known/openid-configuration", (body) => ({
+      ...body,
+      issuer: "https://evil.example",
+    })),
+    code: "provider_unavailable",
+    reason: /discovery document/,
+  },
+  "a discovery document with a script": {
+    interference: changed("/.well-known/openid-configuration", (body) => ({
+      ...body,
+      authorization_endpoint: "javascript:alert(1)",
+    })),
+    code: "provider_unavailable",
+    reason: /authorization_endpoint/,
+  },
+  "a discovery document that is no JSON": {
+    interference: broken("/.well-known/openid-configuration", "<html>"),
+    code: "provider_unavailable",
+    reason: /discovery document/,
+  },
+  "a discovery document of 2 MB": {
+    interference: broken("/.well-known/openid-configuration", " ".repeat(2_000_000)),
+    code: "provider_unavailable",
+    reason: /more than 524288 bytes/,
+  },
+  "a redirect of the discovery document to another host": {
+    interference: redirectTo("/.well-known/openid-configuration", `127.0.0.1:${elsewhere.port}`),
+    code: "provider_unavailable",
+    reason: /307/,
+  },
+  "a redirect of the token endpoint to another host": {
+    interference: redirectTo("/token", `127.0.0.1:${elsewhere.port}`),
+    code: "provider_unavailable",
+    reason: /307/,
+  },
+  "an error of the token endpoint": {
+    interference: broken("/token", "{}", 500),
+    code: "provider_unavailable",
+    reason: /500/,
+  },
+  "a client that the provider does not know": {
+    interference: broken("/token", '{"error":"invalid_client"}', 401),
+    code: "provider_unavailable",
+    reason: /invalid_client/,
+  },
+};
+
+test.each(Object.entries(HOSTILE))("%s signs nobody in", async (_name, { interference, code, reason }) => {
+  const { url, secrets } = await begin();
+  const response = await provider.logIn(url, "ann");
+  provider.interfere(interference);
+  const { json, headers } = await finish(secrets, response);
+  provider.interfere();
+  expect(json["code"]).toBe(code);
+  expect(headers.get("set-cookie")).toBeNull();
+  expect(reached).toBe(0);
+  if (code === "provider_unavailable") expect(json["message"]).toMatch(reason);
+  else {
+    const [entry] = await newestAudit();
+    expect(entry).toMatchObject({ action: "admin.sign-in-failed" });
+    expect(Object(entry?.["after"])["reason"]).toMatch(reason);
+  }
+});
+
+test("a response works once, on the page that began the sign-in, and for no other", async () => {
+  const { url, secrets } = await begin();
+  const response = await provider.logIn(url, "ann");
+  const other = await begin();
+  const rejected = { status: 401, json: expect.objectContaining({ code: "rejected_sign_in" }) };
+  // Another page has a state, a nonce and a code verifier of its own.
+  expect(await finish(other.secrets, response)).toMatchObject(rejected);
+  const query = new URLSearchParams(response);
+  query.set("state", String(Object(other.secrets).state));
+  expect(await finish(other.secrets, `?${query}`)).toMatchObject(rejected);
+  expect((await finish(secrets, response)).status).toBe(200);
+  expect(await finish(secrets, response)).toMatchObject(rejected);
+  for (const issuerOfResponse of ["https://evil.example", ""]) {
+    const begun = await begin();
+    const mixedUp = new URLSearchParams(await provider.logIn(begun.url, "ann"));
+    mixedUp.set("iss", issuerOfResponse);
+    expect(await finish(begun.secrets, `?${mixedUp}`)).toMatchObject(rejected);
+  }
+  const refused = await begin();
+  const { state } = Object(refused.secrets);
+  const denied = `?error=access_denied&error_description=No%0Away&state=${state}&iss=${issuer}`;
+  expect(await finish(refused.secrets, denied)).toMatchObject(rejected);
+  const [entry] = await newestAudit();
+  expect(Object(entry?.["after"])["reason"]).toContain("access_denied");
+});
+
+test("while the provider is away nobody signs in with it, and tokens work; then people sign in again", async () => {
+  const begun = await begin();
+  const response = await provider.logIn(begun.url, "bob");
+  await provider.goAway();
+  const unavailable = { status: 503, json: expect.objectContaining({ code: "provider_unavailable" }) };
+  expect(await service.admin("POST /api/session/provider", { token: null })).toMatchObject(unavailable);
+  const { status, headers } = await finish(begun.secrets, response);
+  expect({ status, wait: headers.get("retry-after") }).toEqual({ status: 503, wait: "5" });
+  expect((await service.admin("/api/server")).status).toBe(200);
+  provider.comeBack();
+  expect((await finish(begun.secrets, response)).json).toMatchObject({ operator: { role: "viewer" } });
+});
+
+test("a role that the provider takes away ends with the next sign-in, and after 12 hours at the latest", async () => {
+  const own = await start();
+  const [first, second] = [await signIn("ann", own), await signIn("ann", own)];
+  const who = async (response: typeof first) => {
+    const session = await own.ok("/api/session", { token: null, headers: sessionOf(response) });
+    return Object(session["operator"]).role;
+  };
+  expect([await who(first), await who(second)]).toEqual(["admin", "admin"]);
+  const claims = { ...provider.people.get("ann") };
+  provider.people.set("ann", { ...claims, groups: ["petstore-viewers"] });
+  const third = await signIn("ann", own);
+  expect([await who(first), await who(third)]).toEqual(["viewer", "viewer"]);
+  const [, updated] = await newestAudit(own);
+  expect(updated).toMatchObject({
+    action: "operator.updated",
+    before: { role: "admin" },
+    after: { role: "viewer" },
+  });
+  provider.people.set("ann", { ...claims, groups: [] });
+  expect((await signIn("ann", own)).status).toBe(403);
+  expect([await who(first), await who(third)]).toEqual([undefined, undefined]);
+  provider.people.set("ann", claims);
+  // Nothing from before comes back with the role.
+  const again = await signIn("ann", own);
+  expect([await who(first), await who(again)]).toEqual([undefined, "admin"]);
+  const { id } = Object(again.json["operator"]);
+  const { token } = await own.ok(`POST /api/operators/${id}/rotate`, {
+    token: null,
+    body: {},
+    headers: { ...sessionOf(again), Origin: own.adminUrl },
+  });
+  expect((await own.admin("/api/server", { token: String(token) })).status).toBe(200);
+  own.clock.advance(12 * HOUR);
+  const { status, json } = await own.admin("/api/server", { token: String(token) });
+  expect({ status, message: json["message"] }).toEqual({
+    status: 401,
+    message: expect.stringMatching(
+      /^The sign-in of ann@example.com expired .* Sign in again with the provider.$/,
+    ),
+  });
+  await signIn("ann", own);
+  expect((await own.admin("/api/server", { token: String(token) })).status).toBe(401);
+});
+
+test("signing out ends the session; an operator who is revoked here stays out, also with another address", async () => {
+  const own = await start();
+  const response = await signIn("bob", own);
+  const headers = sessionOf(response);
+  expect((await own.admin("/api/server", { token: null, headers })).status).toBe(200);
+  await own.ok("DELETE /api/session", { token: null, headers: { ...headers, Origin: own.adminUrl } });
+  expect((await own.admin("/api/server", { token: null, headers })).status).toBe(401);
+  const { id } = Object(response.json["operator"]);
+  await own.ok(`POST /api/operators/${id}/revoke`);
+  const claims = { ...provider.people.get("bob") };
+  for (const email of ["bob@example.com", "robert@example.com"]) {
+    provider.people.set("bob", { ...claims, email });
+    const { status, json } = await signIn("bob", own);
+    expect({ status, message: String(json["message"]) }).toEqual({
+      status: 403,
+      message: expect.stringContaining("Operator bob@example.com is revoked"),
+    });
+  }
+  provider.people.set("bob", claims);
+});
+
+test("an operator with a token becomes one of the provider; the last lasting admin does not", async () => {
+  const own = await start();
+  const created = await own.ok("POST /api/operators", { body: { name: "ann@example.com", role: "viewer" } });
+  const token = String(created["token"]);
+  const { json } = await signIn("ann", own);
+  expect(json).toMatchObject({ operator: { name: "ann@example.com", role: "admin" } });
+  // Nothing vouches for the earlier token.
+  expect((await own.admin("/api/server", { token })).status).toBe(401);
+  const { items } = await own.ok("/api/operators");
+  expect(items).toContainEqual(
+    expect.objectContaining({
+      name: "ann@example.com",
+      role: "admin",
+      subject: `${issuer} ann`,
+      hint: "none",
+    }),
+  );
+  const lasting = await start();
+  await lasting.ok("POST /api/operators", { body: { name: "ann@example.com", role: "admin" } });
+  const [bootstrap] = (await lasting.ok("/api/operators"))["items"] as { id: number }[];
+  const ann = { token: String((await lasting.ok("POST /api/operators/2/rotate", { body: {} }))["token"]) };
+  await lasting.ok(`POST /api/operators/${bootstrap?.id}/revoke`, ann);
+  const { status, json: refused } = await signIn("ann", lasting);
+  expect({ status, message: String(refused["message"]) }).toEqual({
+    status: 403,
+    message: expect.stringContaining("is the last admin whose token does not expire"),
+  });
+  expect((await lasting.admin("/api/server", ann)).status).toBe(200);
+});
+
+test("sign-ins that anybody can begin are limited: 40 at once, then 5 a second", async () => {
+  const own = await start();
+  await provider.goAway();
+  const statuses: number[] = [];
+  for (let n = 0; n < 42; n++)
+    statuses.push((await own.admin("POST /api/session/provider", { token: null })).status);
+  provider.comeBack();
+  expect(new Set(statuses.slice(0, 40))).toEqual(new Set([503]));
+  expect(statuses.slice(40)).toEqual([429, 429]);
+});
+
+test("the provider sends browsers back to the origin of the page; another origin begins nothing", async () => {
+  const port = new URL(service.adminUrl).port;
+  const behindProxy = await service.ok("POST /api/session/provider", {
+    token: null,
+    headers: { Host: `localhost:${port}`, Origin: `https://localhost:${port}` },
+  });
+  const { searchParams } = new URL(String(behindProxy["url"]));
+  expect(searchParams.get("redirect_uri")).toBe(`https://localhost:${port}/`);
+  const { status } = await service.admin("POST /api/session/provider", {
+    token: null,
+    headers: { Origin: "https://evil.example" },
+  });
+  expect(status).toBe(403);
+});
+
+test("the response may reach another server of the same name", async () => {
+  const headers = { Host: "127.0.0.1:9", Origin: "http://127.0.0.1:9" };
+  const [one, other] = [await start(), await start()];
+  const { url, ...secrets } = await one.ok("POST /api/session/provider", { token: null, headers });
+  const response = await provider.logIn(String(url), "ann");
+  const body = { provider: { response, ...secrets } };
+  const { json } = await other.admin("POST /api/session", { token: null, headers, body });
+  expect(json).toMatchObject({ operator: { name: "ann@example.com" } });
+});
+
+test("a server without a provider says so", async () => {
+  const own = await startAdminService();
+  afterAll(() => own.stop());
+  const { status, json } = await own.admin("POST /api/session/provider", { token: null });
+  expect({ status, code: json["code"] }).toEqual({ status: 409, code: "no_provider" });
+  const secrets = { state: "a", nonce: "b", codeVerifier: "c" };
+  expect((await finish(secrets, "?code=d&state=a", own)).json["code"]).toBe("no_provider");
+  expect(await own.ok("/api/session", { token: null })).toEqual({ signedIn: false });
+});
