@@ -1,5 +1,6 @@
 /* Runs `npx bun trials/faults/promotions.ts`; its --help describes the options. */
 
+import { SQL } from "bun";
 import { Database } from "bun:sqlite";
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -15,15 +16,18 @@ import { runTrials } from "../harness/trials.ts";
 const HELP = `Usage: npx bun trials/faults/promotions.ts [OPTIONS]
 
 Runs petstore backup again and again while pets are created one after the other on PostgreSQL with a synchronous standby,
-and while standbys are lost, primaries are killed, standbys promoted, and old primaries come back. Every backup that exists
-must have every pet that was acknowledged before it began, and no other than the primary at the end; a run that fails must
-exit with 1 and leave no file, and none may take longer than three minutes. Exits with 1 otherwise.
+and while standbys are lost, primaries are killed, standbys promoted, and old primaries come back, each at a random moment
+of a backup. Every backup that exists must have every pet that was acknowledged before it began, and no other than the
+primary at the end; a run that fails must exit with 1 and leave no file, and none may take longer than three minutes. Exits
+with 1 otherwise.
 
   --rounds N    Faults (default: 20)
   --help        Show this
 `;
 
 const MAX_BACKUP_MS = 180_000;
+/** The pets at first, so that a backup reads for a while. */
+const PETS = 20_000;
 
 interface Made {
   readonly acknowledgedBefore: number;
@@ -37,6 +41,8 @@ class Deployment {
   readonly problems: string[] = [];
   readonly made: Made[] = [];
   failed = 0;
+  /** How long a backup took that succeeded. */
+  #usualMs = 0;
   longestMs = 0;
   acknowledged = 0;
 
@@ -59,12 +65,23 @@ class Deployment {
     const latestTimeline = new DataDirectory({ path: this.#data, environment: "production" }).latestTimeline;
     const { store, close } = await openPostgres(url, { schema: "production", latestTimeline });
     const isDone = () => isOver;
+    if (this.acknowledged === 0) await this.#fill();
     const writing = this.#write(store, isDone);
     const backingUp = this.#backUp(url, isDone);
+    await Bun.sleep(Math.random() * this.#usualMs);
     await fault();
     isOver = true;
     await Promise.all([writing, backingUp]);
     await close();
+  }
+
+  /** Adds pets with the names that `#write` would use. */
+  async #fill(): Promise<void> {
+    await using sql = new SQL(this.primary.url, { max: 1 });
+    await sql.unsafe(
+      `INSERT INTO production.pets (name, category_id) SELECT n::text, 1 FROM generate_series(1, ${PETS}) AS n`,
+    );
+    this.acknowledged = PETS;
   }
 
   /** Repeats a create until it is acknowledged, so that the primary has the pets 1, 2, 3 and so on. */
@@ -97,15 +114,19 @@ class Deployment {
         this.#data,
       );
       const ms = performance.now() - startedAt;
-      const [file, ...others] = this.#files().filter((name) => !files.includes(name));
+      const added = this.#files().filter((name) => !files.includes(name));
+      const [file, ...others] = added.filter((name) => name.endsWith(".db"));
       this.made.push({ acknowledgedBefore, file });
       this.longestMs = Math.max(this.longestMs, ms);
       if (ms > MAX_BACKUP_MS) this.problems.push(`a backup took ${Math.round(ms)} ms`);
       if (code === 0 && others.length !== 0) this.problems.push(`a backup made ${others.length + 1} files`);
-      if (code === 0) continue;
+      if (code === 0) {
+        this.#usualMs = ms;
+        continue;
+      }
       this.failed++;
-      if (code !== 1 || file !== undefined)
-        this.problems.push(`a failed backup: status ${code}, ${file}: ${err}`);
+      if (code !== 1 || added.length > 0)
+        this.problems.push(`a failed backup: status ${code}, ${added.join(", ")}: ${err}`);
       await Bun.sleep(100);
     } while (!isDone());
   }
@@ -117,7 +138,7 @@ class Deployment {
   }
 
   #files(): string[] {
-    return readdirSync(this.backups).filter((name) => name.endsWith(".db"));
+    return readdirSync(this.backups).filter((name) => name !== ".production.lock");
   }
 
   async judge(): Promise<void> {
