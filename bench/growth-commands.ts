@@ -1,6 +1,5 @@
 /* The commands of the growth benchmark, on the data of a running server. */
 
-import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 
 /** What the commands of one database know of it. */
@@ -15,20 +14,20 @@ export interface CommandFacts {
   readonly petsFile: string;
   /** A backup that the run of `backup` made. */
   readonly backups: string;
+  /** Makes a database without data beside the present one, and returns the flags that name it. */
+  readonly newStorage: () => Promise<readonly string[]>;
   readonly secret: string;
   readonly adminUrl: string;
   readonly token: string;
 }
 
 export interface CommandRun {
-  readonly args: (facts: CommandFacts) => readonly string[];
+  readonly args: (facts: CommandFacts) => readonly string[] | Promise<readonly string[]>;
   readonly input?: (facts: CommandFacts) => string;
   /** The variables of the environment. */
   readonly env?: (facts: CommandFacts) => Readonly<Record<string, string>>;
   /** The command that makes what this one needs. */
   readonly needs?: string;
-  /** The only database on which the command needs no second one. */
-  readonly only?: "sqlite";
 }
 
 const onData =
@@ -42,7 +41,7 @@ const LAST = "500";
 
 /** How each command is run, or why it is not. */
 export const COMMAND_RUNS: Readonly<Record<string, CommandRun | string>> = {
-  serve: "every other row is measured on it",
+  serve: "is what every other row is measured on",
   demo: "makes data of its own",
   migrate: { args: onData() },
   doctor: { args: onData() },
@@ -95,9 +94,8 @@ export const COMMAND_RUNS: Readonly<Record<string, CommandRun | string>> = {
   export: { args: ({ directory, storage }) => ["pets", join(directory, "pets.ndjson"), ...storage] },
   backup: { args: ({ backups, storage }) => [backups, "--keep", "1", ...storage] },
   restore: {
-    args: ({ backups, directory }) => [backups, "--data", mkdtempSync(join(directory, "restored-"))],
+    args: async ({ backups, newStorage }) => [backups, ...(await newStorage())],
     needs: "backup",
-    only: "sqlite",
   },
   copy: "needs that all servers are stopped, so no client waits",
   openapi: { args: () => [] },

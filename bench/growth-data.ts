@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { SQL } from "bun";
-import { statfsSync } from "node:fs";
+import { mkdtempSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { temporaryDirectory } from "../trials/harness/cleanup.ts";
@@ -77,6 +77,15 @@ export async function buildData(scale: Scale, database: DatabaseName, announce: 
     scale,
     rows,
     database,
+    /** Makes a database without data, on the same server of PostgreSQL, and returns the flags that name it. */
+    async newStorage(): Promise<readonly string[]> {
+      const data = ["--data", mkdtempSync(join(directory, "new-"))];
+      if (postgres === undefined) return data;
+      await using sql = new SQL(postgres.url, { max: 1 });
+      const name = `new_${crypto.randomUUID().replaceAll("-", "")}`;
+      await sql.unsafe(`CREATE DATABASE ${name}`);
+      return [...data, "--database-url", Object.assign(new URL(postgres.url), { pathname: name }).href];
+    },
     directory,
     storage,
     keys: { usual: keys[0] ?? "", other: keys[1] ?? "" },

@@ -10,6 +10,7 @@ import {
   cpuWaitMs,
   processTree,
 } from "../trials/harness/processes.ts";
+import { median } from "../trials/harness/statistics.ts";
 import { startReceiver, webhookFlags } from "../trials/harness/webhook-receiver.ts";
 import type { CommandFacts, CommandRun } from "./growth-commands.ts";
 import type { GrowthData } from "./growth-data.ts";
@@ -142,8 +143,15 @@ export async function startGrowthServer(data: GrowthData) {
       // Later calls find pages in SQLite's cache. Servers poll PostgreSQL meanwhile.
       blocks: (statistics ? Math.min(...blocks) : blocks[0]) ?? NaN,
       bytes: Math.max(...sizes),
-      waitMs: Math.min(...waits),
+      waitMs: median(waits),
     };
+  }
+
+  /** Runs a command that needs no data again and again, for as long as another one took. */
+  async function runOthers(seconds: number): Promise<void> {
+    const until = performance.now() + seconds * 1_000;
+    do await timed([...PETSTORE, "completion", "bash"]);
+    while (performance.now() < until);
   }
 
   async function costOfCommand(
@@ -153,17 +161,21 @@ export async function startGrowthServer(data: GrowthData) {
   ): Promise<Cost> {
     const runs: Timed[] = [];
     const waits: number[] = [];
+    const controls: number[] = [];
     for (let i = 0; i < CALLS && (runs[0]?.seconds ?? 0) < LONG_SECONDS; i++) {
       const all = { ...facts, n: nextNumber(name), adminUrl: server.adminUrl, token: tokens[1] ?? "" };
-      const command = [...PETSTORE, ...name.split(" "), ...run.args(all)];
+      const command = [...PETSTORE, ...name.split(" "), ...(await run.args(all))];
       const options = { input: run.input?.(all) ?? "", env: run.env?.(all) ?? {} };
       waits.push(await longestWait(async () => void runs.push(await timed(command, options))));
+      const { seconds = 0 } = runs.at(-1) ?? {};
+      controls.push(await longestWait(() => runOthers(seconds)));
     }
     return {
       cpuMs: Math.min(...runs.map(({ cpuSeconds }) => cpuSeconds * 1_000)),
       blocks: Number.NaN,
       bytes: Number.NaN,
-      waitMs: Math.min(...waits),
+      waitMs: median(waits),
+      controlMs: median(controls),
       memoryMb: Math.max(...runs.map(({ memoryMb }) => memoryMb)),
     };
   }
@@ -172,16 +184,11 @@ export async function startGrowthServer(data: GrowthData) {
     tokens: tokens as readonly string[],
     costOf: (each: GrowthCase) => costOf(each).catch(failed),
     costOfCommand: (...args: Parameters<typeof costOfCommand>) => costOfCommand(...args).catch(failed),
-    /** What the second client waits while there is nothing else to do, and while a command runs that needs no data. */
-    async controls(): Promise<{
-      readonly requests: readonly number[];
-      readonly commands: readonly number[];
-    }> {
-      const [requests, commands]: [number[], number[]] = [[], []];
-      while (requests.length < 30) requests.push(await longestWait(() => Bun.sleep(PAUSE_MS)));
-      while (commands.length < 5)
-        commands.push(await longestWait(() => timed([...PETSTORE, "completion", "bash"])));
-      return { requests, commands };
+    /** What the second client waits while there is nothing else to do. */
+    async control(): Promise<number> {
+      const waits: number[] = [];
+      while (waits.length < 30) waits.push(await longestWait(() => Bun.sleep(PAUSE_MS)));
+      return median(waits);
     },
     async stop() {
       for (const each of [...Object.values(connections), second]) each.close();

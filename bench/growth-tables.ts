@@ -1,4 +1,3 @@
-import { median } from "../trials/harness/statistics.ts";
 import { type Bar, formatCount, formatFigure, type Table, tableOf } from "../trials/harness/table.ts";
 import type { DatabaseName, Scale } from "./growth-rows.ts";
 
@@ -9,8 +8,10 @@ export interface Cost {
   /** Pages that SQLite reads from files in the first call, or blocks that PostgreSQL reads; NaN for a command. */
   readonly blocks: number;
   readonly bytes: number;
-  /** The longest that the second client waited, in ms: the least of the calls. */
+  /** The longest that the second client waited, in ms: the median of the calls. */
   readonly waitMs: number;
+  /** How long it waited while another command ran for as long, which needs no data. */
+  readonly controlMs?: number;
   /** The memory of a command, in MB. */
   readonly memoryMb?: number;
   /** Why it has no figures. */
@@ -29,16 +30,12 @@ export interface GrowthResults {
   readonly database: DatabaseName;
   readonly scales: readonly Scale[];
   readonly rows: readonly GrowthRow[];
-  readonly controls: ReadonlyMap<Scale, Controls>;
+  readonly controls: ReadonlyMap<Scale, number>;
 }
 
-/** What the second client waits without anything else to do, and during a command that needs no data. */
-export interface Controls {
-  readonly requests: readonly number[];
-  readonly commands: readonly number[];
-}
-const controlOf = ({ controls }: GrowthResults, side: GrowthRow["side"], scale: Scale) =>
-  median(controls.get(scale)?.[side === "command" ? "commands" : "requests"] ?? [NaN]);
+/** What the second client waits during a command that needs no data, as often, or without anything else to do. */
+const controlOf = ({ controls }: GrowthResults, { controlMs }: Cost, scale: Scale) =>
+  controlMs ?? controls.get(scale) ?? NaN;
 
 /** How many times the processor time of a client's request may grow, whatever the data. */
 const MOST_GROWTH = 2;
@@ -67,7 +64,7 @@ export function growthBars(results: GrowthResults): readonly Bar[] {
         {
           name: `${what}, wait of another client, ms`,
           value: cost.waitMs,
-          most: controlOf(results, side, scale) + MOST_WAIT_MS,
+          most: controlOf(results, cost, scale) + MOST_WAIT_MS,
         },
         { name: `${what}, memory MB`, value: cost.memoryMb ?? 0, most: MOST_MEMORY_MB },
       ];
@@ -114,9 +111,14 @@ export function growthTable(results: GrowthResults, side: GrowthRow["side"], abo
     ...perScale("wait ms", ([, rows], scale) =>
       figure(Math.max(...rows.map((row) => costAt(row, scale)?.waitMs ?? NaN))),
     ),
+    ...(side === "command" &&
+      perScale("control ms", ([, rows], scale) => figure(costAt(rows[0], scale)?.controlMs))),
   };
-  const control = scales.map((scale) => formatFigure(controlOf(results, side, scale)));
   const name = database === "sqlite" ? "SQLite" : "PostgreSQL";
-  const note = `${about} The longest wait of another client is that of all requests of the operation; without them it waits ${control.join(", ")} ms.`;
+  const control = scales.map((scale) => formatFigure(results.controls.get(scale) ?? NaN)).join(", ");
+  const note =
+    side === "command"
+      ? `${about} The wait is the longest of another client; the control is that during a command that needs no data, run for as long.`
+      : `${about} The longest wait of another client is that of all requests of the operation; without them it waits ${control} ms.`;
   return { ...tableOf(`${TITLES[side]}, ${name}`, [...groups], columns), note: note.trim() };
 }

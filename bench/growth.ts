@@ -11,14 +11,7 @@ import { buildData, type GrowthData, requireDisk } from "./growth-data.ts";
 import { type GrowthCase, growthCases } from "./growth-operations.ts";
 import { bytesOf, DATABASES, type DatabaseName, rowsOf, type Scale, SCALES } from "./growth-rows.ts";
 import { type GrowthServer, startGrowthServer } from "./growth-server.ts";
-import {
-  type Controls,
-  type Cost,
-  growthBars,
-  growthTable,
-  type GrowthResults,
-  type GrowthRow,
-} from "./growth-tables.ts";
+import { type Cost, growthBars, growthTable, type GrowthResults, type GrowthRow } from "./growth-tables.ts";
 
 const HELP = `Usage: npm run bench:growth [-- OPTIONS]
 
@@ -45,9 +38,9 @@ async function measureScale(
   data: GrowthData,
   only: string,
   add: (row: Omit<GrowthRow, "costs">, cost: Cost) => void,
-): Promise<Controls> {
+): Promise<number> {
   const server = await startGrowthServer(data);
-  const controls = await server.controls();
+  const control = await server.control();
   const facts = { rows: data.rows, keys: data.keys, tokens: server.tokens, now: Date.now() };
   const cases = growthCases(facts);
   const chosen = cases.filter(({ operation }) => operation.includes(only));
@@ -61,14 +54,14 @@ async function measureScale(
   }
   await measureCommands(data, server, { only, add });
   await server.stop();
-  return controls;
+  return control;
 }
 
 const isNeeded = ({ side, operation }: GrowthCase, by: GrowthCase) =>
   by.side === side && by.needs === operation;
 
 async function measureCommands(
-  { database, scale, storage, keys }: GrowthData,
+  { scale, storage, keys, newStorage }: GrowthData,
   server: GrowthServer,
   { only, add }: { only: string; add: (row: Omit<GrowthRow, "costs">, cost: Cost) => void },
 ): Promise<void> {
@@ -76,14 +69,17 @@ async function measureCommands(
   const petsFile = join(directory, "pets.csv");
   const pets = Array.from({ length: 10_000 }, (_, i) => `Rex,${i % 90},available\n`);
   writeFileSync(petsFile, `name,categoryId,status\n${pets.join("")}`);
-  const facts = { storage, directory, petsFile, backups: join(directory, "backups"), secret: keys.other };
+  const backups = join(directory, "backups");
+  const facts = { storage, directory, petsFile, backups, newStorage, secret: keys.other };
   const runs = Object.entries(COMMAND_RUNS);
   const chosen = runs.filter(([operation]) => operation.includes(only));
   for (const [operation, run] of runs) {
-    if (typeof run === "string") continue;
+    if (typeof run === "string") {
+      if (operation.includes(only)) announce(`${scale}×, command: ${operation} is not run: it ${run}`);
+      continue;
+    }
     const isNeeded = chosen.some(([, other]) => typeof other !== "string" && other.needs === operation);
     if (!isNeeded && !operation.includes(only)) continue;
-    if (run.only !== undefined && run.only !== database) continue;
     announce(`${scale}×, command: ${operation}`);
     add({ side: "command", operation, name: "" }, await server.costOfCommand(operation, run, facts));
   }
@@ -96,7 +92,7 @@ async function measure(
   only: string,
 ): Promise<GrowthResults> {
   const rows = new Map<string, GrowthRow & { readonly costs: Map<Scale, Cost> }>();
-  const controls = new Map<Scale, Controls>();
+  const controls = new Map<Scale, number>();
   for (const scale of scales) {
     announce(`${scale}×: about ${Math.round(bytesOf(scale, database) / 1e6)} MB of data`);
     const data = await buildData(scale, database, (what) => announce(`${scale}×: filling ${what}`));

@@ -3,7 +3,13 @@ import { combinations } from "../../bench/combinations.ts";
 import { COMMAND_RUNS } from "../../bench/growth-commands.ts";
 import { rowsOf } from "../../bench/growth-rows.ts";
 import { growthCases } from "../../bench/growth-operations.ts";
-import { type Cost, growthBars, growthTable, type GrowthResults } from "../../bench/growth-tables.ts";
+import {
+  type Cost,
+  growthBars,
+  growthTable,
+  type GrowthResults,
+  type GrowthRow,
+} from "../../bench/growth-tables.ts";
 import { COMMANDS } from "../../src/cli/commands.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
 import { PET_FILTERS } from "../../src/domain/resources.ts";
@@ -63,12 +69,12 @@ describe("a row is within its bounds, or is named", () => {
   const cost = (cpuMs: number, other: Partial<Cost> = {}): Cost => {
     return { cpuMs, blocks: 5, bytes: 100, waitMs: 2, ...other };
   };
-  const resultsOf = (side: "client" | "operator", last: Cost): GrowthResults => ({
+  const resultsOf = (side: GrowthRow["side"], last: Cost): GrowthResults => ({
     database: "sqlite",
     scales: [1, 10],
     controls: new Map([
-      [1, { requests: [1, 2, 3], commands: [4, 5, 6] }],
-      [10, { requests: [1, 2, 3], commands: [4, 5, 6] }],
+      [1, 2],
+      [10, 2],
     ]),
     rows: [
       {
@@ -96,6 +102,8 @@ describe("a row is within its bounds, or is named", () => {
   test("another client may wait 10 ms longer, whoever is the cause, and a failure is no figure", () => {
     expect(missed("operator", cost(3, { waitMs: 12 }))).toEqual([]);
     expect(missed("operator", cost(3, { waitMs: 13 }))).toHaveLength(1);
+    expect(missed("command", cost(3, { waitMs: 30, controlMs: 20 }))).toEqual([]);
+    expect(missed("command", cost(3, { waitMs: 31, controlMs: 20 }))).toHaveLength(1);
     const failed = cost(Number.NaN, { waitMs: Number.NaN, failure: "503" });
     expect(missed("client", failed)).toEqual([expect.stringContaining("503")]);
   });
