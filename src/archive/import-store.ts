@@ -5,8 +5,10 @@
 
 import { Invalid } from "../api/schema.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
+import { DAY_MS } from "../domain/rate-limit.ts";
+import { DAILY_USAGE_DAYS } from "../domain/usage-history.ts";
 import { addAudit } from "../store/audit.ts";
-import type { Steps } from "../store/statements.ts";
+import { rowsOf, type Steps } from "../store/statements.ts";
 import {
   appendRows,
   type FieldsOf,
@@ -54,6 +56,15 @@ interface ImportRecord {
   readonly progress: ImportProgress;
 }
 
+/** How long the record of a finished import is kept: as long as the usage history. */
+const FINISHED_IMPORTS_MS = DAILY_USAGE_DAYS * DAY_MS;
+/**
+ * Deletes the records of imports that finished so long before the new one, and before the last that has finished: a
+ * machine whose clock is years ahead deletes none.
+ */
+const DELETE_FINISHED = `DELETE FROM imports WHERE finished_at < ? AND finished_at <
+  (SELECT max(finished_at) FROM imports) - ${FINISHED_IMPORTS_MS}`;
+
 export interface ImportCommit {
   readonly fingerprint: string;
   /** The number of rows that were done before this batch. It detects another process that imports the same file. */
@@ -87,7 +98,7 @@ export class ImportStore {
 
   /**
    * Begins an import, and replaces an earlier record of the same file. Throws ConcurrentImport if that record is an
-   * unfinished import with the same options that has stored rows.
+   * unfinished import with the same options that has stored rows. Deletes records that are too old.
    */
   beginImport(record: Omit<ImportRecord, "progress" | "finishedAt">): Promise<void> {
     const { tables } = this;
@@ -95,6 +106,7 @@ export class ImportStore {
       const found = yield* findRecord(tables, record.fingerprint);
       const isContinued = found?.finishedAt === undefined && found?.options === record.options;
       if (isContinued && found.progress.rows > 0) throw new ConcurrentImport();
+      yield* rowsOf(DELETE_FINISHED, record.startedAt - FINISHED_IMPORTS_MS);
       yield* saveRecord(tables, { ...record, progress: NO_PROGRESS });
     });
   }

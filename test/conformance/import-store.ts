@@ -21,7 +21,7 @@ import type { Store } from "../../src/domain/ports.ts";
 import { rowsOf, type Statements } from "../../src/store/statements.ts";
 import type { SharedTables } from "../../src/store/tables.ts";
 import { BY, storedSecret } from "../key-store-arguments.ts";
-import { addPet, AT, type OpenedStores, resultOf, type TestOn } from "./store-fixture.ts";
+import { addPet, AT, DAY_MS, type OpenedStores, resultOf, type TestOn } from "./store-fixture.ts";
 
 type TestCase = TestOn<OpenedStores & { readonly imports: ImportStore }>;
 
@@ -107,6 +107,24 @@ function recordCases(test: TestCase): void {
     expect((await audit.listAudit({ limit: 10 })).items).toMatchObject([entry]);
     await imports.beginImport({ ...FILE, startedAt: AT + 9 });
     expect(await find()).toEqual({ ...FILE, startedAt: AT + 9, progress: NO_PROGRESS });
+  });
+
+  test("the record of an import is deleted by one that begins 400 days after its end, if another has finished since", async (opened) => {
+    const { imports } = opened;
+    const file = (fingerprint: string, startedAt: number) => ({ ...FILE, fingerprint, startedAt });
+    const isKept = async (fingerprint: string) => (await imports.findImport(fingerprint)) !== undefined;
+    await imports.beginImport(file("old", AT));
+    await imports.finishImport("old", { ...entry, at: AT });
+    await imports.beginImport(file("unfinished", AT));
+    // A clock that is ahead.
+    await imports.beginImport(file("next", AT + 4_000 * DAY_MS));
+    expect(await isKept("old")).toBe(true);
+    await imports.finishImport("next", { ...entry, at: AT + 401 * DAY_MS });
+    await imports.beginImport(file("early", AT + 400 * DAY_MS));
+    expect(await isKept("old")).toBe(true);
+    await imports.beginImport(file("late", AT + 400 * DAY_MS + 1));
+    expect(await isKept("old")).toBe(false);
+    expect([await isKept("unfinished"), await isKept("next")]).toEqual([true, true]);
   });
 
   test("a process that begins an import while another one has stored rows of it does not reset them", async (opened) => {
