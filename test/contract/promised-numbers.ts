@@ -100,7 +100,7 @@ export const PROMISED_NUMBERS: Readonly<Record<string, readonly PromisedNumber[]
       kept: { "store/postgres/key-counter.ts": "SET LOCAL synchronous_commit = on" },
       proof: [
         "test/engines/rate-limit/postgres-rate-limiter.test.ts",
-        "after a crash of PostgreSQL, bans that were answered stay, and at most a second of counting is lost",
+        "after %s, bans that were answered stay, and at most a second of counting is lost",
       ],
     },
     { text: "| within 1 s | | One connection", ...probe },
