@@ -42,7 +42,7 @@ test("a value is loaded once, however many ask for it, and again after an error"
   expect(load()).toBe(2);
 });
 
-test("a value that took 70 ms is reused for 7 seconds, one that took 5 seconds for 30, and an error not at all", async () => {
+test("a value that took 70 ms twice is reused for 7 seconds, one that took 5 seconds for 30, and an error not at all", async () => {
   let now = 0;
   let loads = 0;
   let cost = 70;
@@ -58,10 +58,13 @@ test("a value that took 70 ms is reused for 7 seconds, one that took 5 seconds f
     await Promise.allSettled([read(), read()]);
     return loads;
   };
-  expect([await loadsAfter(0), await loadsAfter(6_999)]).toEqual([1, 1]);
+  // The first time may have been the start of a thread.
+  expect([await loadsAfter(0), await loadsAfter(1_999)]).toEqual([1, 1]);
+  expect([await loadsAfter(1), await loadsAfter(6_999)]).toEqual([2, 2]);
   cost = 5_000;
-  expect([await loadsAfter(1), await loadsAfter(29_999)]).toEqual([2, 2]);
+  expect([await loadsAfter(1), await loadsAfter(6_999)]).toEqual([3, 3]);
+  expect([await loadsAfter(1), await loadsAfter(29_999)]).toEqual([4, 4]);
   cost = 0;
-  expect([await loadsAfter(1), await loadsAfter(0)]).toEqual([3, 4]);
+  expect([await loadsAfter(1), await loadsAfter(0)]).toEqual([5, 6]);
   clock.mockRestore();
 });

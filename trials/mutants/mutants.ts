@@ -5,7 +5,7 @@ import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "n
 import { join } from "node:path";
 import { Child } from "../harness/child.ts";
 import { temporaryDirectory } from "../harness/cleanup.ts";
-import { integer, runCommand, text } from "../harness/command-line.ts";
+import { integer, isGiven, runCommand, text } from "../harness/command-line.ts";
 import { killTree } from "../harness/processes.ts";
 import { Random } from "../harness/random.ts";
 import { type Mutation, mutationsOf } from "./mutations.ts";
@@ -27,6 +27,7 @@ less than ${LEAST_PERCENT} % of the changes are noticed.
   --count N        Number of changes (default: 100)
   --of PREFIX      Only files whose path begins so, such as src/domain/
   --since REVISION Only files that have changed since a revision of git, if there are any
+  --near           Only the tests that are near: faster, and with more survivors
   --jobs N         Changes that are tried at the same time (default: 1)
   --minutes N      Begin no change after this time (default: 60)
   --help           Show this
@@ -111,8 +112,7 @@ class Copy {
 
 type Fate = "noticed" | "noticed by types" | "survived";
 
-async function fateOf(mutant: Mutant, copy: Copy, choice: TestChoice): Promise<Fate> {
-  const groups = choice.of(mutant.file);
+async function fateOf(mutant: Mutant, copy: Copy, groups: readonly (readonly string[])[]): Promise<Fate> {
   for (const [i, group] of groups.entries()) {
     const limitMs = i === 0 ? NEAR_LIMIT_MS : LIMIT_MS;
     let files = group;
@@ -136,10 +136,11 @@ await runCommand({
     count: integer(100, 10_000),
     of: text,
     since: text,
+    near: isGiven,
     jobs: integer(1, 16),
     minutes: integer(60, 24 * 60),
   },
-  async main({ seed, count, of = "src/", since, jobs, minutes }) {
+  async main({ seed, count, of = "src/", since, near, jobs, minutes }) {
     process.stdout.write(`seed ${seed}\n`);
     const end = performance.now() + minutes * 60_000;
     const drawn = drawnFrom(filesOf(of, since), new Random(seed)).take(count);
@@ -151,7 +152,8 @@ await runCommand({
         while (performance.now() < end) {
           const { value: mutant } = drawn.next();
           if (mutant === undefined) return;
-          const fate = await fateOf(mutant, copy, choice);
+          const groups = choice.of(mutant.file);
+          const fate = await fateOf(mutant, copy, near ? groups.slice(0, 1) : groups);
           fates.set(fate, (fates.get(fate) ?? 0) + 1);
           process.stdout.write(`${fate}: ${nameOf(mutant)}\n`);
         }

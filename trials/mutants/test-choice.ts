@@ -7,7 +7,7 @@ import { basename, dirname, join } from "node:path";
 const IMPORT = /\b(?:from|import)\s*\(?\s*"(\.[^"]+)"/g;
 
 /** How many test files are near. */
-const NEAR = 8;
+const NEAR = 12;
 /** How many test files with programs are run: they are slow. */
 const MOST_WITH_PROGRAMS = 10;
 
