@@ -228,13 +228,45 @@ describe("modules", () => {
   });
 });
 
-test("no test outside engines, browser and system needs a program", () => {
-  const importers = new Set(["trials/harness/programs.ts"]);
+/** A file, and those that import it, themselves or through others. */
+function importersOf(path: string): ReadonlySet<string> {
+  const importers = new Set([path]);
   for (const file of importers)
     for (const { from, of } of allImports) if (of === file && !from.startsWith("src/")) importers.add(from);
-  const needy = [...importers].filter((file) => /^test\/.*\.test\.ts$/.test(file));
+  return importers;
+}
+
+test("no test outside engines, browser and system needs a program", () => {
+  const needy = [...importersOf("trials/harness/programs.ts")].filter((file) =>
+    /^test\/.*\.test\.ts$/.test(file),
+  );
   expect(needy).not.toBeEmpty();
   expect(needy.filter((file) => !/^test\/(?:engines|browser|system)\//.test(file))).toEqual([]);
+});
+
+test("what needs no engine and no browser is not among the tests with them", () => {
+  const importers = importersOf("trials/harness/programs.ts");
+  const tests = code.flatMap(({ path }) =>
+    /^test\/(?:engines|browser)\/.*\.test\.ts$/.test(path) ? path : [],
+  );
+  expect(tests).not.toBeEmpty();
+  expect(tests.filter((path) => !importers.has(path))).toEqual([]);
+});
+
+describe("tests", () => {
+  const tests = code.filter(({ path }) => path.startsWith("test/") && path !== "test/timing.ts");
+
+  test("nothing is awaited for as long as the runner allows: `until` takes a bound", () => {
+    const endless = /\bwhile \(.*\) await Bun\.sleep\(/;
+    expect(linesWhere(tests, (line) => endless.test(line))).toEqual([]);
+    expect(endless.test(`while (!isDone()) await ${"Bun"}.sleep(5);`)).toBeTrue();
+  });
+
+  test("no limit is shorter than the runner's, which a busy machine needs", () => {
+    const short = /^\}, (?:[1-5]?\d_000|\d{1,3})\);$/;
+    const inTests = tests.filter(({ path }) => path.endsWith(".test.ts"));
+    expect(linesWhere(inTests, (line) => short.test(line))).toEqual([]);
+  });
 });
 
 describe("style", () => {

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import type { OperatorAccess } from "../../src/domain/operators.ts";
 import { AccessReader } from "../../src/operator/access.ts";
 import { TestClock } from "../test-clock.ts";
+import { until } from "../timing.ts";
 
 const accessOf = (...names: string[]): OperatorAccess => ({
   tokens: new Map(
@@ -30,7 +31,7 @@ test("after a change on this server, a read that began before it is not used", a
   const after = find();
   reads[0]?.resolve(accessOf("ann"));
   expect(await before).toMatchObject({ operator: { name: "ann" } });
-  while (reads.length < 2) await Bun.sleep(0);
+  await until(() => reads.length >= 2, 10_000);
   reads[1]?.resolve(accessOf());
   expect(await after).toBeUndefined();
   expect(reads).toHaveLength(2);

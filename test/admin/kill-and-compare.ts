@@ -2,6 +2,7 @@ import { expect } from "bun:test";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { adminFlags, type PetstoreServer, startPetstore } from "../../trials/harness/petstore.ts";
 import { sendAdmin, TOKEN } from "./admin-service.ts";
+import { until } from "../timing.ts";
 
 const OPERATORS = 4;
 /** The server is killed after so many. */
@@ -51,7 +52,7 @@ export async function killAndCompare(storage: readonly string[]): Promise<void> 
   const killed = await startPetstore(flags);
   const acknowledged: string[] = [];
   const working = Array.from({ length: OPERATORS }, (_, operator) => work(killed, operator, acknowledged));
-  while (acknowledged.length < ACKNOWLEDGED) await Bun.sleep(1);
+  await until(() => acknowledged.length >= ACKNOWLEDGED, 10_000);
   await killed.stop("SIGKILL");
   await Promise.all(working);
 

@@ -4,6 +4,7 @@ import type { HttpServer, RequestHandler } from "../../src/http1/index.ts";
 import { AdminListenError, listenForOperators } from "../../src/operator/admin-listener.ts";
 import { jsonResponse } from "../../src/api/responses.ts";
 import { freePort } from "../../trials/harness/server.ts";
+import { until } from "../timing.ts";
 
 const opened: HttpServer[] = [];
 afterEach(async () => {
@@ -38,7 +39,7 @@ test("one address that takes all connections and sends half a request on each ke
     socket.write(half);
     return socket;
   });
-  while (server.statistics.bytesReceived < 200 * half.length) await Bun.sleep(5);
+  await until(() => server.statistics.bytesReceived >= 200 * half.length, 10_000);
   expect(server.statistics).toMatchObject({ connections: 200, rejected: 0, evicted: 0 });
   const response = await fetch(`http://127.0.0.1:${server.port}/livez`);
   expect(response.headers.get("content-type")).toBe("application/json");

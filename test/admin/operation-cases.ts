@@ -9,6 +9,7 @@ import type { Awaitable } from "../../src/runtime/event-loop.ts";
 import { startIdentityProvider } from "../../trials/harness/identity-provider.ts";
 import { startReceiver } from "../../trials/harness/webhook-receiver.ts";
 import { sessionOf, startAdminService, TOKEN } from "./admin-service.ts";
+import { until } from "../timing.ts";
 
 type Operations = typeof ADMIN_OPERATIONS;
 type ChangingId = {
@@ -74,7 +75,7 @@ export async function testChangingOperations(config: Partial<Config> = {}): Prom
       await request();
     }
     // A ban is recorded a moment later.
-    while ((await latestEntry())["action"] !== "key.banned") await Bun.sleep(1);
+    await until(async () => (await latestEntry())["action"] === "key.banned", 10_000);
     return id;
   }
 

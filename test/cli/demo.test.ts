@@ -13,6 +13,7 @@ import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
 import { freePort } from "../../trials/harness/server.ts";
 import { configIn, TestClock } from "../service.ts";
 import { cleanUpAfterAll, InProcessCli, cliDirectory } from "./cli.ts";
+import { until } from "../timing.ts";
 
 cleanUpAfterAll();
 
@@ -42,7 +43,7 @@ test("a newcomer sees keys of every plan, limits and a ban; the demo touches no 
   const response = await fetch(`${url}/pets?limit=100`, { headers: { Authorization: `Bearer ${secret}` } });
   expect([response.status, Object(await response.json()).length]).toEqual([200, 100]);
 
-  while (!lines.some((line) => line.includes('"event":"key.banned"'))) await Bun.sleep(5);
+  await until(() => lines.some((line) => line.includes('"event":"key.banned"')), 10_000);
   clearInterval(seconds);
   timers.mockRestore();
 

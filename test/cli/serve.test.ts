@@ -13,6 +13,7 @@ import {
   spawnPetstore,
   cliDirectory,
 } from "./cli.ts";
+import { until } from "../timing.ts";
 
 cleanUpAfterAll();
 
@@ -249,7 +250,7 @@ describe("commands beside a running server", () => {
   const createdWithoutLimits = () => created("--per-minute 1000000 --per-day 1000000");
 
   /** Repeats a request until its response is as expected. */
-  async function until(path: string, secret: string, isExpected: (body: string) => boolean): Promise<void> {
+  async function repeat(path: string, secret: string, isExpected: (body: string) => boolean): Promise<void> {
     while (!isExpected(await (await get(server.url + path, secret)).text()));
   }
 
@@ -259,12 +260,12 @@ describe("commands beside a running server", () => {
 
     const rotated = await cli.json<{ key: string }>(`keys rotate ${id} --overlap 0`);
     expect(await status(server.url, rotated.key)).toBe(200);
-    await until("/pets", key, (body) => body.includes("invalid_api_key"));
+    await repeat("/pets", key, (body) => body.includes("invalid_api_key"));
 
     await cli.json(`keys revoke ${id}`);
-    await until("/pets", rotated.key, (body) => body.includes("invalid_api_key"));
+    await repeat("/pets", rotated.key, (body) => body.includes("invalid_api_key"));
     const isRevoked = (line: string) => line.includes(`"keyId":${id},`) && line.includes('"state":"revoked"');
-    while (!server.lines.some(isRevoked)) await Bun.sleep(5);
+    await until(() => server.lines.some(isRevoked), 10_000);
     expect(JSON.parse(server.lines.find(isRevoked) ?? "")).toMatchObject({
       level: "info",
       event: "key.changed",
@@ -275,11 +276,11 @@ describe("commands beside a running server", () => {
 
   test("keys unban ends the ban of a key", async () => {
     const { id, key } = await created("--per-minute 1 --per-day 10");
-    await until("/pets", key, (body) => body.startsWith("["));
+    await repeat("/pets", key, (body) => body.startsWith("["));
     // With a grace period of 0, a rejected request is a strike from the next millisecond on.
-    await until("/pets", key, (body) => body.includes("key_banned"));
+    await repeat("/pets", key, (body) => body.includes("key_banned"));
     expect((await cli.run(`keys unban ${id}`)).code).toBe(0);
-    await until("/pets", key, (body) => body.includes("rate_limited"));
+    await repeat("/pets", key, (body) => body.includes("rate_limited"));
   });
 
   test("cached pages and pets show the changes of pets", async () => {
@@ -291,13 +292,13 @@ describe("commands beside a running server", () => {
       for (let i = 0; i < 5; i++) expect((await get(server.url + path, key)).status).toBe(200);
     }
     await cli.run("pets update 7 --name Rover");
-    await until("/pets/7", key, (body) => body.includes("Rover"));
-    await until(page, key, (body) => body.includes("Rover"));
+    await repeat("/pets/7", key, (body) => body.includes("Rover"));
+    await repeat(page, key, (body) => body.includes("Rover"));
     await cli.run("pets update 7 --status sold");
-    await until(available, key, (body) => !body.includes("Rover"));
+    await repeat(available, key, (body) => !body.includes("Rover"));
     await cli.run("pets delete 7");
-    await until("/pets/7", key, (body) => body.includes("pet_not_found"));
-    await until(page, key, (body) => !body.includes('"id":7,'));
+    await repeat("/pets/7", key, (body) => body.includes("pet_not_found"));
+    await repeat(page, key, (body) => !body.includes('"id":7,'));
   });
 
   test("imported pets appear, also on cached pages", async () => {
@@ -306,11 +307,11 @@ describe("commands beside a running server", () => {
     for (let i = 0; i < 4; i++) expect((await get(server.url + page, key)).status).toBe(200);
     cli.input = '{"name":"imported","categoryId":1,"status":"sold"}\n';
     expect(await cli.run("import -")).toMatchObject({ code: 0 });
-    await until(page, key, (body) => body.includes('"imported"'));
+    await repeat(page, key, (body) => body.includes('"imported"'));
     for (let i = 0; i < 4; i++) await get(`${server.url}/pets?limit=2`, key);
     cli.input = "id,name,categoryId\n1,Rex,7\n";
     expect((await cli.run("import - --keep-ids --on-conflict replace")).code).toBe(0);
-    await until("/pets?limit=2", key, (body) => body.includes('{"id":1,"name":"Rex","categoryId":7}'));
+    await repeat("/pets?limit=2", key, (body) => body.includes('{"id":1,"name":"Rex","categoryId":7}'));
   });
 });
 

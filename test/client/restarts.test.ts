@@ -3,6 +3,7 @@ import { Petstore } from "../../src/client/index.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { createKey, startPetstore } from "../../trials/harness/petstore.ts";
 import { freePort } from "../../trials/harness/server.ts";
+import { until } from "../timing.ts";
 
 const CREATES = 400;
 const CONCURRENT = 20;
@@ -34,7 +35,7 @@ test("every create happens once and every pet is listed once, while the server i
   /** After equal parts of the creates, while others are in progress. */
   async function killServer(): Promise<void> {
     for (let kill = 1; kill <= KILLS; kill++) {
-      while (created.size < (CREATES * kill) / (KILLS + 1)) await Bun.sleep(1);
+      await until(() => created.size >= (CREATES * kill) / (KILLS + 1), 10_000);
       await server.stop("SIGKILL");
       server = await startPetstore(flags);
     }

@@ -5,6 +5,7 @@ import { collectorUrl } from "../../src/config/address-types.ts";
 import { ratio } from "../../src/config/value-types.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import { startService } from "../service.ts";
+import { until } from "../timing.ts";
 
 interface ExportRequest {
   readonly resourceSpans: readonly {
@@ -195,7 +196,7 @@ describe("a collector", () => {
     const tracing = { url, sample: 1, exportEveryMs: 5 };
     const service = await startService({ tracing }, log);
     await service.call({ path: "/pets" });
-    while (events().length < 2) await Bun.sleep(1);
+    await until(() => events().length >= 2, 10_000);
     await service.call({ path: "/pets" });
     await service.stop();
     expect(paths.length).toBe(3);

@@ -12,6 +12,7 @@ import { UsageRecorder } from "../../src/observe/usage-history.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import { startService, TestClock } from "../service.ts";
+import { until } from "../timing.ts";
 
 afterEach(() => void jest.useRealTimers());
 
@@ -176,7 +177,7 @@ describe("saving", () => {
     const attemptsAt = async (ms: number) => {
       now = ms;
       const { length } = store.attempts;
-      while (store.attempts.length < length + 2) await Bun.sleep(1);
+      await until(() => store.attempts.length >= length + 2, 10_000);
     };
     await attemptsAt(2_999);
     now = 3_000;
@@ -239,7 +240,7 @@ test("counts that are stored survive SIGKILL, and SIGTERM loses none", async () 
     return totals?.admitted ?? 0;
   };
   for (let i = 0; i < 20; i++) await rateLimitStatus(killed.url, key);
-  while ((await admitted()) < 20) await Bun.sleep(20);
+  await until(async () => (await admitted()) >= 20, 10_000);
   await killed.stop("SIGKILL");
 
   const stopped = await startPetstore(flags);

@@ -18,6 +18,7 @@ import {
 import { webhookSecrets } from "../../src/config/value-types.ts";
 import { whileLocked } from "../store/sqlite-database.ts";
 import { TestClock } from "../test-clock.ts";
+import { until } from "../timing.ts";
 
 const DAY_MS = 86_400_000;
 /** Waits of some milliseconds in place of seconds. */
@@ -68,7 +69,7 @@ async function setUp(behaviour?: Behaviour) {
   const state = async () =>
     (await stores.webhooks.readWebhook()) ?? { position: -1n, deliveries: [], source: "" };
   const opened = async () => {
-    while ((await state()).position < 0n) await Bun.sleep(1);
+    await until(async () => (await state()).position >= 0n, 10_000);
   };
   const arrived = (count: number) => receiver.when(() => receiver.accepted().length >= count);
   return { ...stores, path, receiver, clock, lines, start, record, state, opened, arrived };
@@ -115,7 +116,7 @@ test("a first start begins at the end of the audit trail, and a later one where 
   const first = start();
   await opened();
   await record(2);
-  while (first.counts.delivered < 2) await Bun.sleep(1);
+  await until(() => first.counts.delivered >= 2, 10_000);
   await first.close();
   await record(2);
   const other = startReceiver();
@@ -146,7 +147,7 @@ test("only the chosen actions are delivered, and the position moves past the oth
     "key.banned",
     "operator.revoked",
   ]);
-  while ((await state()).position < 5n) await Bun.sleep(1);
+  await until(async () => (await state()).position >= 5n, 10_000);
 });
 
 describe("a receiver", () => {
@@ -194,12 +195,12 @@ describe("a receiver", () => {
     const sender = start();
     await opened();
     await record(3);
-    while (sender.counts.failed < 3) await Bun.sleep(1);
+    await until(() => sender.counts.failed >= 3, 10_000);
     expect(sender.waiting).toEqual({ count: 3, oldestAt: clock.now() });
     const refused = { id: 1, type: "key.banned", status: null, error: expect.stringMatching(/refused/i) };
     expect((await state()).deliveries[0]).toMatchObject(refused);
     receiver.comeBack();
-    while (sender.counts.delivered < 3 || sender.waiting?.count !== 0) await Bun.sleep(1);
+    await until(() => sender.counts.delivered >= 3 && sender.waiting?.count === 0, 10_000);
     expect(receiver.received.map(({ entry }) => entry)).toEqual([1, 2, 3]);
     expect(lines.map(({ event }) => event)).toEqual(["webhook.failing", "webhook.recovered"]);
     expect(lines[0]).toMatchObject({ level: "warn", ...refused });
@@ -242,7 +243,7 @@ test("an entry that has failed for three days is skipped, logged and counted; th
   await receiver.when(() => receiver.received.length >= before + 2);
   expect(sender.counts.skipped).toBe(0);
   clock.advance(1);
-  while (sender.counts.skipped < 1) await Bun.sleep(1);
+  await until(() => sender.counts.skipped >= 1, 10_000);
   receiver.behave(accept);
   await arrived(2);
   expect(receiver.accepted()).toEqual([2, 3]);
@@ -272,7 +273,7 @@ test("the time of the first attempt stays, however many follow, also for the nex
   expect((deliveries[0]?.at ?? 0) - (deliveries.at(-1)?.at ?? 0)).toBe(2 * DAY_MS);
   clock.advance(DAY_MS);
   const second = start({ times });
-  while (second.counts.skipped < 1) await Bun.sleep(1);
+  await until(() => second.counts.skipped >= 1, 10_000);
 });
 
 test("entries of a server whose clock is behind by years are delivered", async () => {
@@ -316,7 +317,7 @@ test("with an earlier state in the database, as of a promoted standby, every ent
   await opened();
   await record(5);
   await arrived(5);
-  while (sender.waiting?.count !== 0) await Bun.sleep(1);
+  await until(() => sender.waiting?.count === 0, 10_000);
   const saved = await state();
   // What the standby did not get: the last three entries, and the state after the second. Its primary assigns new ones.
   const database = new Database(path);
@@ -342,7 +343,7 @@ test("many entries that are not delivered delay neither other work nor a stop", 
     (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) SELECT 1, 'server', 'pet.updated' FROM n`);
   database.close();
   const sender = start({ events: ["key.banned"] });
-  while ((await state()).position === 0n) await Bun.sleep(0);
+  await until(async () => (await state()).position !== 0n, 10_000);
   await sender.close();
   expect((await state()).position).toBeLessThan(10_000n);
 });
@@ -398,7 +399,7 @@ test("a server that is killed twice delivers every entry, in order and with the 
   expect(order).toEqual(order.toSorted((a, b) => a - b));
   expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(60);
   expect(receiver.unsigned).toEqual([]);
-}, 30_000);
+});
 
 test("the last attempts are stored, newest first and no more than twenty", async () => {
   const { start, record, opened, arrived, state } = await setUp();
@@ -406,7 +407,7 @@ test("the last attempts are stored, newest first and no more than twenty", async
   await opened();
   await record(25);
   await arrived(25);
-  while (sender.counts.delivered < 25) await Bun.sleep(1);
+  await until(() => sender.counts.delivered >= 25, 10_000);
   await sender.close();
   const { deliveries } = await state();
   expect(MAX_DELIVERIES).toBe(20);
@@ -427,15 +428,15 @@ describe("several servers", () => {
     const shared = { isOnlyServer: false, times: { silentMs: 600_000 } } as const;
     const one = start({ ...shared, server: "one" });
     await opened();
-    while (!("server" in (await state()))) await Bun.sleep(1);
+    await until(async () => "server" in (await state()), 10_000);
     const two = start({ ...shared, server: "two" });
     await record(3);
-    while (one.counts.delivered < 3 || one.waiting?.count !== 0) await Bun.sleep(1);
+    await until(() => one.counts.delivered >= 3 && one.waiting?.count === 0, 10_000);
     expect(two.counts.delivered).toBe(0);
     expect(two.waiting).toBeUndefined();
     await one.close();
     await record(2);
-    while (two.counts.delivered < 2) await Bun.sleep(1);
+    await until(() => two.counts.delivered >= 2, 10_000);
     expect(two.counts.delivered).toBe(2);
     expect(receiver.received.map(({ entry }) => entry)).toEqual([1, 2, 3, 4, 5]);
   });
@@ -514,9 +515,9 @@ test("a server that cannot read the position does not say what waits: another on
   await opened();
   await record();
   await receiver.when(() => receiver.received.length >= 1);
-  while (sender.waiting?.count !== 1) await Bun.sleep(1);
+  await until(() => sender.waiting?.count === 1, 10_000);
   isAway = true;
-  while (sender.waiting !== undefined) await Bun.sleep(1);
+  await until(() => sender.waiting === undefined, 10_000);
 });
 
 test("a server that has nothing to deliver reads the audit trail once in each interval", async () => {
@@ -551,7 +552,7 @@ test("a test event that is accepted ends the wait for the next attempt", async (
   const sender = start({ times: { retryFactor: 1_000 } });
   await opened();
   await record();
-  while (sender.counts.failed < 1) await Bun.sleep(1);
+  await until(() => sender.counts.failed >= 1, 10_000);
   await sender.test();
   expect(sender.counts.failed).toBe(1);
   receiver.behave(accept);

@@ -5,6 +5,7 @@ import { type Connection, isBusy } from "../../src/store/sqlite/connection.ts";
 import { SqliteStore } from "../../src/store/sqlite/store.ts";
 import { AT, rex } from "../conformance/store-fixture.ts";
 import { temporaryDatabase, whileLocked } from "./sqlite-database.ts";
+import { until } from "../timing.ts";
 
 /**
  * Group commit on a SQLite database, with a record of how many writes each transaction had. Without a clock, it
@@ -137,7 +138,7 @@ describe("the SQLite store", () => {
     const anotherAttempt = async () => {
       const { length } = attempts.mock.calls;
       // The attempt after the next one has begun with the time of now.
-      while (attempts.mock.calls.length < length + 2) await Bun.sleep(1);
+      await until(() => attempts.mock.calls.length >= length + 2, 10_000);
     };
     let later: ReturnType<typeof store.createPet> | undefined;
     await whileLocked(db.path, async () => {

@@ -34,7 +34,7 @@ test("four processes that open an empty file at once all succeed, and each migra
   const { keys, close } = openSqlite(path);
   expect(await allKeys(keys)).toHaveLength(4);
   await close();
-}, 30_000);
+});
 
 test("commands can write while a server writes without a pause; none of its writes fails, and its caches follow", async () => {
   using directory = temporaryDirectory();

@@ -185,5 +185,5 @@ describe("replication of PostgreSQL", () => {
     expect(await backup()).toMatchObject([{ level: "warning" }]);
     await server.stop();
     await postgres.stop();
-  }, 30_000);
+  });
 });

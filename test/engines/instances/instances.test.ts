@@ -35,7 +35,7 @@ afterAll(async () => {
 async function untilShared({ servers }: Fleet): Promise<void> {
   const isWithoutValkey = (log: readonly LogLine[]) =>
     log.findLast(({ event }) => event.startsWith("valkey."))?.event === "valkey.unavailable";
-  while (servers.some(({ log }) => isWithoutValkey(log))) await Bun.sleep(20);
+  await until(() => !servers.some(({ log }) => isWithoutValkey(log)), 10_000);
 }
 
 async function newKey(key: Partial<NewKey> = {}): Promise<{ id: number; key: string }> {

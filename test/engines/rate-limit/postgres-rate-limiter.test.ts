@@ -22,6 +22,7 @@ import { createMigrated } from "../store/postgres-database.ts";
 import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
 import { openPostgres } from "../../../src/store/postgres/store.ts";
 import { Unavailable } from "../../../src/api/errors.ts";
+import { until } from "../../timing.ts";
 
 const database = await createMigrated();
 const { sql, url } = database;
@@ -206,7 +207,7 @@ test("rows of quotas that have expired are deleted, also while decisions need th
   const server = await openServer({ clock });
   for (let batch = 0; batch < 1_001; batch++) await server.decide(key(1), FREE);
   const count = async () => Number((await sql`SELECT count(*) AS count FROM quotas`)[0].count);
-  while ((await count()) > 1_500) await Bun.sleep(10);
+  await until(async () => (await count()) <= 1_500, 10_000);
   expect(await server.quota(key(1))).toMatchObject({ day: { used: 60 } });
   await server.close();
 });

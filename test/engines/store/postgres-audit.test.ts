@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { createDatabase } from "./postgres-database.ts";
+import { until } from "../../timing.ts";
 
 test("audit entries become visible in the order of their identifiers, also those of an earlier release", async () => {
   await using database = await createDatabase();
@@ -19,7 +20,7 @@ test("audit entries become visible in the order of their identifiers, also those
   const waiting = async () =>
     (await sql`SELECT count(*)::int AS count FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`)[0]
       .count;
-  while ((await waiting()) === 0) await Bun.sleep(5);
+  await until(async () => (await waiting()) !== 0, 10_000);
   expect((await audit.listAudit({ after: 0n, limit: 9 })).items).toEqual([]);
   commit();
   await Promise.all([first, second]);

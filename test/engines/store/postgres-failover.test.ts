@@ -5,6 +5,7 @@ import { openPostgres, type PostgresStores } from "../../../src/store/postgres/s
 import { postgresTables } from "../../../src/store/postgres/tables.ts";
 import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
 import { addPet, AT, resultOf, rex } from "../../conformance/store-fixture.ts";
+import { until } from "../../timing.ts";
 
 const first = await startPostgres();
 const second = await startStandby(first);
@@ -69,7 +70,7 @@ test("the primary is killed and the standby promoted: no acknowledged write is l
     }
   });
   const reached = async (count: number) => {
-    while (created.size < count) await Bun.sleep(5);
+    await until(() => created.size >= count, 10_000);
   };
   await reached(200);
   await first.kill();

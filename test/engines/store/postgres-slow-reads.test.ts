@@ -8,6 +8,7 @@ import { policyStoreConformance } from "../../conformance/policy-store.ts";
 import { testsOn } from "../../conformance/store-fixture.ts";
 import { usageHistoryConformance } from "../../conformance/usage-history.ts";
 import { createMigrated, emptyDatabase, type TestDatabase } from "./postgres-database.ts";
+import { until } from "../../timing.ts";
 
 describe("stores for reads, on connections of their own", () => {
   const testOnStores = testsOn(async () => {
@@ -89,7 +90,7 @@ test("the connections open with the first read and close when no other follows",
   const opened = await count();
   expect(opened).toBeGreaterThan(before);
   expect(opened).toBeLessThanOrEqual(before + 2);
-  while ((await count()) > before) await Bun.sleep(20);
+  await until(async () => (await count()) <= before, 10_000);
   // The next read opens one again.
   expect(await storesForReads.keys.getKey(1)).toBeUndefined();
 });

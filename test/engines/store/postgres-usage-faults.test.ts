@@ -5,6 +5,7 @@ import { silentLog } from "../../../src/observe/log.ts";
 import type { RequestRecord } from "../../../src/observe/request-record.ts";
 import { UsageRecorder } from "../../../src/observe/usage-history.ts";
 import { TestClock } from "../../test-clock.ts";
+import { until } from "../../timing.ts";
 
 const ROUNDS = 4;
 const KEYS = 150;
@@ -35,7 +36,7 @@ test("PostgreSQL freezes or is killed while usage is added: each request counts 
       if (!(await saved)) failed++;
       server.thaw();
     }
-    while (!(await recorder.save())) await Bun.sleep(20);
+    await until(() => recorder.save(), 10_000);
   }
   await recorder.close();
   expect(failed).toBeGreaterThan(0);

@@ -1,6 +1,7 @@
 import { expect } from "bun:test";
 import { audit } from "../../../trials/harness/api-client.ts";
 import { SteadyLoad } from "../../../trials/harness/steady-load.ts";
+import { until } from "../../timing.ts";
 
 const PER_SECOND = 100;
 /** With pauses between them that grow to 0.4 s: longer than any restart takes. */
@@ -14,7 +15,7 @@ export function startLoad(urls: readonly string[], key: string): SteadyLoad {
 /** Resolves when the load has created some more pets. */
 export async function untilMoreCreates(load: SteadyLoad): Promise<void> {
   const target = load.acknowledged.size + CREATES;
-  while (load.acknowledged.size < target) await Bun.sleep(10);
+  await until(() => load.acknowledged.size >= target, 10_000);
 }
 
 export async function expectNothingLost(load: SteadyLoad, url: string, key: string): Promise<void> {

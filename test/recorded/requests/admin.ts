@@ -4,6 +4,7 @@ import { addPetsAndOrders } from "../fixtures.ts";
 import { contentLength, JSON_TYPE, message, utf8 } from "../message.ts";
 import type { Action, Scenario } from "../play.ts";
 import type { Server } from "../server.ts";
+import { until } from "../../timing.ts";
 
 const TOKEN = "recorded-token-of-the-operators";
 const HOST = "Host: localhost";
@@ -50,7 +51,7 @@ async function prepare(server: Server): Promise<void> {
   }
   const isRecorded = async () =>
     (await adapters.audit.listAudit({ action: "key.banned", limit: 1 })).items.length > 0;
-  while (!(await isRecorded())) await Bun.sleep(1);
+  await until(isRecorded, 10_000);
   const counts = { admitted: 30, limited: 2, banned: 1, errors: 3, lastUsedAt: by.at - 7_200_000 };
   const byOperation = [{ operation: "getPet", admitted: 20, errors: 3 }] as const;
   const keys = [

@@ -8,6 +8,7 @@ import {
   type LoadBalancerOptions,
   startLoadBalancer,
 } from "../../../trials/harness/load-balancer.ts";
+import { until } from "../../timing.ts";
 
 /** Sends a command to the admin socket of HAProxy, and gives its reply. */
 export function haproxyCommand({ directory }: LoadBalancer, command: string): Promise<string> {
@@ -32,7 +33,7 @@ export async function startWithoutHealthChecks(
   const balancer = await startLoadBalancer(kind, servers, options);
   if (kind === haproxy) {
     // The socket appears after the port, and accepts connections later still.
-    while (!(await haproxyCommand(balancer, "show info").catch(() => ""))) await Bun.sleep(5);
+    await until(async () => (await haproxyCommand(balancer, "show info").catch(() => "")) !== "", 10_000);
     for (const name of ["a", "b", "c"]) await haproxyCommand(balancer, `disable health petstore/${name}`);
   }
   return balancer;

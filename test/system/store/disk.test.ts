@@ -31,7 +31,7 @@ test("a database on a disk that was filled after a clean stop is read; full and 
     withoutFiles: `cannot open the database ${directory}/store.db: the disk is full`,
     readOnly: `SQLite: the file system of ${directory} is read-only`,
   });
-}, 30_000);
+});
 
 test("a full disk: /readyz says so, the event is an error, reads go on, and all is well when there is space", async () => {
   const directory = temporaryDirectory("disk");
@@ -58,4 +58,4 @@ test("a full disk: /readyz says so, the event is an error, reads go on, and all 
   expect(await ready()).toContain("[+]disk ok\n");
   expect((await create()).status).toBe(201);
   expect(await server.stop()).toBe(0);
-}, 30_000);
+});
