@@ -126,7 +126,7 @@ export class InProcessCli {
   async json<T = Record<string, unknown>>(...argv: string[]): Promise<T> {
     const words = argv.length === 1 ? argv.flatMap((line) => line.split(" ")) : argv;
     const { code, out, err } = await this.run([...words, "--json"]);
-    if (code !== 0) throw new Error(err);
+    if (code !== 0) throw new Error(`${words.join(" ")} exits with ${code}: ${err}\n${out}`);
     return JSON.parse(out);
   }
 

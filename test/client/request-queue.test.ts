@@ -1,9 +1,16 @@
-import { describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { Petstore, type PetstoreOptions, TimeoutError } from "../../src/client/index.ts";
+import { Random } from "../../trials/harness/random.ts";
 import { advance, finish, settle, useFakeTimers } from "../fake-timers.ts";
 import { rejection } from "./scripted.ts";
 
 useFakeTimers();
+/** The waits of clients and the times of responses are the same in each run. */
+beforeEach(() => {
+  const random = new Random(1);
+  spyOn(Math, "random").mockImplementation(() => random.fraction());
+});
+afterEach(() => void spyOn(Math, "random").mockRestore());
 
 const WINDOW_MS = 10_000;
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { toJson } from "../../../src/api/json.ts";
 import { type App, startApp } from "../../../src/app.ts";
 import { silentLog } from "../../../src/observe/log.ts";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
@@ -26,15 +27,15 @@ afterAll(() => Promise.all(apps.map((app) => app.close())));
 const send = (n: number, path: string, rest: Partial<AdminRequest> = {}) =>
   sendAdmin(apps[n]?.admin?.url ?? "", { path, token: null, ...rest });
 const status = async (...sent: Parameters<typeof send>) => (await send(...sent)).status;
-const post = (path: string, body: object = {}) => send(0, path, { method: "POST", token, body });
-
-/** How long the second server takes to respond with another status, after a change on the first. */
-async function untilStatus(expected: number, sent: Partial<AdminRequest>): Promise<number> {
-  const since = performance.now();
-  await until(async () => (await status(1, "/api/keys", sent)) === expected, 1_000);
-  return performance.now() - since;
+async function post(path: string, body: object = {}) {
+  const response = await send(0, path, { method: "POST", token, body });
+  if (response.status >= 300) throw new Error(`${path}: ${response.status} ${toJson(response.json)}`);
+  return response;
 }
-const untilRejected = (sent: Partial<AdminRequest>) => untilStatus(401, sent);
+
+/** A change on the first server applies on the second one within a second. */
+const untilStatus = (expected: number, sent: Partial<AdminRequest>, withinMs = 1_000) =>
+  until(async () => (await status(1, "/api/keys", sent)) === expected, withinMs);
 
 /** What the page of each server sends: cookies have the name of the port. */
 function sessionOn(n: number, session: ReturnType<typeof sessionOf>) {
@@ -58,9 +59,9 @@ test("an operator who is revoked, and a token that is rotated, are out on the ot
     const { token, operator } = Object(created.json);
     // At once: what is not known is looked up.
     expect(await status(1, "/api/keys", { token })).toBe(200);
-    expect((await post(`/api/operators/${operator.id}/${action}`)).status).toBe(200);
+    await post(`/api/operators/${operator.id}/${action}`);
     expect(await status(0, "/api/keys", { token })).toBe(401);
-    expect(await untilRejected({ token })).toBeLessThan(1_000);
+    await untilStatus(401, { token });
   }
 });
 
@@ -71,7 +72,7 @@ test("a session works on both servers, and signing out on one ends it on the oth
   const headers = { ...own, Origin: apps[0]?.admin?.url ?? "" };
   expect(await status(0, "/api/session", { method: "DELETE", headers })).toBe(204);
   expect(await status(0, "/api/keys", { headers: own })).toBe(401);
-  expect(await untilRejected({ headers: other })).toBeLessThan(1_000);
+  await untilStatus(401, { headers: other });
 });
 
 test("a new role holds for token and session on the other server within a second", async () => {
@@ -87,13 +88,11 @@ test("a new role holds for token and session on the other server within a second
     ["viewer", 403],
   ] as const) {
     expect(await status(0, `/api/operators/${id}`, { method: "PATCH", token, body: { role } })).toBe(200);
-    const times = await Promise.all(both.map((sent) => untilStatus(expected, sent)));
-    for (const ms of times) expect(ms).toBeLessThan(1_000);
+    await Promise.all(both.map((sent) => untilStatus(expected, sent)));
   }
   const expiresAt = new Date(Date.now() + 300).toISOString();
   await send(0, `/api/operators/${id}`, { method: "PATCH", token, body: { expiresAt } });
-  for (const sent of [{ token: created.token }, { headers }])
-    expect(await untilRejected(sent)).toBeLessThan(1_300);
+  for (const sent of [{ token: created.token }, { headers }]) await untilStatus(401, sent, 1_300);
 });
 
 test("during an overlap both tokens work on both servers, and signing out everywhere ends sessions on both", async () => {
@@ -108,8 +107,7 @@ test("during an overlap both tokens work on both servers, and signing out everyw
   if (!earlier || !newest) throw new Error("two sessions");
   const headers = { ...newest, Origin: apps[0]?.admin?.url ?? "" };
   expect(await status(0, "/api/sessions", { method: "DELETE", headers })).toBe(204);
-  for (const session of [earlier, newest])
-    expect(await untilRejected({ headers: sessionOn(1, session) })).toBeLessThan(1_000);
+  for (const session of [earlier, newest]) await untilStatus(401, { headers: sessionOn(1, session) });
 });
 
 test("of two servers that get the same code together, one signs in", async () => {

@@ -35,8 +35,9 @@ interface Page {
 
 async function get<T>({ adminUrl }: Pick<PetstoreServer, "adminUrl">, path: string): Promise<T> {
   const response = await fetch(adminUrl + path, { headers: { Authorization: `Bearer ${TOKEN}` } });
-  expect(response.status).toBe(200);
-  return (await response.json()) as T;
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`${path}: ${response.status} ${text}`);
+  return JSON.parse(text) as T;
 }
 
 const serversOn = async (server: PetstoreServer) => (await get<Fleet>(server, "/api/servers")).items;
@@ -48,6 +49,12 @@ const isComplete = async (server: PetstoreServer) => {
 /** A command in a directory of its own, in which no server runs. */
 const run = (...line: string[]) =>
   new InProcessCli().run([...line, ...storage], {}, { clock: createClock({ onStep: () => {} }) });
+
+async function jsonOf(...line: string[]) {
+  const { code, out, err } = await run(...line, "--json");
+  if (code !== 0 || err !== "") throw new Error(`${line.join(" ")} exits with ${code}: ${err}\n${out}`);
+  return JSON.parse(out);
+}
 
 let first: PetstoreServer;
 let second: PetstoreServer;
@@ -66,10 +73,9 @@ interface Fleet {
 }
 
 test("servers list names both, and what differs between them", async () => {
-  const { out, err } = await run("servers", "list", "--json");
-  expect(err).toBe("");
+  const { items } = await jsonOf("servers", "list");
   const origins = [first, second].map(({ adminUrl }) => new URL(adminUrl).origin);
-  expect(JSON.parse(out).items).toMatchObject(
+  expect(items).toMatchObject(
     origins.map((adminUrl) => ({ state: "up", adminUrl, differing: [{ name: "public-url" }] })),
   );
   for (const server of [first, second])
@@ -81,8 +87,9 @@ test("requests on one server are found on the other, and by a command", async ()
   await fetch(`${second.url}/pets`, { headers: { "X-Request-Id": "on-the-second" } });
   const found = await get<Page>(first, "/api/requests?requestId=on-the-second");
   expect(found.items).toMatchObject([{ requestId: "on-the-second" }]);
-  const { out, err } = await run("requests", "--request-id", "on-the-second", "--json");
-  expect([err, JSON.parse(out)]).toMatchObject(["", [{ requestId: "on-the-second" }]]);
+  expect(await jsonOf("requests", "--request-id", "on-the-second")).toMatchObject([
+    { requestId: "on-the-second" },
+  ]);
 });
 
 test("the overview has the requests of all servers", async () => {
@@ -95,7 +102,7 @@ test("the overview has the requests of all servers", async () => {
 
 test("settings, webhook test and admin-url reach a server from a directory in which none runs", async () => {
   expect((await run("settings")).out).toMatch(/^--port +\d{4,5} \(set to 0\) +flag$/m);
-  expect(JSON.parse((await run("webhook", "test", "--json")).out)).toMatchObject({ isDelivered: true });
+  expect(await jsonOf("webhook", "test")).toMatchObject({ isDelivered: true });
   const { out: url } = await run("admin-url", "--operator", "bootstrap");
   const [, origin, code] = /^(\S+)\/\?code=(\w+)\n$/.exec(url) ?? [];
   expect(origin).toBe(second.adminUrl);
@@ -118,7 +125,7 @@ test("a server that was killed is lost within 5 seconds, until it starts again, 
   const [port = 0] = freePorts(1);
   const third = await start("127.0.0.3", port, ["--free-limits", "60/1000"]);
   const name = `${hostname()}:${port}`;
-  const registered = async () => JSON.parse((await run("servers", "list", "--json")).out) as Fleet;
+  const registered = async (): Promise<Fleet> => jsonOf("servers", "list");
   const stateIn = ({ items }: Fleet) => items.find((each) => each.name === name)?.state;
   expect(stateIn(await registered())).toBe("up");
   process.kill(third.pid, "SIGKILL");
@@ -129,7 +136,7 @@ test("a server that was killed is lost within 5 seconds, until it starts again, 
   expect(total.requests).toBe((items[0]?.requests ?? 0) + (items[1]?.requests ?? 0));
   expect(await isComplete(first)).toBeTrue();
   // It sets the limits again when it restarts.
-  const plans = JSON.parse((await run("plans", "list", "--json")).out);
+  const plans = await jsonOf("plans", "list");
   expect(plans[0].setBy).toEqual([{ server: hostname(), setting: "--free-limits" }]);
   const again = await start("127.0.0.3", port);
   expect((await registered()).items.map(({ state }) => state)).toEqual(["up", "up", "up"]);

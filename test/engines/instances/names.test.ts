@@ -50,10 +50,8 @@ test("a server follows the name of PostgreSQL to another address within seconds"
 
   writeFileSync(hosts, "127.0.0.3 database\n");
   first.stop();
-  const movedAt = performance.now();
-  await until(async () => (await status()) === 200 && second.isUsed(), 15_000);
   // The runtime alone would use the old address for 30 seconds.
-  expect(performance.now() - movedAt).toBeLessThan(15_000);
+  await until(async () => (await status()) === 200 && second.isUsed(), 15_000);
   await server.stop();
   second.stop();
 }, 60_000);

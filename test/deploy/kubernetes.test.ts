@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { expectSettings, readDeploy, ROOT } from "./deploy-files.ts";
+import { expectSettings, readDeploy, ROOT } from "../system/deploy/deploy-files.ts";
 
 const manifests = Object(Bun.YAML.parse(readDeploy("kubernetes/petstore.yaml")));
 const find = (kind: string) => manifests.find((each: { kind: string }) => each.kind === kind);
