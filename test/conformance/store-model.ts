@@ -344,8 +344,8 @@ function callsWith(largestId: bigint, largestLimit: number): fc.Arbitrary<Call> 
 const NAMES = ["Rex", 'Q"uote\\', '\\"\n\u2028\u007f/<', "🐈‍⬛ and more", ',{"id":7,', '"},{"id":'];
 
 /**
- * On a slow machine the property ends by itself, before the limit of the test: a case that went on beyond it would write
- * to the data of the tests that follow, and its own error would be lost among theirs.
+ * On a slow machine the property ends by itself, before the limit of the test: a case that went on beyond it would
+ * write to the data of the tests that follow, and its own error would be lost among theirs.
  */
 const MAX_PROPERTY_MS = 40_000;
 
