@@ -91,7 +91,7 @@ test("a ban that another server decided, or whose response was lost, is reported
     [0, 1].map(() => openServer({ ban, onEarlierBan: (_, times) => void earlier.push(times) })),
   );
   const getBanned = async (server: typeof one, id: number) => {
-    while ((await server.decide(key(id), limits)).outcome !== "banned") await Bun.sleep(1);
+    await until(async () => (await server.decide(key(id), limits)).outcome === "banned", 10_000);
   };
   for (const [server, id] of [
     [one, 7],
