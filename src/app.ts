@@ -436,7 +436,7 @@ function aboutServer(options: StartedServices): ServerServices {
     clock,
     log,
     isDraining: () => server.isShuttingDown,
-    applyKeyChanges: () => keyChanges.applyNow(),
+    applyKeyChanges: keyChanges.applyNow,
   };
 }
 

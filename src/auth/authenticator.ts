@@ -191,6 +191,11 @@ export class Authenticator {
     this.#rejected.add(detachedCopy(authorization));
   }
 
+  /** Called after a change of a key by this process, so that its secrets are looked up although no poll succeeds. */
+  keyChanged(id: number): void {
+    this.#verified.keyChanged(id, ++this.#generation);
+  }
+
   /**
    * Applies the changes since the last call. Another copy of the database may lack some of them and use their revisions
    * for other changes, so all keys are looked up again after it has taken over. Calls may overlap: one that comes after

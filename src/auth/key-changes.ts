@@ -6,7 +6,7 @@ import { type Awaitable, repeat, scheduler, type Scheduler } from "../runtime/ev
 import type { Authenticator, DatabaseReplacement } from "./authenticator.ts";
 
 interface FollowOptions {
-  readonly authenticator: Pick<Authenticator, "followChanges">;
+  readonly authenticator: Pick<Authenticator, "followChanges" | "keyChanged">;
   readonly rateLimiter: Pick<RateLimiter, "unban">;
   readonly clock: Clock;
   /** Reads the limits of the plans and the ban rules, after the start and when they may have changed. */
@@ -42,8 +42,8 @@ export interface KeyChangeFollower {
    * waits for the promise, and then uses what is cached.
    */
   whenCurrent(now: number): Promise<void> | undefined;
-  /** Applies all changes up to now. A change by this process takes effect here at once if it calls this. */
-  applyNow(): Promise<void>;
+  /** Applies all changes up to now. A change of a key by this process takes effect here at once if it calls this. */
+  applyNow(changedKeyId?: number): Promise<void>;
   /** Calls the listener after each poll that shows questions to servers. Returns a function that removes it. */
   onQuestions(listener: () => void): () => void;
   close(): void;
@@ -107,7 +107,8 @@ export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
     time,
   );
 
-  async function applyNow(): Promise<void> {
+  async function applyNow(changedKeyId?: number): Promise<void> {
+    if (changedKeyId !== undefined) authenticator.keyChanged(changedKeyId);
     await poll();
     await applying;
     await applyUnbans();

@@ -16,7 +16,7 @@ const EXTRA_READS = { max: 20, perSecond: 20 };
 /**
  * The tokens, sessions and codes of operators, as they were at most 500 ms ago. They are few, so all of them are read
  * together, and a wrong token costs no query of its own. In an outage of the database, the last read remains valid for
- * a minute.
+ * a minute, unless this server has changed an operator since.
  */
 export class AccessReader {
   readonly #store: Pick<OperatorStore, "readAccess">;
@@ -35,9 +35,10 @@ export class AccessReader {
     this.#extraReads = new TokenBucket({ ...EXTRA_READS, now: this.#now });
   }
 
-  /** Called after a change on this server, so that the next call reads again. */
+  /** Called after a change on this server. Reads again, so that an outage which begins later finds what was read. */
   changed(): void {
     this.#readsAtChange = this.#reads;
+    void this.#current().catch(() => {});
   }
 
   /**
@@ -60,15 +61,22 @@ export class AccessReader {
   }
 
   async #current(): Promise<OperatorAccess> {
-    const last = this.#last;
-    const isFresh = last && last.number > this.#readsAtChange && this.#now() - last.at < FRESH_MS;
-    if (isFresh) return last.access;
+    const fresh = this.#lastWithin(FRESH_MS);
+    if (fresh) return fresh;
     // A read that began before the change may have missed it.
     if (this.#reading && this.#reads <= this.#readsAtChange) await this.#reading.catch(() => {});
     return this.#read().catch((error: unknown) => {
-      if (last === undefined || this.#now() - last.at >= MAX_AGE_MS) throw error;
-      return last.access;
+      const last = this.#lastWithin(MAX_AGE_MS);
+      if (last === undefined) throw error;
+      return last;
     });
+  }
+
+  /** What was read before a change on this server is not used: it may show an operator who is revoked. */
+  #lastWithin(ms: number): OperatorAccess | undefined {
+    const last = this.#last;
+    const isUsable = last && last.number > this.#readsAtChange && this.#now() - last.at < ms;
+    return isUsable ? last.access : undefined;
   }
 
   #read(): Promise<OperatorAccess> {

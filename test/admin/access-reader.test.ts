@@ -36,3 +36,29 @@ test("after a change on this server, a read that began before it is not used", a
   expect(await after).toBeUndefined();
   expect(reads).toHaveLength(2);
 });
+
+test("in an outage, what was read before a change on this server is not used, and what was read after it is", async () => {
+  const store = { isAvailable: true, access: accessOf("ann", "bob") };
+  const clock = new TestClock();
+  const readAccess = async () => {
+    if (!store.isAvailable) throw new Error("unavailable");
+    return store.access;
+  };
+  const reader = new AccessReader({ readAccess }, clock);
+  const find = (name: string) => reader.findRead(({ tokens }) => tokens.get(name));
+  expect(await find("ann")).toBeDefined();
+  store.isAvailable = false;
+  clock.advance(59_000);
+  expect(await find("ann")).toBeDefined();
+
+  // Ann is revoked, and the database is unavailable at once or soon.
+  reader.changed();
+  await expect(find("ann")).rejects.toThrow("unavailable");
+  Object.assign(store, { isAvailable: true, access: accessOf("bob") });
+  reader.changed();
+  await Bun.sleep(0);
+  store.isAvailable = false;
+  clock.advance(59_000);
+  expect(await find("ann")).toBeUndefined();
+  expect(await find("bob")).toBeDefined();
+});

@@ -15,7 +15,7 @@ import { configIn } from "../service.ts";
 import { temporaryDirectory } from "../store/temporary-directory.ts";
 import { TestClock } from "../test-clock.ts";
 import { MapKeyStore } from "./map-key-store.ts";
-import { openAuthenticator } from "./open-authenticator.ts";
+import { CLIENT, openAuthenticator } from "./open-authenticator.ts";
 import { followOn, testUnbans } from "./unban-cases.ts";
 import { until } from "../timing.ts";
 
@@ -107,6 +107,44 @@ test("an unban that fails is tried again, is reported once, and does not stop th
     [2, 40],
   ]);
   expect(errors).toEqual(["2: Error: a mistake"]);
+});
+
+test("a key that this process has changed is looked up again although the changes cannot be read", async () => {
+  const keys = new MapKeyStore();
+  const clock = new TestClock();
+  const [changed, other] = [keys.create(), keys.create()];
+  let isCutOff = false;
+  const authenticator = await openAuthenticator({
+    keys: {
+      findCredential: (hash) => keys.findCredential(hash),
+      changesSince(revision) {
+        if (isCutOff) throw new Error("cut off");
+        return keys.changesSince(revision);
+      },
+    },
+    clock,
+  });
+  const { applyNow, close } = followKeyChanges({
+    authenticator,
+    rateLimiter: { unban() {} },
+    clock,
+    readPolicy: () => DEFAULT_POLICY,
+    applyPolicy() {},
+    onChanges() {},
+    onUnreadable() {},
+    onReadable() {},
+    onUnbanError() {},
+  });
+  const use = ({ secret }: typeof changed) => authenticator.authenticate(`Bearer ${secret}`, CLIENT);
+  for (const each of [changed, other]) expect(await use(each)).toMatchObject({ keyId: each.id });
+  isCutOff = true;
+  keys.update(changed.id, { revokedAt: clock.now() });
+  await applyNow(changed.id);
+  expect(await use(changed)).toBe("invalid_api_key");
+  const { lookups } = keys;
+  expect(await use(other)).toMatchObject({ keyId: other.id });
+  expect(keys.lookups).toBe(lookups);
+  close();
 });
 
 describe("changes", () => {

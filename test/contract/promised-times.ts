@@ -65,7 +65,7 @@ export async function keyChangesAreReadWithinASecond(): Promise<void> {
   const followed = { after: 0, changed: [], hasChanged: false, hasQuestions: false };
   const clock = new TestClock();
   const follower = followKeyChanges({
-    authenticator: { followChanges: async () => (read.push(1), followed) as never },
+    authenticator: { followChanges: async () => (read.push(1), followed) as never, keyChanged() {} },
     rateLimiter: { unban: () => {} },
     clock,
     readPolicy: () => DEFAULT_POLICY,

@@ -178,7 +178,7 @@ class KeyOperations {
   }
 
   async #applied(key: ApiKey): Promise<Key> {
-    await this.#services.applyKeyChanges();
+    await this.#services.applyKeyChanges(key.id);
     return this.#views.view(key);
   }
 }

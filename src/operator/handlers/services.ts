@@ -62,7 +62,7 @@ export interface OperatorServices
   readonly clock: Clock;
   readonly policy: PolicyInEffect;
   /** Applies a change to this server at once. It would follow the change within a second anyway. */
-  readonly applyKeyChanges: () => Promise<void>;
+  readonly applyKeyChanges: (changedKeyId?: number) => Promise<void>;
   readonly applyOperatorChanges: () => void;
 }
 
