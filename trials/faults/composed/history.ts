@@ -34,6 +34,9 @@ export interface Operation {
   /** The status; 0 means that no response arrived. */
   readonly status: number;
   readonly code?: string | undefined;
+  readonly requestId?: string;
+  /** Why the server responded 503, from its log; undefined if it did not log that. */
+  readonly reason?: string | undefined;
   readonly action: Action;
 }
 
@@ -87,10 +90,11 @@ export interface Ending {
 const seconds = (ms: number) => (Number.isFinite(ms) ? `${(ms / 1_000).toFixed(3)} s` : "the end");
 
 export function operationText({ action, ...operation }: Operation): string {
-  const { server, credential, startedAt, sentAt, endedAt, status, code } = operation;
+  const { server, credential, startedAt, sentAt, endedAt, status, code, reason } = operation;
   const where = server === 0 ? "command" : `server ${server}`;
   const sent = sentAt - startedAt > 1 ? `, sent until ${seconds(sentAt)}` : "";
-  const got = status === 0 ? `no response (${code ?? ""})` : `${status}${code ? ` ${code}` : ""}`;
+  const because = reason === undefined ? "" : ` (${reason})`;
+  const got = status === 0 ? `no response (${code ?? ""})` : `${status}${code ? ` ${code}` : ""}${because}`;
   const text = `${actionText(action)} by ${credential}${sent}: ${got} at ${seconds(endedAt)}`;
   return `${seconds(startedAt)} ${where}: ${text}`;
 }

@@ -31,6 +31,8 @@ export interface Reply {
   readonly body: unknown;
 }
 
+type IdentifiedCall = Call & { readonly requestId: string };
+
 /** The timeout of a request, which is longer than a server may take. */
 const TIMEOUT_MS = 15_000;
 
@@ -38,6 +40,7 @@ const TIMEOUT_MS = 15_000;
 export class Recorder {
   readonly operations: Operation[] = [];
   readonly #startedAt = performance.now();
+  #requests = 0;
 
   constructor(readonly deployment: Deployment) {}
 
@@ -46,9 +49,10 @@ export class Recorder {
   /** Sends a request. `actionOf` derives the action from the response. */
   async request(call: Call, actionOf: (reply: Reply) => Action): Promise<Reply> {
     const { server, credential } = call;
+    const requestId = `composed-${++this.#requests}`;
     const startedAt = this.now();
     const sent = { at: startedAt };
-    const { reply, problem } = await this.#exchange(call, sent).then(
+    const { reply, problem } = await this.#exchange({ ...call, requestId }, sent).then(
       (given) => ({ reply: given, problem: undefined }),
       (error: Error) => ({ reply: { status: 0, body: undefined }, problem: error.message }),
     );
@@ -60,6 +64,7 @@ export class Recorder {
       endedAt: this.now(),
       status: reply.status,
       code: problem ?? errorCode(reply.body),
+      requestId,
       action: actionOf(reply),
     });
     return reply;
@@ -89,7 +94,7 @@ export class Recorder {
     return Number(new URL(servers[server - 1]?.adminUrl ?? "").port);
   }
 
-  async #exchange(call: Call, sent: { at: number }): Promise<Reply> {
+  async #exchange(call: IdentifiedCall, sent: { at: number }): Promise<Reply> {
     const connection = new RawConnection(this.#port(call));
     const timer = setTimeout(() => connection.socket.destroy(new Error("no response in time")), TIMEOUT_MS);
     try {
@@ -115,13 +120,14 @@ export class Recorder {
   }
 }
 
-function textOf({ method = "GET", path, credential, idempotencyKey, body }: Call) {
+function textOf({ method = "GET", path, credential, idempotencyKey, body, requestId }: IdentifiedCall) {
   const content = body === undefined ? "" : JSON.stringify(body);
   const lines = [
     `${method} ${path} HTTP/1.1`,
     "Host: localhost",
     "Connection: close",
     `Authorization: Bearer ${credential.secret}`,
+    `X-Request-Id: ${requestId}`,
     ...(idempotencyKey === undefined ? [] : [`Idempotency-Key: ${idempotencyKey}`]),
     ...(body === undefined
       ? []

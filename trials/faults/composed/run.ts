@@ -1,7 +1,8 @@
+import type { LogLine } from "../../harness/petstore.ts";
 import type { Outcome } from "../../harness/trials.ts";
 import { Clients } from "./clients.ts";
 import { Deployment, TOKEN } from "./deployment.ts";
-import { disturbanceText, type Ending, type History } from "./history.ts";
+import { disturbanceText, type Ending, type History, type Operation } from "./history.ts";
 import { judge } from "./judge.ts";
 import { startMonitor } from "./monitor.ts";
 import { findUndelivered, lastEntry } from "./webhook.ts";
@@ -47,7 +48,7 @@ async function play(deployment: Deployment, schedule: Schedule): Promise<History
   const endings: Ending[] = [];
   for (let server = 1; server <= SERVERS; server++) endings.push(await clients.ending(server));
   const undelivered = await findUndelivered(deployment, entriesBefore);
-  const { operations } = recorder;
+  const operations = withReasons(recorder.operations, deployment.fleet.logs.flat());
   const { limits, expiries } = clients;
   const { disturbances, clocks, failures, mayBeLostUntil } = deployment;
   return {
@@ -61,6 +62,20 @@ async function play(deployment: Deployment, schedule: Schedule): Promise<History
     mayBeLostUntil,
     failures,
   };
+}
+
+/** Adds to each 503 response why the server gave it, as its log says. */
+function withReasons(operations: readonly Operation[], log: readonly LogLine[]): readonly Operation[] {
+  const lines = log.filter(({ event }) => event === "request.unavailable");
+  const reasons = new Map(
+    lines.map(({ text }) => {
+      const { requestId, reason }: Record<string, unknown> = JSON.parse(text);
+      return [String(requestId), String(reason)];
+    }),
+  );
+  return operations.map((each) =>
+    each.status === 503 ? { ...each, reason: reasons.get(each.requestId ?? "") } : each,
+  );
 }
 
 function noteOf({ operations, disturbances }: History): string {
