@@ -13,7 +13,12 @@ import type { ExecutableContents } from "../src/executable.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
 
-export async function buildExecutable(outfile: string, commit: string): Promise<void> {
+/** `runtime` is the Bun of another processor, with which the executable is made for it. */
+export async function buildExecutable(
+  outfile: string,
+  commit: string,
+  runtime?: { readonly target: Bun.Build.CompileTarget; readonly executablePath: string },
+): Promise<void> {
   mkdirSync(dirname(outfile), { recursive: true });
   const [console, docs, client] = await Promise.all([
     loadBundle("console"),
@@ -31,7 +36,7 @@ export async function buildExecutable(outfile: string, commit: string): Promise<
     bytecode: true,
     plugins: [withContents(contents)],
     // The settings of the working directory are for other programs; the launcher `petstore` ignores them, too.
-    compile: { outfile, autoloadDotenv: false, autoloadBunfig: false },
+    compile: { outfile, ...runtime, autoloadDotenv: false, autoloadBunfig: false },
   });
   if (!success) throw new AggregateError(logs, "the executable could not be built");
 }

@@ -11,12 +11,14 @@ import { runCommand } from "../trials/harness/command-line.ts";
 import { runTrials } from "../trials/harness/trials.ts";
 import { clientReleaseFile } from "../src/browser-bundle/bundle.ts";
 import { currentCommit } from "./build.ts";
+import { ALL_PLATFORMS, PACKAGE_FILES, type Platform, processorOf } from "./packages.ts";
 import {
   makeBillOfMaterials,
   makeChecksums,
   makeClientPackage,
-  makeExecutable,
+  makeExecutables,
   makeNotes,
+  makePackages,
   RELEASE_FILES,
 } from "./release.ts";
 
@@ -79,12 +81,40 @@ const POINTS: readonly Point[] = [
     check: () => failureOf("npm", "run", "-s", "check:deploy"),
   },
   {
-    title: "the executable can be built, and names this version and commit",
+    title: "the executables can be built, each for its processor, and name this version and commit",
     async check() {
-      await makeExecutable(directory);
-      const { output } = run(join(directory, RELEASE_FILES.executable), "--version");
+      await makeExecutables(directory);
+      const fileOf = (platform: Platform) => join(directory, RELEASE_FILES.executable(platform));
+      const wrong = ALL_PLATFORMS.filter((platform) => processorOf(fileOf(platform)) !== platform);
+      if (wrong.length > 0) return `those of ${wrong.join(", ")} are for another processor`;
+      // Only its own executable runs on this machine.
+      const own = ALL_PLATFORMS.find((platform) => platform === process.arch);
+      const { output } = run(own === undefined ? "uname" : fileOf(own), "--version");
       const expected = `petstore ${version} (commit ${currentCommit()}, Bun ${Bun.version})`;
       return output === expected ? undefined : output;
+    },
+  },
+  {
+    title: "the packages for Debian and Red Hat can be made, and contain these executables",
+    check() {
+      makePackages(directory);
+      for (const platform of ALL_PLATFORMS) {
+        const [deb, rpm] = [PACKAGE_FILES.debian(platform), PACKAGE_FILES.redHat(platform)];
+        const executable = RELEASE_FILES.executable(platform);
+        const problem =
+          failureOf(
+            "sh",
+            "-c",
+            `cd "${directory}" && dpkg-deb --fsys-tarfile ${deb} | tar -xO ./usr/bin/petstore | cmp - ${executable}`,
+          ) ??
+          failureOf(
+            "sh",
+            "-c",
+            `cd "${directory}" && rpm2archive --nocompression - < ${rpm} | tar -xO ./usr/bin/petstore | cmp - ${executable}`,
+          );
+        if (problem !== undefined) return problem;
+      }
+      return failureOf("npm", "run", "-s", "test:all", "--", "test/system/deploy/packages.test.ts");
     },
   },
   {

@@ -1,45 +1,58 @@
 /*
  * Makes the files of a release in dist/release: `npm run release`. The workflow of a tag runs its parts on several
- * machines: `platform` (the executable and the image for this processor), `common` (the client package, the bill of
- * materials, the notes) and, when all files are there, `checksums`.
+ * machines: `platform` (the image for this processor), `common` (the executables and packages for all processors, the
+ * client package, the bill of materials, the notes) and, when all files are there, `checksums`.
  */
 
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import packageJson from "../package.json" with { type: "json" };
 import { clientArchive } from "../src/docs-site/client-package.ts";
 import { buildExecutable, currentCommit } from "./build.ts";
+import {
+  makeDebianPackage,
+  ALL_PLATFORMS,
+  makeRedHatPackage,
+  type Platform,
+  run,
+  runtimeOf,
+} from "./packages.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
 const { version } = packageJson;
-const PLATFORM = `petstore-${version}-linux-${process.arch}`;
 const CHECKSUMS = "SHA256SUMS";
 
 export const RELEASE_FILES = {
-  executable: PLATFORM,
-  image: `${PLATFORM}.oci.tar`,
+  executable: (platform: Platform) => `petstore-${version}-linux-${platform}`,
+  image: `petstore-${version}-linux-${process.arch}.oci.tar`,
   client: `petstore-client-${version}.tgz`,
   bom: `petstore-${version}.cdx.json`,
   notes: "release-notes.md",
   checksums: CHECKSUMS,
 } as const;
 
-function run(command: readonly string[]): string {
-  const { exitCode, stdout, stderr } = Bun.spawnSync([...command], { cwd: ROOT, stderr: "pipe" });
-  if (exitCode !== 0) throw new Error(`${command.slice(0, 2).join(" ")} failed: ${stderr}`);
-  return stdout.toString();
+export async function makeExecutables(directory: string): Promise<void> {
+  for (const platform of ALL_PLATFORMS)
+    await buildExecutable(
+      join(directory, RELEASE_FILES.executable(platform)),
+      currentCommit(),
+      runtimeOf(platform),
+    );
 }
 
-export async function makeExecutable(directory: string): Promise<void> {
-  // The image copies this file, too.
-  const built = join(ROOT, "dist/petstore");
-  await buildExecutable(built, currentCommit());
-  copyFileSync(built, join(directory, RELEASE_FILES.executable));
+/** The packages, after the executables. */
+export function makePackages(directory: string): void {
+  for (const platform of ALL_PLATFORMS) {
+    const executable = join(directory, RELEASE_FILES.executable(platform));
+    makeDebianPackage(directory, platform, executable);
+    makeRedHatPackage(directory, platform, executable);
+  }
 }
 
 /** The image in one file, for `podman load`, so that everybody can push it to a registry of their own. */
-export function makeImage(directory: string): void {
+async function makeImage(directory: string): Promise<void> {
+  await buildExecutable(join(ROOT, "dist/petstore"), currentCommit());
   const tag = `petstore:${version}`;
   run(["podman", "build", "--format", "docker", "-f", "deploy/container/Containerfile", "-t", tag, "."]);
   run(["podman", "save", "--format", "oci-archive", "-o", join(directory, RELEASE_FILES.image), tag]);
@@ -77,8 +90,8 @@ export function makeChecksums(directory: string): void {
 }
 
 const PARTS: Readonly<Record<string, readonly ((directory: string) => void | Promise<void>)[]>> = {
-  platform: [makeExecutable, makeImage],
-  common: [makeClientPackage, makeBillOfMaterials, makeNotes],
+  platform: [makeImage],
+  common: [makeExecutables, makePackages, makeClientPackage, makeBillOfMaterials, makeNotes],
   checksums: [makeChecksums],
 };
 

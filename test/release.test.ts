@@ -65,6 +65,7 @@ test("a tag publishes what `npm run release` makes, and nothing else runs with t
     ["npm ci", "npm run release -- platform"],
     [
       "npm ci",
+      "sudo apt-get install --yes rpm",
       "npm run release -- common checksums",
       expect.stringMatching(/^gh release create "\$GITHUB_REF_NAME" /),
     ],

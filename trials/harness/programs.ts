@@ -43,6 +43,8 @@ export const ZSH = program("zsh");
 export const FISH = program("fish");
 export const BUILDAH = program("buildah");
 export const CURL = program("curl");
+export const DPKG_DEB = program("dpkg-deb", "dpkg");
+export const RPMBUILD = program("rpmbuild", "rpm");
 /** Debian's own Python comes first, because a python3 earlier on the path may lack the package. */
 export const PYTHON: Program = {
   name: "Python with requests",

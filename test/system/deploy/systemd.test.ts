@@ -11,7 +11,7 @@ const UNIT = "petstore@.service";
 function instance(): string {
   const directory = join(temporaryDirectory("systemd"), "units");
   mkdirSync(directory);
-  const text = readDeploy(`systemd/${UNIT}`).replace("/usr/local/bin/petstore", join(ROOT, "petstore"));
+  const text = readDeploy(`systemd/${UNIT}`).replace("/usr/bin/petstore", join(ROOT, "petstore"));
   const path = join(directory, "petstore@8080.service");
   writeFileSync(path, text);
   return path;
