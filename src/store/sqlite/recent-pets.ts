@@ -1,4 +1,4 @@
-import { rowsOf, type Steps } from "../statements.ts";
+import { requireRow, rowsOf, type Steps } from "../statements.ts";
 
 /**
  * How many pets enter the index of categories together. With 90 categories each would change a page of its own, which
@@ -9,13 +9,15 @@ import { rowsOf, type Steps } from "../statements.ts";
 export const MAX_RECENT_PETS = 1_024;
 
 export const SELECT_BEHIND = "SELECT (SELECT max(id) FROM pets) - recent_after AS behind FROM pet_revision";
-const INDEX_RECENT_PETS = `UPDATE pets SET is_recent = NULL
-  WHERE id > (SELECT recent_after FROM pet_revision) AND is_recent IS NOT NULL`;
+const SELECT_RECENT_AFTER = "SELECT recent_after AS after FROM pet_revision";
+/** With a subquery for the parameter, SQLite would collect the pets before it changes them. */
+const INDEX_RECENT_PETS = "UPDATE pets SET is_recent = NULL WHERE id > ? AND is_recent IS NOT NULL";
 const NO_PET_IS_RECENT = `UPDATE pet_revision SET recent_after = (SELECT max(id) FROM pets)
   WHERE recent_after < (SELECT max(id) FROM pets)`;
 
 /** Puts the recent pets into the index, after which no pet is recent. */
 export function* indexRecentPets(): Steps<void> {
-  yield* rowsOf(INDEX_RECENT_PETS);
+  const [row] = yield* rowsOf<{ after: bigint }>(SELECT_RECENT_AFTER);
+  yield* rowsOf(INDEX_RECENT_PETS, requireRow(row).after);
   yield* rowsOf(NO_PET_IS_RECENT);
 }
