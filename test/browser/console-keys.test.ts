@@ -172,6 +172,32 @@ test("an action that ends after its dialog was cancelled leaves the next dialog 
   await page.getByRole("heading", { name: "Revoke slow" }).waitFor();
 });
 
+test("a change beyond the rate of the operator is sent again after Retry-After, done once, and shows no error", async () => {
+  const { id } = await server.newKey({ name: "patient" });
+  const { page } = await open(`/keys/${id}`);
+  const sentAt: number[] = [];
+  await page.route("**/disable", async (route) => {
+    sentAt.push(performance.now());
+    const body = {
+      code: "too_many_requests",
+      message: "Too many requests of this operator at once. Retry after 1 second.",
+      status: 429,
+    };
+    if (sentAt.length > 1) await route.continue();
+    else await route.fulfill({ status: 429, headers: { "Retry-After": "1" }, json: body });
+  });
+  await page.getByRole("button", { name: "Disable" }).click();
+  await page.getByRole("button", { name: "Disable patient" }).click();
+  await page.getByText("Disabled patient.").waitFor();
+  const [first = 0, second = 0, ...others] = sentAt;
+  expect(second - first).toBeGreaterThan(990);
+  expect(others).toEqual([]);
+  expect(await page.getByText("Too many requests").count()).toBe(0);
+  await page.goto(`${server.adminUrl}/audit?target=key:${id}`);
+  await page.getByRole("row").filter({ hasText: "key.disabled" }).waitFor();
+  expect(await page.getByRole("row").filter({ hasText: "key.disabled" }).count()).toBe(1);
+});
+
 test("a banned key is shown as banned, and an unban in the list ends the ban", async () => {
   const limits = { perMinute: 1, perDay: 1 };
   const { id, secret } = await server.newKey({ name: "too eager", plan: "enterprise", limits });
