@@ -334,7 +334,7 @@ function startKeyChanges({ adapters, clock, log }: Context, authenticator: Authe
     clock,
     readPolicy: () => policies.readPolicy(),
     applyPolicy,
-    followStore: () => petJson.checkRevision?.(),
+    followStore: () => petJson.checkOtherProcesses?.(),
     onChanges: (changed) => logKeyChanges(log, changed, clock.now()),
     onReplacement(replacement) {
       if (replacement.revision < replacement.revisionBefore)

@@ -121,7 +121,7 @@ export interface PetJsonSource {
   /** Absent if other servers write too. Then responses cannot be cached. */
   readonly revisions?: PetRevisions;
   /** Drops what is cached if another process has changed pets. Called at each poll for changes. */
-  checkRevision?(): void;
+  checkOtherProcesses?(): void;
   /** Replaced whenever reads are sent. While it is the same, a read that has begun may serve one that begins now. */
   readonly batch?: object;
   /** The statistics of the cache, if there is one. */

@@ -1,5 +1,7 @@
 import { expect, test } from "bun:test";
-import { SqliteStore } from "../../src/store/sqlite/store.ts";
+import { sqliteDatabase } from "../../src/store/sqlite/statements.ts";
+import { rowsOf } from "../../src/store/statements.ts";
+import { openSqlite, SqliteStore } from "../../src/store/sqlite/store.ts";
 import { openStoreDatabase, temporaryDatabase } from "./sqlite-database.ts";
 
 const by = { actor: { kind: "command line" }, at: 0 } as const;
@@ -21,28 +23,59 @@ test("after a check, the caches show the changes, deletions and orders of anothe
   warmUp();
   await command.inventory.updatePet(1n, { name: "Rex" }, by);
   const before = { ...petJson.revisions };
-  petJson.checkRevision();
+  petJson.checkOtherProcesses();
   expect(petJson.revisions.changes).toBeGreaterThan(before.changes);
   expect(petJson.revisions.changesAndAdditions).toBeGreaterThan(before.changesAndAdditions);
   expect(page().json).toStartWith('[{"id":1,"name":"Rex",');
 
   warmUp();
   await command.inventory.updateOrder(1n, "completed", by);
-  petJson.checkRevision();
+  petJson.checkOtherProcesses();
   expect(page().json).toContain('{"id":2,"name":"pet 2","categoryId":1,"status":"sold"}');
 
   warmUp();
   await command.inventory.deletePet(3n, by);
-  petJson.checkRevision();
+  petJson.checkOtherProcesses();
   expect(page()).toMatchObject({ last: 65n, hasMore: true });
   expect(petJson.get(3)).toBeUndefined();
 
   // Without a change, what is cached stays.
   const stays = { ...petJson.revisions };
-  petJson.checkRevision();
+  petJson.checkOtherProcesses();
   expect(petJson.revisions).toEqual(stays);
   await Promise.all([server.close(), command.close()]);
 });
+
+test("what a server itself stores besides pets leaves the caches as they are", async () => {
+  using db = temporaryDatabase();
+  const stores = openSqlite(db.path);
+  const { petJson } = stores;
+  await stores.store.createPet({ name: "Rex", categoryId: 1n }, 0);
+  const before = { ...petJson.revisions };
+  const secret = { hash: "0".repeat(64), hint: "" };
+  await stores.keys.createKey({ name: "a", plan: "pro", createdAt: 0 }, secret, by);
+  await stores.serverReports.report("one", "a report");
+  petJson.checkOtherProcesses();
+  expect(petJson.revisions).toEqual(before);
+  await stores.close();
+});
+
+test("a transaction that need not wait for the disk changes nothing for the next one, also if it fails", async () => {
+  using db = temporaryDatabase();
+  const { connection } = db;
+  const synchronous = () => Number(connection.value("PRAGMA synchronous"));
+  const [full, normal] = [2, 1n];
+  connection.exec("PRAGMA synchronous = FULL");
+  const unsynced = sqliteDatabase(connection, { waitsForDisk: false });
+  const read = () => rowsOf<{ synchronous: bigint }>("PRAGMA synchronous");
+  expect([await unsynced.write(read), synchronous()]).toEqual([[{ synchronous: normal }], full]);
+  await expect(unsynced.write(() => raise())).rejects.toThrow("it fails");
+  expect(synchronous()).toBe(full);
+});
+
+function raise(): never {
+  throw new Error("it fails");
+}
 
 test("a rejected change invalidates nothing", async () => {
   using db = temporaryDatabase();
@@ -51,7 +84,7 @@ test("a rejected change invalidates nothing", async () => {
   const before = { ...store.petJson.revisions };
   await store.inventory.deletePet(9n, by);
   await store.inventory.updatePet(1n, { name: "Rex" }, by);
-  store.petJson.checkRevision();
+  store.petJson.checkOtherProcesses();
   expect(store.petJson.revisions).toEqual(before);
   await store.close();
 });

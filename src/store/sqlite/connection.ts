@@ -16,12 +16,19 @@ import { createFile, isLink, LINK_PROBLEM, withoutLinks } from "../../runtime/ow
 type Values = SQLQueryBindings[];
 
 interface ConnectionOptions {
-  readonly writeWaitMs?: number;
+  /** Called before each commit. It can throw, which rolls the transaction back. */
   readonly beforeCommit?: () => void;
   /**
    * How integers are read: as bigint, or as number, which is faster, from a database that has none above 2^53.
    */
   readonly integers?: "number";
+}
+
+export interface WriteOptions {
+  /** How long a transaction waits for the write lock, in addition to the busy timeout; by default not at all. */
+  readonly waitMs?: number;
+  /** Whether a commit waits for the disk, as it does by default. */
+  readonly waitsForDisk?: boolean;
 }
 
 /**
@@ -31,10 +38,6 @@ interface ConnectionOptions {
 export class Connection {
   readonly #statements = new Map<string, Statement<unknown, Values>>();
 
-  /**
-   * `writeWaitMs` is how long `transactionWhenUnlocked` waits for the write lock, in addition to the busy timeout.
-   * `beforeCommit` can throw, which rolls the transaction back.
-   */
   constructor(
     private readonly database: Database,
     private readonly options: ConnectionOptions = {},
@@ -91,6 +94,11 @@ export class Connection {
     return statement.values(...values)[0]?.[0];
   }
 
+  /** A number that changes when another connection commits, of this process or of another one. */
+  dataVersion(): unknown {
+    return this.get<{ data_version: unknown }>("PRAGMA data_version")?.data_version;
+  }
+
   runAll<T>(statements: Statements<T>): T {
     const steps = statements();
     let step = steps.next();
@@ -130,8 +138,21 @@ export class Connection {
    * Runs a transaction that waits for other processes, and blocks the event loop for at most the busy timeout. `work`
    * must have no effect outside of the transaction, because it may run again.
    */
-  transactionWhenUnlocked<T>(work: () => T): Promise<T> {
-    return retryWhileBusy(() => this.transaction(work), this.options.writeWaitMs ?? 0);
+  transactionWhenUnlocked<T>(
+    work: () => T,
+    { waitMs = 0, waitsForDisk = true }: WriteOptions = {},
+  ): Promise<T> {
+    const attempt = () => this.transaction(work);
+    return retryWhileBusy(waitsForDisk ? attempt : () => this.#withoutSync(attempt), waitMs);
+  }
+
+  #withoutSync<T>(attempt: () => T): T {
+    this.exec("PRAGMA synchronous = NORMAL");
+    try {
+      return attempt();
+    } finally {
+      this.exec("PRAGMA synchronous = FULL");
+    }
   }
 
   /**

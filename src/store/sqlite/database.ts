@@ -34,8 +34,6 @@ interface DatabaseOptions {
   readonly cacheKiB: number;
   /** How long a statement blocks the event loop while another process writes. */
   readonly busyTimeoutMs: number;
-  /** How much longer a transaction waits for other processes, without blocking the event loop. */
-  readonly writeWaitMs?: number;
   /** Called before each commit. It can throw, which rolls the transaction back. */
   readonly beforeCommit?: () => void;
   /** How integers are read; as bigint by default. */

@@ -44,6 +44,7 @@ function listStatements(filters: readonly string[]): ListStatements {
     byIds: selectPets(SELECT_PETS, { filters, isByIds: true }, SQLITE_DIALECT),
   };
 }
+/** Servers of release 1.2.0 look at this number for changes of commands. The next release can drop it. */
 export const INCREMENT_PET_REVISION = "UPDATE pet_revision SET revision = revision + 1";
 
 /** The JSON of 64 pets, separated by commas. */
@@ -84,7 +85,7 @@ export class SqlitePetJson implements PetJsonSource {
   #blocks = new BoundedCache<number, Block>(MAX_BYTES);
   #highestId = 0n;
   #highestIdReadAt = -1;
-  #storedRevision: bigint | undefined;
+  #dataVersion: unknown;
   /** The statements of lists, by the names of the filters. */
   readonly #statements = new Map<string, ListStatements>();
 
@@ -92,7 +93,7 @@ export class SqlitePetJson implements PetJsonSource {
     private readonly connection: Connection,
     private readonly filter: Pick<AdmissionFilter, "admits"> = new AdmissionFilter(FILTER_PLACES),
   ) {
-    this.#storedRevision = this.#readStoredRevision();
+    this.#dataVersion = connection.dataVersion();
   }
 
   get cachedBytes(): number {
@@ -121,20 +122,11 @@ export class SqlitePetJson implements PetJsonSource {
     yield* rowsOf(INCREMENT_PET_REVISION);
   }
 
-  /**
-   * Clears the cache if another process has changed pets. Operators change pets in processes of their own, which count
-   * their changes in the database.
-   *
-   * `PRAGMA data_version` is unsuitable: it changes with every commit of another connection, and a server has several.
-   */
-  checkRevision(): void {
-    const revision = this.#readStoredRevision();
-    if (revision !== this.#storedRevision) this.everythingChanged();
-    this.#storedRevision = revision;
-  }
-
-  #readStoredRevision(): bigint | undefined {
-    return this.connection.get<{ revision: bigint }>("SELECT revision FROM pet_revision")?.revision;
+  /** Clears the cache if another process has committed: an import, or the command of an operator. */
+  checkOtherProcesses(): void {
+    const version = this.connection.dataVersion();
+    if (version !== this.#dataVersion) this.everythingChanged();
+    this.#dataVersion = version;
   }
 
   get(id: Identifier): TaggedJson | undefined {

@@ -1,11 +1,12 @@
 import type { Dialect, JsonMember, SqlDatabase } from "../statements.ts";
-import type { Connection } from "./connection.ts";
+import type { Connection, WriteOptions } from "./connection.ts";
 
-export function sqliteDatabase(connection: Connection): SqlDatabase {
+/** Stores can share a connection: no two of their transactions overlap, because none yields to the event loop. */
+export function sqliteDatabase(connection: Connection, options: WriteOptions = {}): SqlDatabase {
   return {
     dialect: SQLITE_DIALECT,
     read: (statements) => connection.runAll(statements),
-    write: (statements) => connection.transactionWhenUnlocked(() => connection.runAll(statements)),
+    write: (statements) => connection.transactionWhenUnlocked(() => connection.runAll(statements), options),
   };
 }
 

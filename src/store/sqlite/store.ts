@@ -55,55 +55,31 @@ const KEY_WAIT_MS = 5_000;
 /** Opens the stores. One server and any number of commands can have the same file open at once. */
 export function openSqlite(path: string, options: SqliteStoreOptions = {}): SqliteStores {
   const files = new OpenFiles(path);
-  const shared = {
+  const opening = {
     migrations: SQLITE_MIGRATIONS,
     use: options.use,
     synchronous: "FULL",
+    cacheKiB: 16 * 1024,
     busyTimeoutMs: BUSY_TIMEOUT_MS,
     beforeCommit: files.check,
     keepsFiles: options.rescue !== undefined,
   } as const;
-  const storeOptions = { ...shared, cacheKiB: 16 * 1024 };
-  const keyOptions = { ...shared, cacheKiB: 1024, writeWaitMs: KEY_WAIT_MS };
+  const { connection, store } = openDatabaseFor(path, opening, (connection) => {
+    checkColumns(connection);
+    const store = new SqliteStore(connection, options);
+    files.watch(connection, options.rescue);
+    return { connection, store };
+  });
+  const database = auditedDatabase(sqliteDatabase(connection, { waitMs: KEY_WAIT_MS }), options.onAudit);
   // Counts and what servers share do not wait for the disk, and so delay no request. A power failure may lose the last
   // seconds.
-  const unsyncedOptions = {
-    ...shared,
-    synchronous: "NORMAL",
-    cacheKiB: 2 * 1024,
-    writeWaitMs: USAGE_WAIT_MS,
-    integers: "number",
-  } as const;
-  // If one of them fails to open, those before it are closed.
-  using opened = new DisposableStack();
-  const store = openDatabaseFor(path, storeOptions, (connection) => {
-    opened.defer(() => connection.close());
-    checkColumns(connection);
-    files.watch(connection, options.rescue);
-    opened.defer(() => files.stop());
-    return new SqliteStore(connection, options);
-  });
-  // Changes of keys have a connection of their own, because they wait for the write lock, and requests of clients must
-  // not.
-  const { database, closeKeys } = openDatabaseFor(path, keyOptions, (connection) => ({
-    database: auditedDatabase(sqliteDatabase(connection), options.onAudit),
-    closeKeys: () => connection.close(),
-  }));
-  opened.defer(closeKeys);
-  const { closeUnsynced, ...unsynced } = openDatabaseFor(path, unsyncedOptions, (connection) => {
-    const database = sqliteDatabase(connection);
-    return {
-      usageHistory: new SqlUsageHistoryStore(database),
-      serverReports: new SqlServerReportStore(database),
-      questions: new SqlQuestionStore(database),
-      closeUnsynced: () => connection.close(),
-    };
-  });
-  opened.move();
+  const unsynced = sqliteDatabase(connection, { waitMs: USAGE_WAIT_MS, waitsForDisk: false });
   const stores = {
     ...operatorStores(database, store.inventory, { retentionNow: options.retentionNow }),
     store,
-    ...unsynced,
+    usageHistory: new SqlUsageHistoryStore(unsynced),
+    serverReports: new SqlServerReportStore(unsynced),
+    questions: new SqlQuestionStore(unsynced),
   };
   const readThread = options.readsInThread ? new ReadThread(path) : undefined;
   const inThread = readThread && { ...database, read: readThread.read };
@@ -119,8 +95,6 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
       indexing?.close();
       files.stop();
       await readThread?.close();
-      closeUnsynced();
-      closeKeys();
       await store.close();
     },
   };

@@ -35,8 +35,8 @@ const OPTIONS = {
   busyTimeoutMs: 5_000,
 } as const;
 
-/** The options for transactions that run at the same time as a server's, and wait for it for up to `writeWaitMs`. */
-const SHARED_OPTIONS = { ...OPTIONS, busyTimeoutMs: 0, writeWaitMs: 60_000 };
+/** How long a transaction waits for a server, which writes at the same time. */
+const SHARED_WAIT_MS = 60_000;
 
 /** The tables of the database in a file. Reading them migrates those of an earlier release only with a Migrator. */
 export function sqliteTables(path: string, use: TableUse = "existing"): TableStore {
@@ -44,7 +44,7 @@ export function sqliteTables(path: string, use: TableUse = "existing"): TableSto
     exists: async () => existsSync(path),
     schema: async () => inspectSchema(path),
     read: async () => openReader(path, use),
-    share: async () => new SqliteSharedTables(openDatabase(path, SHARED_OPTIONS)),
+    share: async () => new SqliteSharedTables(openDatabase(path, { ...OPTIONS, busyTimeoutMs: 0 })),
     create: async () => createTables(path),
     recordBackup: async (at) => recordBackup(path, at),
   };
@@ -55,14 +55,9 @@ const ROWS_PER_BATCH = 2_000;
 
 function openReader(path: string, use: TableUse = "existing"): TableReader {
   const connection = openDatabase(path, { ...OPTIONS, use });
-  const version = dataVersion(connection);
+  const version = connection.dataVersion();
   connection.exec("BEGIN");
   return new SqliteTableReader(connection, version);
-}
-
-/** A number that changes when another connection commits. */
-function dataVersion(connection: Connection): unknown {
-  return connection.value("PRAGMA data_version");
 }
 
 /** Reads the tables in one transaction, which sees the database as it was at its first read. */
@@ -74,7 +69,7 @@ class SqliteTableReader implements TableReader {
 
   async confirm(): Promise<void> {
     this.connection.exec("COMMIT");
-    if (dataVersion(this.connection) !== this.version)
+    if (this.connection.dataVersion() !== this.version)
       throw new Error("another command has written to the source meanwhile");
   }
 
@@ -136,12 +131,14 @@ class SqliteSharedTables implements SharedTables {
   #checkpointPages = 0;
 
   constructor(private readonly connection: Connection) {
-    this.#dataVersion = dataVersion(connection);
+    this.#dataVersion = connection.dataVersion();
   }
 
   async write<T>(statements: Statements<T>): Promise<T> {
     await this.#pauseWhileOthersWrite();
-    return this.connection.transactionWhenUnlocked(() => this.connection.runAll(statements));
+    return this.connection.transactionWhenUnlocked(() => this.connection.runAll(statements), {
+      waitMs: SHARED_WAIT_MS,
+    });
   }
 
   /** Counts a change of pets, so that servers on the same file notice it, and puts them behind the recent ones. */
@@ -157,7 +154,7 @@ class SqliteSharedTables implements SharedTables {
 
   /** Leaves the lock free for a moment while a server writes: the server retries its writes every few milliseconds. */
   async #pauseWhileOthersWrite(): Promise<void> {
-    const version = dataVersion(this.connection);
+    const version = this.connection.dataVersion();
     if (version !== this.#dataVersion) this.#othersWroteAt = scheduler.now();
     this.#dataVersion = version;
     const othersWrite = scheduler.now() - this.#othersWroteAt < OTHERS_WRITE_MS;

@@ -7,6 +7,7 @@ import { createKey, PETSTORE, type PetstoreServer, startPetstore } from "../../.
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { freePort, freePorts } from "../../../trials/harness/server.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
+import { until } from "../../timing.ts";
 import { upgradedDataCases } from "./data-cases.ts";
 import { expectNothingLost, startLoad, untilMoreCreates } from "./load.ts";
 import {
@@ -66,6 +67,14 @@ test("SQLite under load: this release starts on the data of the one before, whic
   const undone = await startPetstore(flags, [], previous);
   await untilMoreCreates(load);
   await expectNothingLost(load, undone.url, key);
+  // Its caches follow the commands of this release.
+  const firstPet = async () => {
+    const headers = { Authorization: `Bearer ${key}` };
+    return (await fetch(`${undone.url}/pets?limit=1`, { headers })).text();
+  };
+  expect(await firstPet()).toContain('"name":"Rex"');
+  expect((await petstore(flags.slice(0, 2), "pets update 1 --name Max")).code).toBe(0);
+  await until(async () => (await firstPet()).includes('"name":"Max"'), 1_000);
   expect(await undone.stop()).toBe(0);
 });
 
