@@ -128,7 +128,7 @@ export const PROMISED_NUMBERS: Readonly<Record<string, readonly PromisedNumber[]
     { text: "allow 60 requests of a limit of 60,", kept: { [RULES]: "MINUTE_MS = 60_000" }, proof: EXACT },
     { text: "--limits-timeout, 500 ms by default", ...valkeyPause },
     {
-      text: "wait, up to 10,000 on each server",
+      text: "requests beyond 10,000",
       kept: { "store/postgres/key-counter.ts": "MAX_QUEUED = 10_000" },
       proof: [
         "test/engines/rate-limit/postgres-rate-limiter.test.ts",

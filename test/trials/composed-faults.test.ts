@@ -65,6 +65,7 @@ const GOOD: History = {
   limits: {},
   expiries: {},
   disturbances: [],
+  postgresCounts: false,
   clocks: [],
   endings: [ENDING],
   undelivered: [],
@@ -101,6 +102,7 @@ const ORDERED: Ending = { ...ENDING, pets: [{ ...REX, isOrdered: true }], orders
 const WITHOUT_PETS: Ending = { ...ENDING, pets: [] };
 const TWO: Ending = { ...ENDING, pets: [REX, { ...REX, id: 2 }] };
 
+const POSTGRES_COUNTS = { postgresCounts: true, limits: { A: 30 } };
 const EXPIRING = { expiries: { A: 5_000 } };
 /** The clock of server 1 is set 10 s forward, and set right. */
 const AHEAD = {
@@ -193,6 +195,14 @@ const BAD: Readonly<Record<keyof typeof RULES, Cases>> = {
       limits: { A: 30 },
       disturbances: [during("valkey", 0, 2_000)],
     }),
+    "one more when PostgreSQL counts and is switched over": history(uses(31), {
+      ...POSTGRES_COUNTS,
+      disturbances: [{ ...during("promotion", 500, 2_000), what: "switchover" }],
+    }),
+    "one more that was counted long before PostgreSQL was killed": history(uses(31), {
+      ...POSTGRES_COUNTS,
+      disturbances: [{ ...during("promotion", 1_100, 4_000), what: "killed" }],
+    }),
     "a rejection before the limit": history([...uses(28), use(500, 429)], { limits: { A: 30 } }),
   },
   expiry: {
@@ -269,6 +279,14 @@ const FINE: Cases = {
     limits: { A: 30 },
     disturbances: [during("valkey", 0, 2_000)],
   }),
+  "what PostgreSQL counted within a second before it was killed is allowed again": history(uses(60), {
+    ...POSTGRES_COUNTS,
+    disturbances: [{ ...during("promotion", 500, 4_000), what: "killed" }],
+  }),
+  "an address that uses many tokens that were revoked": history([
+    change(0, "revoke", { server: 2 }),
+    operation(1_500, 429, { kind: "use", what: "get" }, { code: "too_many_attempts" }),
+  ]),
   "a write is acknowledged when the standby is back": history([create(500, 201, { endedAt: 1_100 })], {
     disturbances: [during("standby", 0, 1_000)],
   }),

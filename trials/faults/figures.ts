@@ -180,9 +180,14 @@ export function failsFastWithin(ms: number): Expectation {
 }
 
 export function recoversWithin(ms: number): Expectation {
-  return ({ recoveryMs }) => {
+  return (figures) => {
+    const { recoveryMs } = figures;
     if (recoveryMs === undefined) return "no server noticed the fault";
-    return unless(recoveryMs <= ms, `recovered only after ${Math.round(recoveryMs)} ms`);
+    const most = ms + toleranceOf(figures);
+    return unless(
+      recoveryMs <= most,
+      `recovered only after ${Math.round(recoveryMs)} ms, more than ${Math.round(most)}`,
+    );
   };
 }
 

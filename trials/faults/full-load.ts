@@ -25,8 +25,9 @@ const BASE_MS = 2_000;
  * responses: reads go on in the outage of Valkey, what is rejected is 503 with Retry-After, and then all is as before.
  */
 export async function underFullLoad(fleet: Fleet) {
-  const created = await Promise.all(Array.from({ length: KEYS }, () => fleet.createKey()));
-  const given = JSON.stringify([fleet.ports, created.map(({ key }) => key)]);
+  const keys: string[] = [];
+  while (keys.length < KEYS) keys.push((await fleet.createKey()).key);
+  const given = JSON.stringify([fleet.ports, keys]);
   let written = "[]";
   const child = new Child([process.execPath, import.meta.path, given], {
     onLine: (line) => (written = line),

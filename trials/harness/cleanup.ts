@@ -1,4 +1,4 @@
-import { chownSync, mkdtempSync, rmSync } from "node:fs";
+import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isRunning, killTree, signal, thawTree } from "./processes.ts";
@@ -32,6 +32,8 @@ export function temporaryDirectory(name: string, owner?: { uid: number; gid: num
 
 type CleanupTask =
   | { readonly process: number; readonly quit: NodeJS.Signals }
+  /** The file that names a process, which another process may start again. */
+  | { readonly pidFile: string; readonly quit: NodeJS.Signals }
   | { readonly ended: number }
   | { readonly directory: string };
 
@@ -44,9 +46,20 @@ async function cleanUp(tasks: readonly CleanupTask[]): Promise<void> {
       if ("process" in task && !ended.has(task.process)) await quit(task.process, task.quit);
     }),
   );
+  // These processes may be restarted by those above.
+  await Promise.all(
+    tasks.map(async (task) => {
+      const pid = "pidFile" in task ? pidIn(task.pidFile) : undefined;
+      if (pid !== undefined && "pidFile" in task) await quit(pid, task.quit);
+    }),
+  );
   for (const task of tasks) {
     if ("directory" in task) rmSync(task.directory, { recursive: true, force: true });
   }
+}
+
+function pidIn(path: string): number | undefined {
+  return existsSync(path) ? Number.parseInt(readFileSync(path, "utf8"), 10) : undefined;
 }
 
 /** Ends a process. The quit signal comes first, because PostgreSQL leaves shared memory behind when it is killed. */

@@ -140,7 +140,7 @@ function run(command: string[], user: User | undefined): void {
 type User = { readonly uid: number; readonly gid: number };
 
 /** A user to run PostgreSQL, which does not run as root. */
-function unprivilegedUser(): User | undefined {
+export function unprivilegedUser(): User | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const accounts = readFileSync("/etc/passwd", "utf8");
   const user = /^postgres:[^:]*:(\d+):(\d+):/m.exec(accounts) ?? /^nobody:[^:]*:(\d+):(\d+):/m.exec(accounts);

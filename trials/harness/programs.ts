@@ -25,6 +25,8 @@ export const VALKEY: Program = {
 };
 export const NGINX: Program = { name: "nginx", executables: ["nginx"], packages: ["nginx-light", "nginx"] };
 export const HAPROXY = program("haproxy");
+export const ETCD = program("etcd", "etcd-server");
+export const PATRONI = program("patroni");
 export const PROMETHEUS = program("prometheus");
 export const PROMTOOL = program("promtool", "prometheus");
 export const SS = program("ss", "iproute2");

@@ -19,6 +19,7 @@ const ENDED_WITHIN_MS = 1_050;
 const USED_AFTER_MS = 2_500;
 /** When keys expire. It is longer than a run, and shorter than the longer steps of a clock. */
 const EXPIRES_AFTER_MS = 3_600_000;
+const NAMES_PER_RUN = 100_000;
 const NO_PATH = "/v1/nothing";
 
 interface CredentialOptions {
@@ -52,7 +53,7 @@ export class Clients {
   /** The pets that nobody has ordered. */
   readonly #available: number[] = [];
   #newest = 0;
-  #numbers = 0;
+  #numbers: number;
   #main: Credential;
   #expiring: Credential;
 
@@ -63,6 +64,8 @@ export class Clients {
     /** Whether a server is paused in this run. */
     private readonly pauses: boolean,
   ) {
+    // Names of several runs on one database differ.
+    this.#numbers = seed * NAMES_PER_RUN;
     this.#main = root;
     this.#expiring = root;
   }
@@ -210,7 +213,7 @@ export class Clients {
           path: isOperator ? "/api/operators" : "/api/keys",
           body: isOperator
             ? { name: name.replace(" ", "-"), role: "admin" }
-            : { name, plan: "enterprise", limits: { perMinute, perDay: UNLIMITED_PER_MINUTE }, expiresAt },
+            : { name, plan: "enterprise", limits: { perMinute, perDay: perMinute }, expiresAt },
         },
         () => ({ kind: "change", change: "create", of: name }),
       );
@@ -316,7 +319,7 @@ export class Clients {
   }
 
   /**
-   * Uses a key whose limit is reached in the middle of the run; a window is longer than a run. The requests need no
+   * Uses a key whose limit is reached in the middle of the run; a day is longer than a run. The requests need no
    * database: a path that does not exist counts like every other.
    */
   async #useLimitedKey(random: Random, isOver: () => boolean): Promise<void> {

@@ -13,6 +13,8 @@ import {
 const REVOKED_WITHIN_MS = 1_000;
 /** The longest pause of Valkey that servers wait for. The limit is 500 ms, counted in ticks of their event loop. */
 const WAITED_FOR_MS = 400;
+/** How much counting is lost with PostgreSQL. */
+const COUNTS_LOST_MS = 1_000;
 /** The time to recover after the database is available again, and after another server was promoted. */
 const RECOVERY_MS = { usual: 1_500, promotion: 5_000 };
 /** The longest time of a request, and what a busy machine may add. A command may take longer. */
@@ -220,18 +222,29 @@ const recoveryOf = ({ part }: Disturbance) =>
 
 /**
  * Limits are exact, unless a server was without Valkey for longer than it waits. In any case, less than twice the limit
- * is allowed, and once more the limit after Valkey was emptied.
+ * is allowed, and once more the limit after Valkey was emptied. If PostgreSQL counts, what it counted within a second
+ * before it was killed may be lost.
  */
 const limits: Rule = (history) => {
-  const isExact = !history.disturbances.some(
-    ({ part, from, until }) => (part === "valkey" || part === "server") && until - from > WAITED_FOR_MS,
-  );
-  const emptied = history.disturbances.filter(
-    ({ part, what }) => part === "valkey" && what === "emptied",
-  ).length;
+  const { postgresCounts, disturbances } = history;
+  const isExact =
+    postgresCounts ||
+    !disturbances.some(
+      ({ part, from, until }) => (part === "valkey" || part === "server") && until - from > WAITED_FOR_MS,
+    );
+  const uncounted = (allowed: Operation) =>
+    postgresCounts &&
+    disturbances.some(
+      ({ part, what, from }) =>
+        part === "promotion" &&
+        what === "killed" &&
+        allowed.endedAt > from - COUNTS_LOST_MS &&
+        allowed.startedAt < from,
+    );
+  const emptied = disturbances.filter(({ part, what }) => part === "valkey" && what === "emptied").length;
   return Object.entries(history.limits).flatMap(([name, limit]) => {
     const sent = history.operations.filter(({ credential }) => credential === name);
-    const allowed = sent.filter(isAllowed);
+    const allowed = sent.filter((operation) => isAllowed(operation) && !uncounted(operation));
     const most = (isExact ? limit : 2 * limit - 1) + emptied * limit;
     if (allowed.length > most) return [`${name} was allowed ${allowed.length} requests of ${limit}`];
     const early = sent.find((one) => {
@@ -291,6 +304,7 @@ const EXPECTED: Readonly<Record<Action["kind"], readonly string[]>> = {
 const statuses: Rule = (history) => {
   const changes = ofKind(history, "change");
   const credentials = new Set(changes.map(({ action }) => action.of));
+  const ended = new Set(changes.flatMap(({ action }) => (action.change === "create" ? [] : action.of)));
   const { mayBeLostUntil = -Infinity } = history;
   const mayBeLost = new Set(
     changes.filter(({ startedAt }) => startedAt < mayBeLostUntil).map(({ action }) => action.of),
@@ -298,12 +312,18 @@ const statuses: Rule = (history) => {
   return history.operations.flatMap((operation) => {
     const { action } = operation;
     if ("of" in action && mayBeLost.has(action.of) && [0, 404].includes(operation.status)) return [];
-    const problem = unexpected(operation, history, credentials);
+    const problem = unexpected(operation, history, { credentials, ended });
     return problem === undefined ? [] : [`${operationText(operation)}: ${problem}`];
   });
 };
 
-function unexpected(operation: Operation, history: History, credentials: ReadonlySet<string>) {
+interface Credentials {
+  readonly credentials: ReadonlySet<string>;
+  /** Those that somebody disabled or revoked. */
+  readonly ended: ReadonlySet<string>;
+}
+
+function unexpected(operation: Operation, history: History, { credentials, ended }: Credentials) {
   const { status, code, credential, action } = operation;
   const disturbed = history.disturbances.filter(({ part, number, from, until, ...rest }) => {
     const end = until + recoveryOf({ part, from, until, ...rest });
@@ -323,6 +343,8 @@ function unexpected(operation: Operation, history: History, credentials: Readonl
     return disturbed.some(({ part }) => part !== "valkey") ? undefined : "the database had no fault";
   if (status === 401 && credentials.has(credential)) return undefined;
   if (status === 429 && credential in history.limits) return undefined;
+  // An address that uses many tokens which are not valid may guess them.
+  if (code === "too_many_attempts" && ended.has(credential)) return undefined;
   const isExpected = EXPECTED[action.kind].some(
     (text) => text === `${status}` || text === `${status} ${code}`,
   );

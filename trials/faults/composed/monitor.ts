@@ -1,7 +1,7 @@
 import { RedisClient, SQL } from "bun";
 import { sendOnce } from "../../harness/http-connection.ts";
-import type { Deployment } from "./deployment.ts";
 import type { Disturbance } from "./history.ts";
+import type { Played } from "./played.ts";
 
 const EVERY_MS = 100;
 /** A part that takes longer than this to respond is disturbed, because of a fault or a busy machine. */
@@ -11,7 +11,7 @@ const SLOW_MS = 250;
  * Asks every server, the primary and Valkey continuously, and records when one does not respond soon. So no verdict
  * depends on how busy the machine is.
  */
-export function startMonitor(deployment: Deployment, now: () => number) {
+export function startMonitor(deployment: Played, now: () => number) {
   const { fleet, valkey, disturbances } = deployment;
   const end = new AbortController();
   const watch = async (disturbance: Pick<Disturbance, "part" | "number">, ask: () => Promise<unknown>) => {
@@ -34,22 +34,30 @@ export function startMonitor(deployment: Deployment, now: () => number) {
     };
     await Promise.race([sql.unsafe(statement), isReplaced()]);
   };
-  const client = new RedisClient(valkey.url);
+  const client = valkey && new RedisClient(valkey.url);
   const watched = [
     ...fleet.ports.map((port, index) =>
       watch({ part: "server", number: index + 1 }, () => sendOnce(port, { path: "/healthz" })),
     ),
     watch({ part: "primary" }, () => query("SELECT 1")),
     watch({ part: "commit" }, () => query("SELECT pg_logical_emit_message(true, '', '')")),
-    watch({ part: "valkey" }, () => client.ping()),
+    ...(client ? [watch({ part: "valkey" }, () => client.ping())] : []),
   ];
-  const timer = setInterval(() => deployment.checkRunning(), EVERY_MS);
+  let checkedAt = now();
+  const timer = setInterval(() => {
+    const from = checkedAt;
+    checkedAt = now();
+    // This process does little, so the others had to wait for a core as well.
+    if (checkedAt - from > SLOW_MS)
+      disturbances.push({ part: "machine", what: "is slow", from, until: checkedAt });
+    deployment.checkRunning();
+  }, EVERY_MS);
   return {
     async stop() {
       end.abort();
       clearInterval(timer);
       await Promise.all(watched);
-      client.close();
+      client?.close();
       await Promise.all([...databases.values()].map((sql) => sql.close({ timeout: 0 })));
     },
   };

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { parseResponse, RawConnection } from "../../harness/http-connection.ts";
 import { errorCode } from "../../harness/api-client.ts";
 import { runPetstore } from "../../harness/petstore.ts";
-import type { Deployment } from "./deployment.ts";
 import type { Action, Operation } from "./history.ts";
+import type { Played } from "./played.ts";
 
 /** A key, or an operator with a token. */
 export interface Credential {
@@ -42,7 +42,7 @@ export class Recorder {
   readonly #startedAt = performance.now();
   #requests = 0;
 
-  constructor(readonly deployment: Deployment) {}
+  constructor(readonly deployment: Played) {}
 
   readonly now = () => performance.now() - this.#startedAt;
 
@@ -96,15 +96,19 @@ export class Recorder {
 
   async #exchange(call: IdentifiedCall, sent: { at: number }): Promise<Reply> {
     const connection = new RawConnection(this.#port(call));
-    const timer = setTimeout(() => connection.socket.destroy(new Error("no response in time")), TIMEOUT_MS);
+    const start = () =>
+      setTimeout(() => connection.socket.destroy(new Error("no response in time")), TIMEOUT_MS);
+    let timer = start();
     try {
       await once(connection.socket, "connect");
       const { head, body } = textOf(call);
       if (call.bodyAfter) {
         // The server reads the head, and some of the body, before the rest is sent.
         await connection.write(head + body.slice(0, 1));
+        clearTimeout(timer);
         await Promise.race([call.bodyAfter, connection.until((text) => text !== "")]);
         sent.at = this.now();
+        timer = start();
         if (!connection.isClosed) await connection.write(body.slice(1));
       } else {
         await connection.write(head + body);

@@ -3,11 +3,12 @@ import type { Outcome } from "../../harness/trials.ts";
 import { Clients } from "./clients.ts";
 import { Deployment, TOKEN } from "./deployment.ts";
 import { disturbanceText, type Ending, type History, type Operation } from "./history.ts";
+import type { Played } from "./played.ts";
 import { judge } from "./judge.ts";
 import { startMonitor } from "./monitor.ts";
 import { findUndelivered, lastEntry } from "./webhook.ts";
 import { Recorder } from "./recorder.ts";
-import { drawSchedule, type Schedule, scheduleText, SERVERS, stepsOf } from "./schedule.ts";
+import { drawSchedule, type Schedule, scheduleText, SERVERS } from "./schedule.ts";
 
 /** The shortest time of load without a fault, after the last one. */
 const CALM_MS = 2_500;
@@ -23,39 +24,46 @@ export function composedTrial(seed: number) {
 
 export async function runComposed({ schedule }: { schedule: Schedule }): Promise<Outcome<never>> {
   const deployment = await Deployment.start(schedule);
-  const history = await play(deployment, schedule).finally(() => deployment.stop());
-  const problems = judge(history);
-  if (problems.length === 0) return { problems, note: noteOf(history) };
-  const disturbances = history.disturbances.toSorted((a, b) => a.from - b.from).map(disturbanceText);
-  return { problems: ["", ...problems, ...disturbances].map((line) => `\n    ${line}`) };
+  const { seed, faults } = schedule;
+  const pauses = faults.some(({ name }) => name === "server-paused");
+  const inject = (now: () => number) => deployment.inject(schedule, now);
+  const history = await play(deployment, { seed, pauses, inject }).finally(() => deployment.stop());
+  return outcomeOf(history);
 }
 
-async function play(deployment: Deployment, schedule: Schedule): Promise<History> {
+interface Play {
+  readonly seed: number;
+  /** Whether a server is paused. */
+  readonly pauses?: boolean;
+  /** Injects the faults. Resolves when they are over. */
+  inject(now: () => number): Promise<void>;
+}
+
+/** Lets clients and operators use the deployment while faults are injected. The servers have the token of `TOKEN`. */
+export async function play(deployment: Played, { seed, pauses = false, inject }: Play): Promise<History> {
   const recorder = new Recorder(deployment);
   const { now } = recorder;
   const entriesBefore = await lastEntry(deployment.primaryUrl);
   const monitor = startMonitor(deployment, now);
-  const pauses = schedule.faults.some(({ name }) => name === "server-paused");
-  const clients = new Clients(recorder, schedule.seed, ROOT, pauses);
+  const clients = new Clients(recorder, seed, ROOT, pauses);
   await clients.prepare();
-  const lastAt = stepsOf(schedule).at(-1)?.at ?? 0;
-  let isInjected = false;
-  const injecting = deployment.inject(schedule, now).then(() => (isInjected = true));
-  const isOver = () => isInjected && now() > lastAt + CALM_MS;
-  const isLate = () => isInjected && now() > lastAt + CALM_MS + REPEAT_MS;
+  let injectedAt = Infinity;
+  const injecting = inject(now).finally(() => (injectedAt = now()));
+  const isOver = () => now() > injectedAt + CALM_MS;
+  const isLate = () => now() > injectedAt + CALM_MS + REPEAT_MS;
   await Promise.all([clients.work(isOver, isLate), injecting]);
   await monitor.stop();
   const endings: Ending[] = [];
   for (let server = 1; server <= SERVERS; server++) endings.push(await clients.ending(server));
   const undelivered = await findUndelivered(deployment, entriesBefore);
   const operations = withReasons(recorder.operations, deployment.fleet.logs.flat());
-  const { limits, expiries } = clients;
-  const { disturbances, clocks, failures, mayBeLostUntil } = deployment;
+  const { disturbances, clocks = [], failures, mayBeLostUntil, valkey } = deployment;
   return {
     operations,
-    limits,
-    expiries,
+    limits: clients.limits,
+    expiries: clients.expiries,
     disturbances,
+    postgresCounts: valkey === undefined,
     clocks,
     endings,
     undelivered,
@@ -76,6 +84,13 @@ function withReasons(operations: readonly Operation[], log: readonly LogLine[]):
   return operations.map((each) =>
     each.status === 503 ? { ...each, reason: reasons.get(each.requestId ?? "") } : each,
   );
+}
+
+export function outcomeOf(history: History): Outcome<never> {
+  const problems = judge(history);
+  if (problems.length === 0) return { problems, note: noteOf(history) };
+  const disturbances = history.disturbances.toSorted((a, b) => a.from - b.from).map(disturbanceText);
+  return { problems: ["", ...problems, ...disturbances].map((line) => `\n    ${line}`) };
 }
 
 function noteOf({ operations, disturbances }: History): string {

@@ -1,5 +1,6 @@
 import { SQL } from "bun";
-import { type Deployment, WEBHOOK_EVENTS } from "./deployment.ts";
+import { WEBHOOK_EVENTS } from "./deployment.ts";
+import type { Played } from "./played.ts";
 
 /** A server takes over 30 s after the one that delivered was killed, and repeats what failed. */
 const DELIVERED_WITHIN_MS = 60_000;
@@ -17,7 +18,7 @@ export async function lastEntry(url: string): Promise<number> {
 }
 
 /** Waits until every entry after this one that is stored was delivered. Returns those that were not. */
-export async function findUndelivered(deployment: Deployment, after: number): Promise<readonly string[]> {
+export async function findUndelivered(deployment: Played, after: number): Promise<readonly string[]> {
   const { receiver } = deployment;
   if (receiver === undefined) return [];
   const deadline = performance.now() + DELIVERED_WITHIN_MS;
