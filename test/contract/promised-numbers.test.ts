@@ -26,7 +26,7 @@ function proseOf(page: string): string {
 const NAMES = /\b[45]\d\d\b|\b[45]xx\b|\/\d+|SHA-256|\/v1|--\w+ \d|\(\d{3}\)|\d{4}-\d\d-\d\d/g;
 const WORDS = "a|an|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve";
 const UNITS = "seconds?|minutes?|hours?|days?|years?|KiB|kB|bytes|times|workers|connections";
-const NUMBER = new RegExp(`\\b(?:\\d[\\d,.]*\\d|\\d)(?: \\w+)?|\\b(?:${WORDS}) (?:${UNITS})\\b`, "g");
+const NUMBER = new RegExp(`\\b(?:\\d[\\d,.]*\\d|\\d)(?: \\w+)?|\\b(?:${WORDS}) (?:${UNITS})\\b(?! one)`, "g");
 
 /** The numbers of a text that no promise has. */
 function unknownIn(text: string, promises: readonly PromisedNumber[]): string[] {

@@ -223,6 +223,14 @@ export const PROMISED_NUMBERS: Readonly<Record<string, readonly PromisedNumber[]
       proof: ["test/http1/timeouts.test.ts", "a body without authentication has them"],
     },
     {
+      text: "At most 40 sign-ins begin or end at once, and 5 a second.",
+      kept: { "operator/provider-sign-in.ts": "STEPS = { max: 40, perSecond: 5 }" },
+      proof: [
+        "test/admin/provider-sign-in.test.ts",
+        "sign-ins that anybody can begin are limited: 40 at once",
+      ],
+    },
+    {
       text: "bounds the time (2 to 30 seconds)",
       kept: { "cli/health.ts": "TIMEOUT_MS = 2_000", "cli/server-call.ts": "TIMEOUT_MS = 30_000" },
       proof: [

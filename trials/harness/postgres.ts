@@ -13,6 +13,8 @@ interface PostgresOptions {
   readonly tls?: Certificate;
   /** Settings of the server besides those that every one has. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Called with each line of its log. */
+  readonly onLine?: (line: string) => void;
 }
 
 const USER = "petstore";
@@ -62,7 +64,7 @@ export async function stopWaitingForStandby(primary: Server): Promise<void> {
 function serve(
   directory: string,
   user: User | undefined,
-  { durable = false, tls, settings: own }: PostgresOptions,
+  { durable = false, tls, settings: own, onLine }: PostgresOptions,
 ): Promise<Server> {
   const safety = durable ? {} : { fsync: "off", full_page_writes: "off" };
   return onFreePort((port) => {
@@ -77,6 +79,7 @@ function serve(
       // SIGINT ends sessions and writes a checkpoint; SIGQUIT leaves recovery to the next start.
       stop: "SIGINT",
       quit: "SIGQUIT",
+      ...(onLine && { onLine }),
     });
   });
 }

@@ -8,7 +8,7 @@ export interface Certificate {
   readonly keyFile: string;
 }
 
-interface ServerOptions extends Pick<ChildOptions, "user" | "quit"> {
+interface ServerOptions extends Pick<ChildOptions, "user" | "quit" | "onLine"> {
   readonly url: string;
   /** The directory of its data. */
   readonly cwd: string;

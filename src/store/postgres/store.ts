@@ -162,7 +162,7 @@ async function checkServer(sql: SQL): Promise<void> {
 }
 
 /** The parameter is a list of hashes, separated by commas. */
-export const FIND_CREDENTIALS = `${SELECT_CREDENTIALS} hash = ANY (string_to_array(?, ','))`;
+const FIND_CREDENTIALS = `${SELECT_CREDENTIALS} hash = ANY (string_to_array(?, ','))`;
 const MAX_LOOKUPS_PER_QUERY = 64;
 
 /**

@@ -2,12 +2,10 @@ import type { SQL } from "bun";
 import { expect, test } from "bun:test";
 import { columnOf } from "../../../src/domain/fields.ts";
 import type { OrderFilters, PetFilters } from "../../../src/domain/resources.ts";
-import { auditPage } from "../../../src/store/audit.ts";
 import { keyPage } from "../../../src/store/key-list.ts";
 import { connect } from "../../../src/store/postgres/connection.ts";
 import { PETS_AS_JSON, selectPetPages } from "../../../src/store/postgres/pet-json.ts";
 import { withNumberedParameters, POSTGRES_DIALECT } from "../../../src/store/postgres/statements.ts";
-import { FIND_CREDENTIALS } from "../../../src/store/postgres/store.ts";
 import { orderPage, orderPageOfKey, petFiltersIn, petPage } from "../../../src/store/pages.ts";
 import { ORDER_ROWS } from "../../../src/store/rows.ts";
 import type { Statement } from "../../../src/store/statements.ts";
@@ -139,20 +137,6 @@ async function expectIndexes(sql: SQL): Promise<void> {
   expect(await plan(sql, PETS_AS_JSON, "'{7,9}'")).toContain("Index Cond: (id = ANY ($1))");
 }
 
-test("lookups of keys use the indexes of hashes and of keys", async () => {
-  await using database = await createMigrated();
-  const sql = connect(database.url, OPTIONS);
-  const steps = await plan(
-    sql,
-    withNumberedParameters(FIND_CREDENTIALS),
-    `'${"0".repeat(64)},${"1".repeat(64)}'`,
-  );
-  expect(steps).toContain("Index Cond: (hash = ANY (string_to_array($1, ',')))");
-  expect(steps).toContain("Index Cond: (id = key_secrets.key_id)");
-  expect(steps).not.toContain("Seq Scan");
-  await sql.close();
-});
-
 /** The old pets are sold and the new ones available, few are pending. Key 2 has twenty of the orders. */
 async function fill(sql: SQL): Promise<void> {
   await sql`INSERT INTO pets (name, category_id, status)
@@ -177,30 +161,6 @@ test("pages are read from the indexes, in a small table and a large one, with st
   await sql`ANALYZE orders`;
   await expectIndexes(sql);
   await sql.close();
-});
-
-test("every page of 50 among 20,000 entries of the audit trail reads fewer than 120 blocks", async () => {
-  await using database = await createMigrated();
-  const { sql } = database;
-  await sql`INSERT INTO audit (at, actor, action, target_kind, target_id)
-    SELECT n, CASE WHEN n % 5000 = 0 THEN 'console' ELSE 'server' END,
-      CASE WHEN n % 4000 = 0 THEN 'key.revoked' ELSE 'key.banned' END, 'key', n % 1000
-    FROM generate_series(1, 20000) AS n`;
-  await sql`ANALYZE audit`;
-  for (const query of [
-    {},
-    { until: 1_000 },
-    { before: 1_000n },
-    { target: { kind: "key", id: 7n } },
-    { action: "key.revoked" },
-    { action: "key.banned", until: 1_000 },
-    { actor: "console" },
-    { actor: "console", action: "key.revoked" },
-    { actor: "server", action: "key.revoked" },
-  ] as const) {
-    const page = auditPage({ ...query, limit: 50 }, POSTGRES_DIALECT).page;
-    expect(await blocksOf(sql, page)).toBeLessThan(120);
-  }
 });
 
 test("usage is read, summed and deleted with the blocks that it takes, before a vacuum of the large table and after", async () => {
