@@ -90,6 +90,11 @@ export const COMMAND_RUNS: Readonly<Record<string, CommandRun | string>> = {
   audit: { args: onData() },
   "webhook show": { args: onData() },
   "webhook test": { args: onData() },
+  apply: {
+    args: onData("-"),
+    input: (facts) => `keys: [{ id: command, name: ${name(facts)}, plan: free }]\n`,
+  },
+  "export config": { args: onData() },
   import: { args: ({ petsFile, storage }) => [petsFile, "--again", ...storage] },
   export: { args: ({ directory, storage }) => ["pets", join(directory, "pets.ndjson"), ...storage] },
   backup: { args: ({ backups, storage }) => [backups, "--keep", "1", ...storage] },

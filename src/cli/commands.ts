@@ -10,6 +10,8 @@ import { importCommand } from "./data/import.ts";
 import { migrateCommand } from "./data/migrate.ts";
 import { restore } from "./data/restore.ts";
 import { demo } from "./demo.ts";
+import { apply } from "./declared/apply.ts";
+import { exportConfig } from "./declared/export-config.ts";
 import { doctor } from "./doctor.ts";
 import { health } from "./health.ts";
 import { KEY_COMMANDS } from "./keys.ts";
@@ -31,7 +33,8 @@ export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
   "Plans and bans": PLAN_COMMANDS,
   "Pets and orders": PET_AND_ORDER_COMMANDS,
   Operators: [login, logout, whoami, ...OPERATOR_COMMANDS, adminUrl, audit, webhookShow, webhookTest],
-  Data: [importCommand, exportCommand, backup, restore, copy, migrateCommand],
+  // A command whose words begin those of another comes after it.
+  Data: [apply, exportConfig, importCommand, exportCommand, backup, restore, copy, migrateCommand],
   More: [openapi, completion],
 };
 

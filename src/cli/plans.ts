@@ -19,7 +19,7 @@ function settersText(setBy: SetBy): string {
 }
 
 /** What would undo a change. */
-function setByWarning(setBy: SetBy): string | undefined {
+export function setByWarning(setBy: SetBy): string | undefined {
   if (setBy.length === 0) return undefined;
   const where = setBy.map(({ server, setting }) => `${setting} on ${server}`);
   return `the next start of a server sets it again (${where.join(", ")}); change it there, too`;

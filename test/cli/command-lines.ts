@@ -12,6 +12,8 @@ import { TestClock } from "../service.ts";
 
 export const files = temporaryDirectory("files");
 const config = temporaryDirectory("config");
+const declaredFile = join(files, "petstore.yaml");
+writeFileSync(declaredFile, "keys:\n  - { id: declared, name: Declared, plan: free }\n");
 const petsFile = join(files, "pets.ndjson");
 writeFileSync(petsFile, '{"name":"Rex","categoryId":7}\n');
 
@@ -23,6 +25,7 @@ const VALUES: Readonly<Record<string, string | (() => string)>> = {
   NAME: "ann",
   URL: "http://127.0.0.1:1",
   FILE: petsFile,
+  "apply FILE": declaredFile,
   KIND: "pets",
   DIR: () => temporaryDirectory("made"),
   BACKUP: join(files, "backups"),
@@ -51,7 +54,7 @@ const MORE: Readonly<Record<string, readonly string[]>> = {
 /** The command line of a command, from its definition. */
 export function commandLineOf({ name, positionals, options }: Command): string[] {
   const value = (label: string) => {
-    const found = VALUES[label];
+    const found = VALUES[`${name} ${label}`] ?? VALUES[label];
     if (found === undefined) throw new Error(`VALUES has no ${label}, which ${name} needs`);
     return typeof found === "string" ? found : found();
   };

@@ -1,0 +1,318 @@
+/* What brings a service to what a file says: the changes, each of which is one call of an operation. */
+
+import type { InputProblem } from "../../api/schema.ts";
+import { parseTimes } from "../../domain/fields.ts";
+import { KEY_FIELDS } from "../../domain/key-fields.ts";
+import { invalidExpiry, invalidKeyField } from "../../domain/key-rules.ts";
+import { LIMITED_PLANS } from "../../domain/limit-policy.ts";
+import type { BanRulesView, Key, OperatorView, PlanLimits } from "../../operator/operations.ts";
+import { formatTime } from "../../text/formatting.ts";
+import type { CallOperator } from "../operation-call.ts";
+import {
+  type Declared,
+  type DeclaredKey,
+  type DeclaredOperator,
+  keyNames,
+  type KeyReference,
+  labelOfKey,
+} from "./file.ts";
+
+/** What there is now. */
+export interface Current {
+  readonly plans: readonly PlanLimits[];
+  readonly banRules: BanRulesView;
+  readonly operators: readonly OperatorView[];
+  readonly keys: readonly Key[];
+}
+
+type Values = Readonly<Record<string, unknown>>;
+
+export interface Change {
+  readonly action: "create" | "update" | "enable" | "disable";
+  readonly kind: "plan" | "ban-rules" | "operator" | "key";
+  /** Undefined for what there is once. */
+  readonly name: string | undefined;
+  /** The values that differ. A new thing has none before. */
+  readonly before: Values;
+  readonly after: Values;
+  /** Makes the change with one call. Resolves to the secret of what was created. */
+  readonly run: (call: CallOperator) => Promise<string | undefined>;
+  /** The servers that set the values again when they start. */
+  readonly setBy?: PlanLimits["setBy"];
+}
+
+interface PlanOptions {
+  readonly now: number;
+  /** Whether keys and operators that are not in their list of the file are disabled. */
+  readonly prune: boolean;
+  /** The name of the operator who applies the file, who is never disabled. */
+  readonly self: string | undefined;
+}
+
+/** The changes, if there are no problems. */
+export interface PlannedChanges {
+  readonly changes: readonly Change[];
+  readonly problems: readonly InputProblem[];
+}
+
+export function planChanges(declared: Declared, current: Current, options: PlanOptions): PlannedChanges {
+  const { operators, keys } = declared;
+  const parts = [
+    planPolicy(declared, current),
+    ...(operators ?? []).map((each, index) => planOperator(each, { index, current, ...options })),
+    ...(keys ?? []).map((each, index) => planKey(each, { index, current, ...options })),
+  ];
+  const pruned = [
+    ...(keys === undefined ? [] : prunedKeys(keys, current.keys)),
+    ...(operators === undefined ? [] : prunedOperators(operators, current.operators, options)),
+  ];
+  return {
+    changes: [...parts.flatMap(({ changes }) => changes), ...(options.prune ? pruned : [])],
+    problems: parts.flatMap(({ problems }) => problems),
+  };
+}
+
+/** A text that is the same for equal values. The same time can be written with different offsets. */
+function comparable(name: string, value: unknown): string {
+  const isTime = name === "expiresAt" && typeof value === "string";
+  return JSON.stringify((isTime ? Date.parse(value) : value) ?? null);
+}
+
+/** Returns the given fields that differ from what there is. */
+function differing<T extends object>(
+  given: T,
+  now: object,
+): { readonly before: Values; readonly after: Partial<T> } {
+  const names = Object.keys(given).filter(
+    (name) => comparable(name, Reflect.get(given, name)) !== comparable(name, Reflect.get(now, name)),
+  );
+  const pick = (from: object) =>
+    Object.fromEntries(names.map((name) => [name, Reflect.get(from, name) ?? null]));
+  // They are fields of what is given.
+  return { before: pick(now), after: pick(given) as Partial<T> };
+}
+
+const hasAny = (values: object): boolean => Object.keys(values).length > 0;
+const done = async (call: Promise<unknown>): Promise<undefined> => void (await call);
+
+function planPolicy({ plans, banRules }: Declared, current: Current): PlannedChanges {
+  const changes = LIMITED_PLANS.flatMap((plan): Change[] => {
+    const now = current.plans.find((each) => each.plan === plan);
+    const { before, after } = differing(plans[plan] ?? {}, now ?? {});
+    const run = (call: CallOperator) => done(call("updatePlan", { body: { plan, ...after } }));
+    return hasAny(after)
+      ? [{ action: "update", kind: "plan", name: plan, before, after, run, ...(now && { setBy: now.setBy }) }]
+      : [];
+  });
+  const { lengthMs, maxLengthMs } = { ...current.banRules, ...banRules };
+  const isTooShort = banRules.maxLengthMs !== undefined && maxLengthMs < lengthMs;
+  const { before, after } = differing(banRules, current.banRules);
+  const run = (call: CallOperator) => done(call("updateBanRules", { body: after }));
+  if (hasAny(after))
+    changes.push({
+      action: "update",
+      kind: "ban-rules",
+      name: undefined,
+      before,
+      after,
+      run,
+      setBy: current.banRules.setBy,
+    });
+  const message = `must be at least lengthMs, which is ${lengthMs}`;
+  return { changes, problems: isTooShort ? [{ path: ["banRules", "maxLengthMs"], message }] : [] };
+}
+
+interface ItemOptions extends PlanOptions {
+  readonly index: number;
+  readonly current: Current;
+}
+
+/** A problem of an item of a list, or of one of its fields. */
+function problemOf(
+  list: "operators" | "keys",
+  index: number,
+  message: string,
+  ...field: string[]
+): PlannedChanges {
+  return { changes: [], problems: [{ path: [list, index, ...field], message }] };
+}
+
+function planOperator(operator: DeclaredOperator, { index, current, now }: ItemOptions): PlannedChanges {
+  const { name, role, expiresAt } = operator;
+  const holders = current.operators.filter((each) => each.name === name);
+  const found = holders.find(({ state }) => state !== "revoked") ?? holders[0];
+  if (found?.state === "revoked")
+    return problemOf("operators", index, `is ${name}, who is revoked; a name is not used again`, "name");
+  if (found?.subject !== undefined)
+    return problemOf(
+      "operators",
+      index,
+      `is ${name}, whose role the provider of the sign-in decides`,
+      "name",
+    );
+  const { before, after } = found ? differing(operator, found) : { before: {}, after: operator };
+  const expiry = typeof after.expiresAt === "string" ? Date.parse(after.expiresAt) : undefined;
+  const invalid = invalidExpiry(expiry, now);
+  if (invalid) return problemOf("operators", index, "must be in the future", "expiresAt");
+  if (!hasAny(after)) return NOTHING;
+  if (found === undefined) {
+    const body = { name, role, ...(expiresAt && { expiresAt }) };
+    const run = async (call: CallOperator) => (await call("createOperator", { body })).token;
+    return planOf({ action: "create", kind: "operator", name, before, after: body, run });
+  }
+  const run = (call: CallOperator) => done(call("updateOperator", { id: found.id, body: after }));
+  return planOf({ action: "update", kind: "operator", name, before, after, run });
+}
+
+const NOTHING: PlannedChanges = { changes: [], problems: [] };
+const planOf = (...changes: Change[]): PlannedChanges => ({ changes, problems: [] });
+
+/** Finds a key by its name in files, or by its identifier. */
+function keysOf(id: KeyReference, keys: readonly Key[]): readonly Key[] {
+  return keys.filter((key) => (typeof id === "number" ? key.id === id : keyNames(key.labels).includes(id)));
+}
+
+function planKey({ id, disabled, ...fields }: DeclaredKey, options: ItemOptions): PlannedChanges {
+  const { index, current } = options;
+  const all = keysOf(id, current.keys);
+  const [found, ...others] = all.filter(({ state }) => state !== "revoked");
+  const problem = (message: string) => problemOf("keys", index, message, "id");
+  if (others.length > 0)
+    return problem(`is the name of several keys: ${all.map((key) => key.id).join(", ")}`);
+  if (found) return planExistingKey({ id, disabled, ...fields }, found, options);
+  if (all[0]) return problem(`names key ${all[0].id}, which is revoked; take another name`);
+  if (typeof id === "number") return problem("names no key; give a new one a name such as mobile-app");
+  const body = { ...fields, labels: withName(id, fields.labels ?? []) };
+  const invalid = invalidFields(body, options);
+  if (invalid) return invalid;
+  let keyId = 0;
+  const create: Change = {
+    action: "create",
+    kind: "key",
+    name: id,
+    before: {},
+    after: body,
+    async run(call) {
+      const { key, secret } = await call("createKey", { body });
+      keyId = key.id;
+      return secret;
+    },
+  };
+  return disabled
+    ? planOf(create, { kind: "key", name: id, ...switched(() => keyId, true) })
+    : planOf(create);
+}
+
+function planExistingKey(
+  { id, disabled, ...fields }: DeclaredKey,
+  found: Key,
+  options: ItemOptions,
+): PlannedChanges {
+  const { plan, limits, ...rest } = fields;
+  const given = {
+    ...rest,
+    plan,
+    ...(rest.labels && { labels: withName(id, rest.labels) }),
+    ...(limits && { limits }),
+  };
+  const ownLimits = found.plan === "enterprise" ? found.limits : undefined;
+  const { before, after } = differing(given, { ...found, limits: ownLimits });
+  const effective = limits ?? (plan === "enterprise" ? ownLimits : undefined);
+  const invalid = invalidFields({ ...after, plan, ...(effective && { limits: effective }) }, options);
+  if (invalid) return invalid;
+  const key = { kind: "key", name: `${id}` } as const;
+  const changes: Change[] = [];
+  if (hasAny(after))
+    changes.push({
+      ...key,
+      action: "update",
+      before,
+      after,
+      run: (call) => done(call("updateKey", { id: found.id, body: after })),
+    });
+  const isExpired = found.state === "expired" && after.expiresAt === undefined;
+  const isSwitched = disabled !== undefined && disabled !== (found.state === "disabled") && !isExpired;
+  if (isSwitched) changes.push({ ...key, ...switched(() => found.id, disabled) });
+  return isExpired && changes.length > 0
+    ? problemOf(
+        "keys",
+        options.index,
+        `names key ${found.id}, which has expired; give it a later expiresAt`,
+        "id",
+      )
+    : planOf(...changes);
+}
+
+/** The labels of a key that a file names. */
+function withName(id: KeyReference, labels: readonly string[]): readonly string[] {
+  return typeof id === "number"
+    ? labels
+    : [...labels.filter((label) => label !== labelOfKey(id)), labelOfKey(id)];
+}
+
+type KeyFields = Omit<DeclaredKey, "id" | "disabled">;
+
+/** Checks what a schema cannot express, as the operation will. */
+function invalidFields(
+  fields: Partial<KeyFields>,
+  { now, index }: Pick<ItemOptions, "now" | "index">,
+): PlannedChanges | undefined {
+  const { limits, ...rest } = parseTimes(KEY_FIELDS, fields);
+  const invalid = invalidKeyField({ ...rest, ...(limits && { limits }) }, { now });
+  return (
+    invalid && {
+      changes: [],
+      problems: invalid.problems.map(({ path, message }) => ({ path: ["keys", index, ...path], message })),
+    }
+  );
+}
+
+function switched(
+  idOf: () => number,
+  disabled: boolean,
+): Pick<Change, "action" | "before" | "after" | "run"> {
+  return {
+    action: disabled ? "disable" : "enable",
+    before: { disabled: !disabled },
+    after: { disabled },
+    run: (call) =>
+      done(disabled ? call("disableKey", { id: idOf(), body: {} }) : call("enableKey", { id: idOf() })),
+  };
+}
+
+function prunedKeys(declared: readonly DeclaredKey[], keys: readonly Key[]): readonly Change[] {
+  const named = new Set(declared.flatMap(({ id }) => keysOf(id, keys)));
+  const others = keys.filter((key) => !named.has(key) && ["active", "banned"].includes(key.state));
+  return others.map(({ id, name }) =>
+    Object.assign(
+      switched(() => id, true),
+      { kind: "key", name: `${id} (${name})` } as const,
+    ),
+  );
+}
+
+/** An operator is disabled by an expiry, which an admin can remove. It must be in the future. */
+const EXPIRY_MS = 1_000;
+
+/** Operators who sign in with a provider are there as long as it says. */
+function prunedOperators(
+  declared: readonly DeclaredOperator[],
+  operators: readonly OperatorView[],
+  { now, self }: PlanOptions,
+): readonly Change[] {
+  const named = new Set([...declared.map(({ name }) => name), self]);
+  const others = operators.filter(
+    ({ name, state, subject }) => !named.has(name) && state === "active" && subject === undefined,
+  );
+  const expiresAt = formatTime(now + EXPIRY_MS);
+  return others
+    .filter((each) => each.expiresAt === null || Date.parse(each.expiresAt) > now + EXPIRY_MS)
+    .map(({ id, name, expiresAt: before }) => ({
+      action: "disable",
+      kind: "operator",
+      name,
+      before: { expiresAt: before },
+      after: { expiresAt },
+      run: (call) => done(call("updateOperator", { id, body: { expiresAt } })),
+    }));
+}

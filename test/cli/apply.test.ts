@@ -1,0 +1,308 @@
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { cleanUpAfterAll, cliDirectory, InProcessCli, wrongUsage } from "./cli.ts";
+
+cleanUpAfterAll();
+
+const FILE = `# The shop
+plans:
+  free: { perMinute: 70 }
+banRules:
+  strikes: 12
+operators:
+  - name: ann
+    role: support
+    expiresAt: 2027-05-01T00:00:00+02:00
+  - { name: root, role: admin }
+keys:
+  - id: mobile-app
+    name: Mobile app
+    plan: pro
+    owner: mobile@example.com
+    labels: [eu]
+  - id: partner
+    name: Partner
+    plan: enterprise
+    limits: { perMinute: 500, perDay: 10000 }
+    notes: |
+      Two
+      lines
+    access: read
+    disabled: true
+`;
+
+/** A directory with files, and a command line with data of its own. */
+function setUp(...flags: string[]) {
+  const directory = cliDirectory();
+  const cli = new InProcessCli();
+  const write = (text: string, name = "petstore.yaml") => {
+    writeFileSync(join(directory, name), text);
+    return join(directory, name);
+  };
+  const run = async (...words: string[]) => {
+    const { code, out, err } = await cli.run([...words, ...flags]);
+    return { code, out: out + err };
+  };
+  return {
+    cli,
+    directory,
+    write,
+    run,
+    apply: (text: string, ...rest: string[]) => run("apply", write(text), ...rest),
+    /** The rows of a list, by the field that names them. */
+    list: async (what: string, ...rest: string[]): Promise<Record<string, unknown>[]> =>
+      JSON.parse((await run(what, "list", "--json", ...rest)).out),
+    actions: async () =>
+      JSON.parse((await run("audit", "--json")).out)
+        .map(({ action }: { action: string }) => action)
+        .toReversed(),
+  };
+}
+
+test("apply makes what the file says, an audit entry for each change; a second time it changes nothing", async () => {
+  const { apply, list, actions } = setUp();
+  const first = await apply(FILE);
+  expect(first.code).toBe(0);
+  expect(first.out).toContain("@@ update plan free @@\n-perMinute: 60\n+perMinute: 70\n");
+  expect(first.out).toMatch(/\npet_live_\w{36} {3}# of key mobile-app, shown only this once\n/);
+  expect(first.out).toMatch(/\npet_admin_\w{43} {3}# of operator root, shown only this once\n/);
+  expect(first.out).toEndWith("7 changes in production (data: " + first.out.split("(data: ")[1]);
+  const made = [
+    "plan.updated",
+    "ban-rules.updated",
+    "operator.created",
+    "operator.created",
+    "key.created",
+    "key.created",
+    "key.disabled",
+  ];
+  expect(await actions()).toEqual(made);
+  expect(await list("keys")).toMatchObject([
+    { id: 1, name: "Mobile app", plan: "pro", labels: ["eu", "id:mobile-app"], state: "active" },
+    { id: 2, limits: { perMinute: 500, perDay: 10_000 }, notes: "Two\nlines\n", state: "disabled" },
+  ]);
+  expect(await apply(FILE)).toMatchObject({ code: 0, out: expect.stringContaining("Nothing differs in ") });
+  expect(await actions()).toEqual(made);
+});
+
+test("--dry-run prints the difference and changes nothing, not even a missing database", async () => {
+  const { cli, apply, list, actions } = setUp();
+  const { code, out } = await apply(FILE, "--dry-run");
+  expect(code).toBe(0);
+  expect(out).toContain(
+    '@@ create key mobile-app @@\n+name: Mobile app\n+plan: pro\n+owner: "mobile@example.com"\n',
+  );
+  expect(out).toEndWith("7 changes, of which none was made: --dry-run.\n");
+  expect(out).not.toContain("pet_live_");
+  expect(existsSync(cli.dataDir)).toBe(false);
+  await apply(FILE);
+  const before = await actions();
+  const changed = FILE.replace("plan: pro", "plan: business").replace("disabled: true", "disabled: false");
+  expect((await apply(changed, "--dry-run")).out).toBe(
+    "@@ update key mobile-app @@\n-plan: pro\n+plan: business\n@@ enable key partner @@\n-disabled: true\n+disabled: false\n2 changes, of which none was made: --dry-run.\n",
+  );
+  expect(await actions()).toEqual(before);
+  await apply(changed);
+  expect(await list("keys")).toMatchObject([{ plan: "business" }, { state: "active" }]);
+});
+
+test("what the file does not name stays, fields too; null removes a value", async () => {
+  const { apply, list, run } = setUp();
+  await apply(FILE);
+  await run("keys", "create", "--name", "other", "--plan", "free");
+  await run("keys", "update", "1", "--notes", "kept");
+  const { out } = await apply("keys: [{ id: mobile-app, name: Mobile app, plan: pro, owner: null }]");
+  expect(out).toStartWith(
+    '@@ update key mobile-app @@\n-owner: "mobile@example.com"\n+owner: null\n1 change in ',
+  );
+  const [mobile, , other] = await list("keys");
+  expect(mobile).toMatchObject({ owner: null, notes: "kept", labels: ["eu", "id:mobile-app"] });
+  expect(other).toMatchObject({ name: "other", state: "active" });
+});
+
+test("--prune disables keys and operators that their list lacks, deletes none, and leaves lists that are missing", async () => {
+  const { apply, list, run } = setUp();
+  await apply(FILE);
+  await run("keys", "create", "--name", "other", "--plan", "free");
+  const onlyKeys = "keys: [{ id: mobile-app, name: Mobile app, plan: pro }]";
+  expect((await apply(onlyKeys, "--prune")).out).toContain(
+    "@@ disable key 3 (other) @@\n-disabled: false\n+disabled: true\n",
+  );
+  expect(await list("keys")).toMatchObject([
+    { state: "active" },
+    { state: "disabled" },
+    { state: "disabled" },
+  ]);
+  expect(await list("operators")).toMatchObject([
+    { expiresAt: "2027-04-30T22:00:00.000Z" },
+    { expiresAt: null },
+  ]);
+  const onlyRoot = "operators: [{ name: root, role: admin }]";
+  expect((await apply(onlyRoot, "--prune")).out).toContain("@@ disable operator ann @@");
+  expect((await apply(onlyRoot, "--prune")).out).toContain("Nothing differs");
+  expect(await list("operators")).toMatchObject([{ name: "ann", revokedAt: null }, { name: "root" }]);
+  // The last admin whose token does not expire stays.
+  const { code, out } = await apply("operators: [{ name: eve, role: viewer }]", "--prune");
+  expect({ code, out }).toEqual({ code: 1, out: expect.stringContaining("root is the last admin") });
+});
+
+test("export config writes a file that changes nothing, with keys that no file has named by their number", async () => {
+  const { apply, run, directory } = setUp();
+  await apply(FILE);
+  await run("keys", "create", "--name", "no: [file] 'names' it", "--plan", "free", "--label", "true");
+  await run("keys", "create", "--name", "gone", "--plan", "free");
+  await run("keys", "revoke", "4", "--yes");
+  const { out } = await run("export", "config");
+  expect(out).toContain("  - id: mobile-app\n    name: Mobile app\n    plan: pro\n");
+  expect(out).toContain(`  - id: 3\n    name: "no: [file] 'names' it"\n`);
+  expect(out).not.toContain("gone");
+  expect(out).not.toContain("pet_");
+  for (const text of [out, (await run("export", "config", "--json")).out])
+    expect((await apply(text, "--prune")).out).toStartWith("Nothing differs in ");
+  const path = join(directory, "exported.yaml");
+  expect((await run("export", "config", path)).out).toContain("Exported 3 keys and 2 operators to ");
+  expect(readFileSync(path, "utf8")).toBe(out);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+});
+
+test("--secrets-file has the secrets instead of standard output, for its owner only; an earlier file is kept", async () => {
+  const { cli, apply, run, directory, write } = setUp();
+  const secrets = join(directory, "secrets");
+  const { out } = await apply(FILE, "--secrets-file", secrets);
+  expect(out).not.toContain("pet_live_");
+  const text = readFileSync(secrets, "utf8");
+  const lines = text
+    .trimEnd()
+    .split("\n")
+    .map((line) => line.replace(/_\w+$/, ""));
+  expect(lines).toEqual(["operator ann pet", "operator root pet", "key mobile-app pet", "key partner pet"]);
+  expect(statSync(secrets).mode & 0o777).toBe(0o600);
+  const [, key = ""] = /mobile-app (\S+)/.exec(text) ?? [];
+  cli.secret = key;
+  expect((await run("keys", "find")).out).toContain("Mobile app");
+  const again = await run("apply", write(FILE), "--secrets-file", secrets);
+  expect(again).toMatchObject({ code: 2, out: expect.stringContaining("which exists; name a new file") });
+  expect(readFileSync(secrets, "utf8")).toBe(text);
+});
+
+test("--json has each change, with its secret", async () => {
+  const { apply } = setUp();
+  const { changes, applied } = JSON.parse((await apply(FILE, "--json")).out);
+  expect(applied).toBe(true);
+  expect(changes[0]).toEqual({
+    action: "update",
+    kind: "plan",
+    name: "free",
+    before: { perMinute: 60 },
+    after: { perMinute: 70 },
+  });
+  expect(changes.at(-2)).toMatchObject({
+    action: "create",
+    name: "partner",
+    secret: expect.stringMatching(/^pet_/),
+  });
+  expect(JSON.parse((await apply(FILE, "--json", "--dry-run")).out)).toEqual({ changes: [], applied: false });
+});
+
+const INVALID: Readonly<Record<string, readonly [text: string, ...problems: string[]]>> = {
+  "unknown names": [
+    "plan: {}\nplans:\n  fre: { perMinute: 1 }\nkeys:\n  - { id: a, name: a, plan: free, limit: 1 }\n",
+    "line 1: plan is unknown; did you mean plans?",
+    "line 3: plans.fre is unknown; did you mean free?",
+    "line 5: keys[0].limit is unknown; did you mean limits?",
+  ],
+  values: [
+    "plans:\n  pro:\n    perMinute: 0\nkeys:\n  - id: Mobile\n    plan: gold\n    labels: [1]\n",
+    "line 3: plans.pro.perMinute must be an integer from 1 to 1,000,000,000",
+    "line 5: keys[0].id must be a name of your choice",
+    "line 5: keys[0].name is required",
+    'line 6: keys[0].plan must be one of "free"',
+    "line 7: keys[0].labels[0] must be",
+  ],
+  "a name that is there twice": [
+    "keys:\n  - { id: a, name: a, plan: free }\n  - { id: a, name: b, plan: free }\n",
+    "line 3: keys[1].id is there twice: a",
+  ],
+  "a field that is there twice": ["plans: {}\nplans: {}\n", "line 2: Map keys must be unique"],
+  "no YAML": ["a: [1\nb: 2\n", "line 2: "],
+  nothing: ["", "line 1: the file must have plans, banRules, operators or keys"],
+  "a list that is none": ["keys: 5\n", "line 1: keys must be a list"],
+  "rules of operations": [
+    "banRules: { lengthMs: 600000, maxLengthMs: 400000 }\noperators:\n  - { name: bob, role: viewer, expiresAt: 2020-01-01T00:00:00Z }\nkeys:\n  - { id: 99, name: a, plan: free }\n  - { id: z, name: y, plan: enterprise }\n  - { id: y, name: y, plan: free, labels: ['a,b'] }\n",
+    "line 1: banRules.maxLengthMs must be at least lengthMs, which is 600000",
+    "line 3: operators[0].expiresAt must be in the future",
+    "line 5: keys[0].id names no key",
+    "line 6: keys[1].limits must be given for the enterprise plan",
+    "line 7: keys[2].labels must be",
+  ],
+  "many aliases": [
+    `a: &a [x]\n${["b", "c", "d", "e"].map((name, n) => `${name}: &${name} [${`*${"abcd"[n]},`.repeat(9)}]\n`).join("")}`,
+    "the file has too many aliases",
+  ],
+};
+
+test.each(Object.entries(INVALID))(
+  "%s: every problem with its line, and nothing changes",
+  async (_, [text, ...problems]) => {
+    const { apply, cli, list } = setUp();
+    const { code, out } = await apply(text);
+    expect(code).toBe(1);
+    const lines = out.split("\n").filter((line) => line.startsWith("warning: "));
+    expect(lines).toHaveLength(problems.length);
+    for (const [index, problem] of problems.entries())
+      expect(lines[index]).toStartWith(`warning: ${problem}`);
+    expect(out).toContain(`${problems.length} problem${problems.length === 1 ? "" : "s"} in "`);
+    if (existsSync(cli.dataDir)) expect(await list("keys")).toEqual([]);
+  },
+);
+
+test("a key that two keys claim, one that is revoked and an operator who is: the file names them", async () => {
+  const { apply, run } = setUp();
+  await apply(FILE);
+  const claims = ["--name", "b", "--plan", "free", "--label", "id:mobile-app"];
+  await run("keys", "create", ...claims);
+  expect((await apply(FILE)).out).toContain("line 12: keys[0].id is the name of several keys: 1, 3");
+  await run("keys", "revoke", "3", "--yes");
+  expect((await apply(FILE)).out).toContain("Nothing differs");
+  await run("keys", "revoke", "1", "--yes");
+  await run("operators", "revoke", "ann", "--yes");
+  const { out } = await apply(FILE);
+  expect(out).toContain("line 7: operators[0].name is ann, who is revoked; a name is not used again");
+  expect(out).toContain("line 12: keys[0].id names key 1, which is revoked; take another name");
+});
+
+test("apply reads standard input, and a label connects a key to a file", async () => {
+  const { cli, run, list } = setUp();
+  await run("keys", "create", "--name", "existing", "--plan", "free");
+  await run("keys", "update", "1", "--label", "id:web");
+  cli.input = '{"keys":[{"id":"web","name":"Website","plan":"pro"}]}';
+  expect((await run("apply", "-")).out).toContain(
+    "-name: existing\n-plan: free\n+name: Website\n+plan: pro\n",
+  );
+  expect(await list("keys")).toMatchObject([{ id: 1, name: "Website", plan: "pro", labels: ["id:web"] }]);
+});
+
+test("apply and export config work on a remote server, and --prune spares the operator who applies", async () => {
+  const { cli, write } = setUp();
+  const token = "token-of-the-operator-who-applies";
+  const server = await cli.serve([], { PETSTORE_ADMIN_TOKEN: token });
+  const remote = { PETSTORE_SERVER: server.adminUrl, PETSTORE_TOKEN: token };
+  const run = async (...words: string[]) => (await cli.run(words, remote)).out;
+  const path = write(FILE);
+  expect(await run("apply", path)).toContain(`7 changes in ${server.adminUrl}.\n`);
+  expect(await run("apply", path)).toBe(`Nothing differs in ${server.adminUrl}.\n`);
+  const exported = await run("export", "config");
+  expect(exported).toContain("id: mobile-app");
+  expect(await run("apply", write(exported, "exported.yaml"), "--prune")).toContain("Nothing differs");
+  const pruned = await run("apply", path, "--prune", "--dry-run");
+  expect(pruned).toContain("@@ disable key 1 (first key) @@");
+  expect(pruned).not.toContain("bootstrap");
+  await server.stop();
+});
+
+test("apply without FILE says what it needs", async () => {
+  expect(await new InProcessCli().run("apply")).toEqual(
+    wrongUsage("apply needs FILE: the path of a file, or - for standard input"),
+  );
+});
