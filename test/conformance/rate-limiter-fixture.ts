@@ -37,17 +37,15 @@ export const KEY: Subject = key(1);
 export const OTHER_KEY = key(10);
 export const ADDRESS = address("2001:db8:0:1::/64");
 
-/** A test on a new rate limiter; with the default ban rules, unless others are given. */
-export type TestCase = (name: string, body: (limiter: TestLimiter) => Promise<void>, ban?: BanRules) => void;
+/** A test on a new rate limiter with the default ban rules. */
+export type TestCase = (name: string, body: (limiter: TestLimiter) => Promise<void>) => void;
 
 export function createTestCase(open: OpenRateLimiter): TestCase {
-  return (name, body, ban = DEFAULT_BAN) =>
+  return (name, body) =>
     test(name, async () => {
-      const bans: NewBan[] = [];
-      const onBan: OnBan = (keyId, { bannedAt, bannedUntil }) => bans.push([keyId, bannedAt, bannedUntil]);
-      const opened = await open({ ban, startsAt: STARTS_AT, onBan });
+      const opened = await open({ ban: DEFAULT_BAN, startsAt: STARTS_AT });
       try {
-        await body(new TestLimiter(opened, bans));
+        await body(new TestLimiter(opened));
       } finally {
         await opened.close();
       }
@@ -57,16 +55,17 @@ export function createTestCase(open: OpenRateLimiter): TestCase {
 /** Key, beginning and end. */
 export type NewBan = readonly [number, number, number];
 
+/** Adds new bans to a list. */
+export const withTimes =
+  (bans: NewBan[]): OnBan =>
+  (keyId, { bannedAt, bannedUntil }) =>
+    void bans.push([keyId, bannedAt, bannedUntil]);
+
 export class TestLimiter {
-  constructor(
-    private readonly opened: RateLimiterUnderTest,
-    /** Those that `onBan` was called for. */
-    readonly bans: readonly NewBan[],
-  ) {}
+  constructor(private readonly opened: RateLimiterUnderTest) {}
 
   now = () => this.opened.now();
   advance = (ms: number) => this.opened.advance(ms);
-  restart = () => this.opened.restart();
   quota = async (subject = KEY) => this.opened.rateLimiter.quota(subject);
   bannedKeys = () => this.opened.rateLimiter.bannedKeys();
   unban = async (agoMs: number, subject = KEY) => this.opened.rateLimiter.unban(subject, agoMs);

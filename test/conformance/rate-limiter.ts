@@ -1,9 +1,8 @@
 import { describe, expect, test as plainTest } from "bun:test";
 import { PortCalls } from "./port-calls.ts";
-import { testBans, testRepeatedBans } from "./rate-limiter-bans.ts";
+import { rateLimiterCases } from "./rate-limiter-cases.ts";
 import { createTestCase, type OpenRateLimiter } from "./rate-limiter-fixture.ts";
-import { testClockAndRestart, testOperators } from "./rate-limiter-operators.ts";
-import { testHeaders, testWindows } from "./rate-limiter-windows.ts";
+import { testAgainstModel } from "./rate-limiter-model.ts";
 
 export { type OpenRateLimiter, type RateLimiterUnderTest, STARTS_AT } from "./rate-limiter-fixture.ts";
 
@@ -20,13 +19,8 @@ export function rateLimiterConformance(name: string, openLimiter: OpenRateLimite
       },
     };
   };
-  const test = createTestCase(open);
-  describe(`${name}: windows`, () => testWindows(test));
-  describe(`${name}: headers`, () => testHeaders(test));
-  describe(`${name}: bans`, () => testBans(test));
-  describe(`${name}: repeated bans`, () => testRepeatedBans(test));
-  describe(`${name}: operators`, () => testOperators(test));
-  describe(`${name}: clock and restart`, () => testClockAndRestart(test));
+  testAgainstModel(name, open);
+  describe(name, () => rateLimiterCases(createTestCase(open)));
   plainTest(`${name}: a case calls each method`, () => {
     expect(calls.missing(["RateLimiter"])).toEqual([]);
   });

@@ -114,7 +114,7 @@ type Fate = "noticed" | "noticed by types" | "survived";
 
 async function fateOf(mutant: Mutant, copy: Copy, groups: readonly (readonly string[])[]): Promise<Fate> {
   for (const [i, group] of groups.entries()) {
-    const limitMs = i === 0 ? NEAR_LIMIT_MS : LIMIT_MS;
+    const limitMs = i < 2 ? NEAR_LIMIT_MS : LIMIT_MS;
     let files = group;
     while (files.length > 0) {
       const { hasFailed, failedFiles } = await copy.with(mutant, () => copy.test(files, limitMs));
@@ -153,7 +153,7 @@ await runCommand({
           const { value: mutant } = drawn.next();
           if (mutant === undefined) return;
           const groups = choice.of(mutant.file);
-          const fate = await fateOf(mutant, copy, near ? groups.slice(0, 1) : groups);
+          const fate = await fateOf(mutant, copy, near ? groups.slice(0, 2) : groups);
           fates.set(fate, (fates.get(fate) ?? 0) + 1);
           process.stdout.write(`${fate}: ${nameOf(mutant)}\n`);
         }

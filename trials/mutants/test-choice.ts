@@ -6,7 +6,8 @@ import { basename, dirname, join } from "node:path";
 
 const IMPORT = /\b(?:from|import)\s*\(?\s*"(\.[^"]+)"/g;
 
-/** How many test files are near. */
+/** How many test files are nearest, and how many are near. */
+const NEAREST = 3;
 const NEAR = 12;
 /** How many test files with programs are run: they are slow. */
 const MOST_WITH_PROGRAMS = 10;
@@ -45,7 +46,9 @@ export class TestChoice {
     const needed = NEEDS_PROGRAMS.find(([pattern]) => pattern.test(source))?.[1];
     const withPrograms =
       needed === undefined ? [] : byRank.filter((path) => needed.test(path)).slice(0, MOST_WITH_PROGRAMS);
-    return [plain.slice(0, NEAR), withPrograms, plain.slice(NEAR)].filter(({ length }) => length > 0);
+    return [plain.slice(0, NEAREST), plain.slice(NEAREST, NEAR), withPrograms, plain.slice(NEAR)].filter(
+      ({ length }) => length > 0,
+    );
   }
 
   #distancesTo(source: string): ReadonlyMap<string, number> {

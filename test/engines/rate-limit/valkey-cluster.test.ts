@@ -1,9 +1,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { inspect } from "node:util";
 import type { RateLimiter } from "../../../src/domain/ports.ts";
+import { rateLimiterCases } from "../../conformance/rate-limiter-cases.ts";
 import { createTestCase, FREE } from "../../conformance/rate-limiter-fixture.ts";
-import { testOperators } from "../../conformance/rate-limiter-operators.ts";
-import { testWindows } from "../../conformance/rate-limiter-windows.ts";
 import { sendToValkey, startValkeyCluster } from "../../../trials/harness/valkey.ts";
 import { key } from "../../subjects.ts";
 import {
@@ -47,9 +46,7 @@ test("one URL alone: the server says that it is a node of a cluster", async () =
 
 /** The scripts are those of a single server; how they get their keys is not. */
 describe("on a cluster", () => {
-  const testCase = createTestCase(openOnValkey(() => urls));
-  testWindows(testCase);
-  testOperators(testCase);
+  rateLimiterCases(createTestCase(openOnValkey(() => urls)));
 });
 
 test("a slot that moves to another node keeps its counts, and the fallback decides nothing", async () => {
