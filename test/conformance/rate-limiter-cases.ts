@@ -109,7 +109,13 @@ export function rateLimiterCases(test: TestCase): void {
     for (let i = 0; i < 5; i++)
       expect(limiter.peek(limits)).toMatchObject({ ...full, remaining: 1, resetAt });
     await limiter.decide(limits, ADDRESS);
-    expect(limiter.peek(limits)).toMatchObject({ outcome: "limited", limit: 2, remaining: 0, resetAt, retryAfter: 59 });
+    expect(limiter.peek(limits)).toMatchObject({
+      outcome: "limited",
+      limit: 2,
+      remaining: 0,
+      resetAt,
+      retryAfter: 59,
+    });
     limiter.advance(59_000);
     expect(limiter.peek(limits)).toMatchObject({ outcome: "allowed", limit: 3, remaining: 1 });
     expect(await limiter.quota(ADDRESS)).toMatchObject({ day: { used: 2 } });

@@ -55,7 +55,10 @@ const times = fc.oneof(
   { weight: 1, arbitrary: fc.nat(200_000_000) },
 );
 const id = fc.constantFrom(...KEYS);
-const limits = fc.record({ perMinute: fc.integer({ min: 1, max: 5 }), perDay: fc.integer({ min: 1, max: 12 }) });
+const limits = fc.record({
+  perMinute: fc.integer({ min: 1, max: 5 }),
+  perDay: fc.integer({ min: 1, max: 12 }),
+});
 const rules: fc.Arbitrary<BanRules> = fc.record({
   strikes: fc.integer({ min: 1, max: 3 }),
   graceMs: fc.constantFrom(0, 1_000),
@@ -65,10 +68,18 @@ const rules: fc.Arbitrary<BanRules> = fc.record({
 const step = fc.oneof(
   {
     weight: 8,
-    arbitrary: fc.record({ kind: fc.constant("decide" as const), id, limits, count: fc.integer({ min: 1, max: 6 }) }),
+    arbitrary: fc.record({
+      kind: fc.constant("decide" as const),
+      id,
+      limits,
+      count: fc.integer({ min: 1, max: 6 }),
+    }),
   },
   { weight: 8, arbitrary: fc.record({ kind: fc.constant("pass" as const), ms: times }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant("unban" as const), id, agoMs: times.map((ms) => ms - 1) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant("unban" as const), id, agoMs: times.map((ms) => ms - 1) }),
+  },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("restart" as const) }) },
 );
 
@@ -77,34 +88,38 @@ const MAX_PROPERTY_MS = 40_000;
 export function testAgainstModel(name: string, open: OpenRateLimiter): void {
   test(`${name} decides, unbans and restarts as the rules say, in any history of any keys`, async () => {
     const endsAt = performance.now() + MAX_PROPERTY_MS;
-    const agrees = fc.asyncProperty(rules, fc.array(step, { maxLength: 40, size: "max" }), async (ban, steps) => {
-      if (performance.now() > endsAt) return;
-      const bans: NewBan[] = [];
-      const opened = await open({ ban, startsAt: STARTS_AT, onBan: withTimes(bans) });
-      const model = new Model(ban);
-      try {
-        for (const each of steps) {
-          const now = opened.now();
-          if (each.kind === "pass") opened.advance(each.ms);
-          else if (each.kind === "restart") await opened.restart();
-          else if (each.kind === "unban") {
-            await opened.rateLimiter.unban(key(each.id), each.agoMs);
-            model.unban(each.id, each.agoMs, now);
-          } else {
-            for (let i = 0; i < each.count; i++) {
-              const decided = await opened.rateLimiter.decide(key(each.id), each.limits);
-              expect(decided).toEqual(model.decide(each.id, each.limits, now));
+    const agrees = fc.asyncProperty(
+      rules,
+      fc.array(step, { maxLength: 40, size: "max" }),
+      async (ban, steps) => {
+        if (performance.now() > endsAt) return;
+        const bans: NewBan[] = [];
+        const opened = await open({ ban, startsAt: STARTS_AT, onBan: withTimes(bans) });
+        const model = new Model(ban);
+        try {
+          for (const each of steps) {
+            const now = opened.now();
+            if (each.kind === "pass") opened.advance(each.ms);
+            else if (each.kind === "restart") await opened.restart();
+            else if (each.kind === "unban") {
+              await opened.rateLimiter.unban(key(each.id), each.agoMs);
+              model.unban(each.id, each.agoMs, now);
+            } else {
+              for (let i = 0; i < each.count; i++) {
+                const decided = await opened.rateLimiter.decide(key(each.id), each.limits);
+                expect(decided).toEqual(model.decide(each.id, each.limits, now));
+              }
             }
+            expect(bans).toEqual(model.bans);
+            const at = opened.now();
+            for (const id of KEYS)
+              expect(shown(await opened.rateLimiter.quota(key(id)))).toEqual(shown(model.quota(id, at)));
           }
-          expect(bans).toEqual(model.bans);
-          const at = opened.now();
-          for (const id of KEYS)
-            expect(shown(await opened.rateLimiter.quota(key(id)))).toEqual(shown(model.quota(id, at)));
+        } finally {
+          await opened.close();
         }
-      } finally {
-        await opened.close();
-      }
-    });
+      },
+    );
     await fc.assert(agrees, { numRuns: 25 });
   });
 }
