@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { address, key } from "../subjects.ts";
 import { ADDRESS, all, FREE, KEY, OTHER_KEY, second, type TestCase } from "./rate-limiter-fixture.ts";
 
-/** Numbers of the documentation, what happens at once, addresses, and a clock that is set back. The model has the rest. */
+/** Numbers of the documentation, requests at once, addresses, and a clock that is set back. The model has the rest. */
 export function rateLimiterCases(test: TestCase): void {
   test("of 61 requests within a minute of the first, to the millisecond, exactly 60 are allowed", async (limiter) => {
     const first = await limiter.decideTimes(30);
