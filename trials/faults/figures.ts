@@ -125,7 +125,8 @@ const unless = (isRight: boolean, problem: string) => (isRight ? undefined : pro
  * The delay that the machine itself may add to a response: twice the longest of the control server, and at least this.
  */
 const TOLERANCE_MS = 75;
-const toleranceOf = ({ longestControlMs }: Figures) => Math.max(TOLERANCE_MS, 2 * longestControlMs);
+const toleranceOf = ({ longestControlMs }: Pick<Figures, "longestControlMs">) =>
+  Math.max(TOLERANCE_MS, 2 * longestControlMs);
 
 /** No data is lost, nothing is done twice, and every request succeeds in the end. */
 export const ALWAYS: readonly Expectation[] = [
@@ -136,12 +137,12 @@ export const ALWAYS: readonly Expectation[] = [
     unless(first === undefined, `failed after all retries: ${first} and ${others.length} others`),
 ];
 
-/** If the machine itself stands still for this long, PostgreSQL may end a transaction that is in progress. */
+/** If a server stands still for this long in a transaction, PostgreSQL ends it. */
 const STALL_MS = 500;
 
 export function onlyErrors(...allowed: readonly string[]): Expectation {
-  return ({ errors, causes, longestControlMs }) => {
-    const due = longestControlMs > STALL_MS ? [...allowed, "503 unavailable"] : allowed;
+  return ({ errors, causes, ...figures }) => {
+    const due = toleranceOf(figures) > STALL_MS ? [...allowed, "503 unavailable"] : allowed;
     const others = Object.entries(errors).filter(([error]) => !due.includes(error));
     const why = causes.length === 0 ? "" : ` (${causes.join("; ")})`;
     const list = countTexts(Object.fromEntries(others)).join(", ");

@@ -36,8 +36,7 @@ export class PatroniCluster {
   }
 
   static async start(): Promise<PatroniCluster> {
-    // A network of its own on loopback, so that the ports of the configuration are free.
-    const network = `127.${anyByte()}.${anyByte()}`;
+    const network = anyNetwork();
     const cluster = new PatroniCluster(network, await startEtcd(network), startProxy(network));
     for (const node of cluster.nodes) node.start();
     await cluster.untilComplete();
@@ -208,6 +207,9 @@ export class Node {
 
 const anyByte = () => 1 + Math.floor(Math.random() * 250);
 
+/** A network on loopback that nobody else uses, so that the ports of the configuration are free in it. */
+export const anyNetwork = () => `127.${anyByte()}.${anyByte()}`;
+
 interface Access {
   readonly user?: string;
   readonly database: string;
@@ -249,7 +251,8 @@ async function startEtcd(network: string): Promise<Child> {
   return child;
 }
 
-function startProxy(network: string): Child {
+/** Starts HAProxy with the configuration in deploy/. */
+export function startProxy(network: string): Child {
   const path = join(temporaryDirectory("haproxy"), "haproxy.cfg");
   writeFileSync(path, configuration("haproxy.cfg", network, {}));
   const child = new Child([executable(HAPROXY), "-db", "-f", path], { ownSession: true });
