@@ -4,6 +4,7 @@ import { hostname } from "node:os";
 import { messageOf } from "./api/errors.ts";
 import {
   type Config,
+  describeStorage,
   followStorageUrls,
   type StorageConfig,
   type StorageUrls,
@@ -173,6 +174,7 @@ export async function openStores(
   const database = new AdapterMonitor("PostgreSQL");
   const commits = new CommitMonitor();
   const { url, ...postgres } = postgresOf(storage, options.urls);
+  const address = describeStorage(storage).data;
   const opened = await openPostgres(url, {
     ...postgres,
     use,
@@ -180,7 +182,7 @@ export async function openStores(
     onAudit: log && logAudit(log),
     onCommit: commits.committed,
     onResponse: (ms) => database.responded(ms),
-    onStateChange: (change) => reportDatabase(database, change, log),
+    onStateChange: (change) => reportDatabase(database, change, { log, address }),
     onStandbyChange: (change) => reportStandbys(database, change, log),
   }).catch((error: unknown) => {
     if (error instanceof Error && error.cause instanceof NoTables) return undefined;
@@ -220,6 +222,7 @@ async function openSqliteStores(
   { log, retentionNow, use, rescue }: StoreOptions & { readonly rescue?: RescueOptions | undefined } = {},
 ): Promise<MonitoredStores> {
   const { openSqlite } = await import("./store/sqlite/store.ts");
+  const address = directory.files.store;
   const database = new AdapterMonitor("SQLite");
   const commits = new CommitMonitor(database);
   const opened = openSqlite(directory.files.store, {
@@ -228,16 +231,22 @@ async function openSqliteStores(
     ...(rescue && { rescue, readsInThread: true }),
     onAudit: log && logAudit(log),
     onCommit: commits.committed,
-    onStateChange: (change) => reportDatabase(database, change, log),
+    onStateChange: (change) => reportDatabase(database, change, { log, address }),
   });
   return { ...opened, database, commits, freeBytes: () => directory.freeBytes() };
 }
 
-function reportDatabase(monitor: AdapterMonitor, change: StateChange, log: Log | undefined): void {
+interface DatabaseLog {
+  readonly log: Log | undefined;
+  /** Where the database is. */
+  readonly address: string;
+}
+
+function reportDatabase(monitor: AdapterMonitor, change: StateChange, { log, address }: DatabaseLog): void {
   const database = monitor.name;
   monitor.isAvailable = change.state === "up";
   if (change.state === "up") log?.event("database.available", { database, afterMs: change.afterMs });
-  else log?.event("database.unavailable", { database, cause: messageOf(change.cause) });
+  else log?.event("database.unavailable", { database, address, cause: messageOf(change.cause) });
 }
 
 function reportStandbys(monitor: AdapterMonitor, change: StandbyChange, log: Log | undefined): void {
@@ -347,6 +356,7 @@ async function valkeyRateLimiter(
   const { log, testClock: _, ...rest } = options;
   const limiterMonitor = new AdapterMonitor("Valkey", { spare: stores.database });
   const { limitsTimeoutMs: timeoutMs } = config;
+  const address = describeStorage(config).rateLimits;
   const rateLimiter = await openValkey(config, stores, {
     ...rest,
     timeoutMs,
@@ -355,7 +365,11 @@ async function valkeyRateLimiter(
       limiterMonitor.isAvailable = state === "available";
       const cause = messageOf(reason);
       if (state === "available") log.event("valkey.available");
-      else log.event(MISCONFIGURED.test(cause) ? "valkey.rejects-commands" : "valkey.unavailable", { cause });
+      else
+        log.event(MISCONFIGURED.test(cause) ? "valkey.rejects-commands" : "valkey.unavailable", {
+          address,
+          cause,
+        });
     },
   });
   return { rateLimiter, limiterMonitor, restoredBans: [] };

@@ -13,6 +13,7 @@ import type { Log } from "./observe/log.ts";
 import type { Tracer } from "./observe/tracing.ts";
 import type { WebhookSender } from "./observe/webhook-delivery.ts";
 import type { AdminCredentials } from "./operator/start-admin.ts";
+import { type ScheduledTimer, scheduler } from "./runtime/event-loop.ts";
 import { PETSTORE_API } from "./petstore/operations.ts";
 
 export interface Closable {
@@ -97,6 +98,9 @@ export async function startWebhook(
   });
 }
 
+/** After how much time the second file of a certificate no longer follows. */
+const COMPLETE_MS = 30_000;
+
 /** Returns undefined without TLS. */
 export async function followCertificate(
   { config: { tls: files }, log }: PartContext,
@@ -104,13 +108,26 @@ export async function followCertificate(
 ): Promise<Closable | undefined> {
   if (files === undefined) return undefined;
   const { readTlsFiles } = await import("./config/tls.ts");
-  const close = followFiles(Object.values(files), {
+  let isComplete: ScheduledTimer | undefined;
+  const stop = followFiles(Object.values(files), {
     read: () => readTlsFiles(files),
     onChange(contents) {
+      isComplete?.close();
       for (const server of servers) server.setTlsCertificate(contents);
       log.event("tls.certificate-changed", { file: files.certFile });
     },
-    onError: (error) => log.event("tls.certificate-invalid", { error }),
+    // A program that renews a certificate writes one of the files after the other.
+    onError(error) {
+      isComplete?.close();
+      log.event("tls.certificate-incomplete", { error });
+      isComplete = scheduler.setTimeout(() => log.event("tls.certificate-invalid", { error }), COMPLETE_MS);
+      isComplete.unref();
+    },
   });
-  return { close };
+  return {
+    close() {
+      stop();
+      isComplete?.close();
+    },
+  };
 }

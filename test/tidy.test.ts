@@ -90,7 +90,7 @@ const ARROWS: Readonly<Record<string, string>> = {
   doctor:
     "operator store rate-limit observe http1 domain api config data-directory postgres-options runtime text",
   adapters: "store rate-limit observe domain api config data-directory postgres-options clock runtime",
-  "optional-parts": "adapters petstore operator observe domain config http1",
+  "optional-parts": "adapters petstore operator observe domain config http1 runtime",
   app: "optional-parts adapters public petstore operator docs-site auth observe domain api config http1 clock runtime",
   demo: "app adapters store client operator observe domain config runtime",
   cli: "app adapters demo doctor operator public petstore archive store observe config domain api clock data-directory runtime text executable",

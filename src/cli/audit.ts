@@ -1,7 +1,13 @@
 import { formatTime, printable } from "../text/formatting.ts";
 import { UsageError } from "../config/usage-error.ts";
-import { choice } from "../config/value-types.ts";
-import { ACTOR_KINDS, type AuditedValues, changedFields } from "../domain/audit.ts";
+import { choice, didYouMean } from "../config/value-types.ts";
+import {
+  ACTOR_KINDS,
+  AUDIT_ACTIONS,
+  type AuditedValues,
+  changedFields,
+  FIRST_NAMES,
+} from "../domain/audit.ts";
 import type { AuditItem } from "../operator/operations.ts";
 import type { Context } from "./command.ts";
 import { type CallOperator, firstItems } from "./operation-call.ts";
@@ -15,6 +21,12 @@ const actorKind = {
   choices: ACTOR_KINDS.map((kind) => kind.replaceAll(" ", "-")),
   parse: (text: string) =>
     ACTOR_KINDS.find((kind) => kind.toLowerCase() === text.toLowerCase().replaceAll("-", " ")),
+};
+
+const actions = choice("ACTION", AUDIT_ACTIONS);
+const action = {
+  ...actions,
+  hint: (text: string) => didYouMean(FIRST_NAMES[text]) ?? actions.hint?.(text),
 };
 
 const MAX_LIMIT = 10_000;
@@ -36,7 +48,7 @@ export const audit = listCommand<"listAudit", typeof OPTIONS>({
   description:
     "Lists the audit trail of an environment, newest first: all of it, or what meets every given condition. CHANGES shows each field that changed with its value before and after. The audit trail never contains a secret. --follow prints new entries as they are written, oldest first, each on a line.",
   fields: {
-    action: { option: { help: "Only this action" } },
+    action: { option: { type: action, help: "Only this action" } },
     actor: { option: { type: actorKind, help: "Only what was done there" } },
     operator: { option: { help: "Only what this operator has done" } },
     target: { option: { help: "Only what concerns this key, pet, order or operator" } },

@@ -69,6 +69,8 @@ export function stopRequest({ stopSignal }: Pick<Context, "stopSignal">): () => 
 }
 
 export interface ErrorStream {
+  /** Whether standard output is the same file, such as that of the journal of systemd. */
+  readonly isStandardOutput?: boolean;
   readonly isTerminal: boolean;
   /** The width of the terminal. */
   readonly columns: number;

@@ -1,8 +1,8 @@
-import { grouped } from "../text/formatting.ts";
+import { countOf, grouped } from "../text/formatting.ts";
 import { quoted, UsageError } from "../config/usage-error.ts";
 import { switchOption, list } from "../config/value-types.ts";
 import { environmentOf } from "../domain/api-keys.ts";
-import type { Key } from "../operator/operations.ts";
+import type { AuditItem, Key } from "../operator/operations.ts";
 import { Failure } from "./command.ts";
 import { confirmed, listCommand, operationCommand, YES_OPTION } from "./operation-command.ts";
 import { expiryFlag, overlapFlag } from "./operation-flags.ts";
@@ -63,7 +63,7 @@ const LIST_OPTIONS = {
 const BEARER = /^(?:authorization:\s*)?bearer\s+/i;
 
 /** A command that says what the key is after it. */
-const keyChange = (operation: "disableKey" | "enableKey" | "unbanKey", outcome: (key: Key) => string) =>
+const keyChange = (operation: "disableKey" | "enableKey", outcome: (key: Key) => string) =>
   operationCommand({
     name: `keys ${operation.replace("Key", "")}`,
     operation,
@@ -100,7 +100,7 @@ export const KEY_COMMANDS = [
     operation: "listKeys",
     summary: "List the API keys with their limits, usage and bans",
     description:
-      "Lists the API keys of an environment, oldest first: all of them, or those that meet every given condition. Revoked ones are listed, last, with --revoked or --state revoked only. MINUTE and DAY are the requests used and the limit of the current window. While a server runs, usage is at most a second old. Secrets are not stored and cannot be shown.",
+      "Lists the API keys of an environment, oldest first: all that are not revoked, or those that meet every given condition. --revoked adds the revoked ones, last, so it lists all. MINUTE and DAY are the requests used and the limit of the current window. While a server runs, usage is at most a second old. Secrets are not stored and cannot be shown.",
     fields: {
       label: null,
       revoked: null,
@@ -226,12 +226,35 @@ export const KEY_COMMANDS = [
         ? `Key ${id} is revoked.\n`
         : `Key ${id} was already revoked ${screen.at(revokedBefore)}.\n`,
   }),
-  keyChange("unbanKey", ({ strikes }) =>
-    strikes === null
-      ? "is unbanned by every running server within a second"
-      : "is not banned and has no strikes",
-  ),
+  operationCommand({
+    name: "keys unban",
+    operation: "unbanKey",
+    examples: ["petstore keys unban 3"],
+    async request(call, { id, body }) {
+      const before = await call("getKey", { id });
+      const key = await call("unbanKey", { id, ...(body && { body }) });
+      const isBanned = before.strikes === null || before.bannedUntil !== null;
+      const bans = isBanned
+        ? []
+        : (await call("listAudit", { query: { target: `key:${id}`, action: "key.banned", limit: 1 } })).items;
+      return { before, key, lastBan: bans[0] };
+    },
+    json: ({ key }) => key,
+    text: ({ before, key, lastBan }, { context: { screen } }) =>
+      `Key ${key.id} ${unbanText(before, lastBan, screen)}.\n`,
+  }),
 ];
+
+/** What an unban has changed. */
+function unbanText({ strikes, bannedUntil }: Key, lastBan: AuditItem | undefined, screen: Screen): string {
+  if (strikes === null) return "is unbanned by every running server within a second";
+  if (bannedUntil !== null) return `is unbanned; its ban would have ended ${screen.at(bannedUntil)}`;
+  const until = lastBan?.after?.["bannedUntil"];
+  const last = typeof until === "string" ? ` (its last ban was until ${screen.at(until)})` : "";
+  return strikes === 0
+    ? `was not banned${last} and had no strikes`
+    : `was not banned${last}; its ${countOf(strikes, "strike")} towards a ban ${strikes === 1 ? "was" : "were"} removed`;
+}
 
 /** A key as `keys show` and `keys find` print it. */
 function keyTable(key: Key, screen: Screen, extra: readonly (readonly string[])[] = []): string {

@@ -1,3 +1,4 @@
+import { fstatSync } from "node:fs";
 import { createClock } from "../clock.ts";
 import { processVariables } from "../config/config.ts";
 import { EXECUTABLE } from "../executable.ts";
@@ -27,6 +28,15 @@ function write(stream: NodeJS.WriteStream, text: string | Uint8Array): Promise<v
 
 const writeError = (line: string) => write(process.stderr, `petstore: ${line}\n`).catch(() => {});
 
+function isSameFile(...descriptors: readonly number[]): boolean {
+  try {
+    const files = descriptors.map((descriptor) => fstatSync(descriptor));
+    return new Set(files.map(({ dev, ino }) => `${dev} ${ino}`)).size === 1;
+  } catch {
+    return false;
+  }
+}
+
 /** The options of the log that the command has opened. */
 let logOptions: LogOptions = {};
 
@@ -38,6 +48,7 @@ function createContext(): ProcessContext {
     warn: (line) => void writeError(line),
     errorStream: {
       isTerminal: process.stderr.isTTY,
+      isStandardOutput: isSameFile(1, 2),
       get columns() {
         return process.stderr.columns || 80;
       },

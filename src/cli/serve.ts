@@ -66,9 +66,12 @@ export const serve = defineCommand({
       const admin = app.admin && (await describeAdmin(app.admin, context.screen.isTerminal));
       // It is one write: a program that reads "Rate limits" has read all of it, and the server accepts requests.
       const message = startMessage(config, app.url, admin);
+      const isBetweenLines = context.errorStream.isStandardOutput && !context.screen.isTerminal;
+      // The log has all of it, and programs parse each line of JSON.
+      const print = isBetweenLines && values["log-format"] !== "text" ? async () => {} : context.print;
       const file = values["no-first-key"]
-        ? await context.print(message)
-        : await printWithFirstKey(message, app, { config, context, log });
+        ? await print(message)
+        : await printWithFirstKey(message, app, { config, context: { ...context, print }, log });
       if (typeof file === "string") log.event("key.first-created", { file });
       logPlainText(config, context.variables, log);
       if (app.admin) log.event("admin.started", { url: app.admin.url, tokenFile: app.admin.tokenFile });

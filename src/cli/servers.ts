@@ -4,7 +4,7 @@ import type { Fleet, Setting } from "../operator/operations.ts";
 import { usageOfSetting } from "../operator/resources.ts";
 import { operationCommand } from "./operation-command.ts";
 import { locationOf } from "./operation-call.ts";
-import { table, type TableColumn } from "./output.ts";
+import { type Screen, table, type TableColumn } from "./output.ts";
 
 type Row = Fleet["total"] & Partial<Fleet["items"][number]>;
 
@@ -32,8 +32,19 @@ export const serversList = operationCommand({
   text: ({ items, total }, { values, context: { screen } }) =>
     items.length === 0
       ? `No server is running on ${locationOf(values)}.\n`
-      : table(COLUMNS, items.length === 1 ? items : [...items, total], screen),
+      : table(COLUMNS, items.length === 1 ? items : [...items, total], screen) + lostText(items, screen),
 });
+
+/** What to make of servers that are lost: they crashed, or somebody has taken them away. */
+function lostText(items: Fleet["items"], screen: Screen): string {
+  const lost = items.filter(({ state }) => state === "lost");
+  return lost
+    .map(
+      ({ name, seenAt }) =>
+        `${name} was last heard of ${screen.at(seenAt)}, and did not stop in order. If it was taken away, it is listed for an hour.\n`,
+    )
+    .join("");
+}
 
 const SETTING_COLUMNS: readonly TableColumn<Setting>[] = [
   ["SETTING", usageOfSetting],

@@ -2,6 +2,7 @@ import { grouped } from "../text/formatting.ts";
 import { isOnCalendar } from "../api/schema.ts";
 import { MAX_REQUEST_LIMIT } from "../domain/key-fields.ts";
 import { DAY_MS, type Limits } from "../domain/rate-limit.ts";
+import { FIRST_NAMES } from "../domain/audit.ts";
 import { WEBHOOK_EVENTS } from "../domain/webhooks.ts";
 import { alternatives, nearest } from "./usage-error.ts";
 
@@ -49,6 +50,7 @@ interface Bounds {
 
 export function choice<const T extends string>(placeholder: string, values: readonly T[]): ValueType<T> {
   return {
+    hint: (text) => didYouMean(nearest(text, values)),
     placeholder,
     expected: alternatives(values),
     range: alternatives(values),
@@ -146,7 +148,10 @@ export const webhookEvent: ValueType<string> = {
   expected: "an action of the audit trail such as key.banned, all of a kind such as operator.*, or *",
   choices: WEBHOOK_EVENTS,
   parse: (text) => (WEBHOOK_EVENTS.includes(text) ? text : undefined),
-  hint: (text) => (WEBHOOK_EVENTS.includes(text) ? undefined : didYouMean(nearest(text, WEBHOOK_EVENTS))),
+  hint: (text) =>
+    WEBHOOK_EVENTS.includes(text)
+      ? undefined
+      : didYouMean(FIRST_NAMES[text] ?? nearest(text, WEBHOOK_EVENTS)),
 };
 
 export const directory = path("DIR", "the path of a directory");

@@ -54,6 +54,12 @@ export const AUDIT_ACTIONS = [
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
+/** The actions that are stored under their first names, by what they are called today. */
+export const FIRST_NAMES: Readonly<Record<string, AuditAction>> = {
+  "key.rotated": "key.rolled",
+  "admin.token-rotated": "admin.token-rolled",
+};
+
 export const AUDIT_TARGET_KINDS = ["key", "pet", "order", "operator"] as const;
 
 export interface AuditTarget {

@@ -112,13 +112,17 @@ export const LOG_EVENTS = {
   ),
   "connections.plain-text": warn(PLAIN_TEXT_WARNINGS.connections.join("; "), ["host"]),
   "tls.certificate-changed": info("new connections get the new TLS certificate", ["file"]),
+  "tls.certificate-incomplete": warn(
+    "the new TLS certificate is unusable, perhaps because its other file follows; the previous one stays in use",
+    ["error"],
+  ),
   "tls.certificate-invalid": error("the new TLS certificate is unusable; the previous one stays in use", [
     "error",
   ]),
 
   "database.unavailable": error(
     "the database is unavailable; requests that need it get 503 until it is available again",
-    ["database", "cause"],
+    ["database", "address", "cause"],
   ),
   "database.available": info("the database is available again", ["database", "afterMs"]),
   "database.waits-for-standby": error(
@@ -140,17 +144,24 @@ export const LOG_EVENTS = {
     ["file", "pid", "error"],
   ),
   "database.plain-text": warn(PLAIN_TEXT_WARNINGS.database.join("; ")),
-  "valkey.unavailable": warn("Valkey is unavailable; the database counts for the rate limits", ["cause"]),
+  "valkey.unavailable": warn("Valkey is unavailable; the database counts for the rate limits", [
+    "address",
+    "cause",
+  ]),
   "valkey.rejects-commands": warn(
     "Valkey is misconfigured and rejects commands; the database counts for the rate limits",
-    ["cause"],
+    ["address", "cause"],
   ),
   "valkey.available": info("Valkey is available again, and counts for the rate limits"),
   "valkey.plain-text": warn(PLAIN_TEXT_WARNINGS.valkey.join("; ")),
   "usage.save-failed": error("used quotas cannot be saved; trying again", ["error"]),
   "usage.rewritten": warn("the limits database was deleted or replaced, and was written anew", ["file"]),
   "usage.saved-again": info("used quotas can be saved again"),
-  "usage-history.save-failed": error("the usage history cannot be saved; trying again", ["error"]),
+  "usage-history.save-failed": warn("the usage history cannot be saved; trying again", ["error"]),
+  "usage-history.requests-lost": error(
+    "too many keys were used in an outage; requests are missing in the usage history",
+    ["lostRequests"],
+  ),
   "usage-history.saved-again": info("the usage history can be saved again", ["lostRequests"]),
   "usage-history.delete-failed": error("old usage cannot be deleted; the server tries again in 10 minutes", [
     "error",

@@ -141,6 +141,7 @@ export class UsageRecorder {
       const lostRequests = this.#lostRequests;
       if (this.#failures.isFailing || lostRequests > 0)
         log.event("usage-history.saved-again", { lostRequests });
+      if (lostRequests > 0) log.event("usage-history.requests-lost", { lostRequests });
       this.#failures.succeeded();
       this.#lostRequests = 0;
       // Requests run between two batches.

@@ -198,3 +198,15 @@ test("audit --follow --until is rejected", async () => {
     wrongUsage("--follow and --until exclude each other; use one of them"),
   );
 });
+
+test.each([
+  ["key.rotated", "key.rolled"],
+  ["admin.token-rotated", "admin.token-rolled"],
+  ["key.create", "key.created"],
+])("an action by the name of today, %s, or misspelt: the message names %s", async (typed, meant) => {
+  const { code, err } = await cli.run(["audit", "--action", typed]);
+  expect([code, err.slice(-40 - meant.length)]).toEqual([
+    2,
+    expect.stringContaining(`(did you mean ${meant}?)`),
+  ]);
+});

@@ -158,12 +158,12 @@ test("keys unban ends the current ban, and not a later one, or resets strikes", 
   await createKey(cli);
   const unbans = async () => (await cli.json<unknown[]>("audit --action key.unbanned")).length;
   const unban = async () => await cli.out("keys unban 1");
-  expect([await unban(), await unbans()]).toEqual(["Key 1 is not banned and has no strikes.\n", 0]);
+  expect([await unban(), await unbans()]).toEqual(["Key 1 was not banned and had no strikes.\n", 0]);
   sendRequests(cli, 1, { strikesToBan: 2 });
   expect(await showKey(cli, 1)).toMatchObject({ state: "banned" });
   cli.clock.advance(1);
-  for (const _ of "12")
-    expect([await unban(), await unbans()]).toEqual(["Key 1 is not banned and has no strikes.\n", 1]);
+  expect(await unban()).toStartWith("Key 1 is unbanned; its ban would have ended at 2026-11-15T12:05:00.0");
+  expect([await unban(), await unbans()]).toEqual(["Key 1 was not banned and had no strikes.\n", 1]);
   expect(await showKey(cli, 1)).toMatchObject({ state: "active", usage: { minute: { used: 1 } } });
 
   sendRequests(cli, 1, { strikesToBan: 2 });
@@ -171,6 +171,7 @@ test("keys unban ends the current ban, and not a later one, or resets strikes", 
 
   sendRequests(cli, 1, { strikesToBan: 3 });
   expect(await showKey(cli, 1)).toMatchObject({ state: "active", strikes: 2 });
+  expect(await unban()).toBe("Key 1 was not banned; its 2 strikes towards a ban were removed.\n");
   expect(await cli.json("keys unban 1")).toMatchObject({ id: 1, state: "active", strikes: 0 });
   expect(await showKey(cli, 1)).toMatchObject({ state: "active", strikes: 0 });
 

@@ -12,6 +12,8 @@ import {
   resultOf,
   spawnPetstore,
   cliDirectory,
+  EXECUTABLE,
+  spawnTracked,
 } from "./cli.ts";
 import { until } from "../timing.ts";
 
@@ -368,4 +370,21 @@ test("a server that accepts and never responds is a failure after two seconds", 
   expect((await health(silent.port)).err).toEndWith(" does not respond (timeout)");
   expect(soon).toHaveBeenCalledWith(expect.any(Function), 2_000);
   soon.mockRestore();
+});
+
+test("a first start whose output and log are one file writes JSON on every line", async () => {
+  const dataDir = cliDirectory();
+  const file = join(dataDir, "journal");
+  const flags = `--port 0 --admin-address 127.0.0.1:0 --data ${dataDir}`;
+  const server = spawnTracked(["sh", "-c", `exec "${EXECUTABLE}" serve ${flags} > "${file}" 2>&1`], {
+    cwd: dataDir,
+  });
+  await until(() => existsSync(file) && readFileSync(file, "utf8").includes('"server.started"'), 10_000);
+  server.kill("SIGTERM");
+  expect(await server.exited).toBe(0);
+  const events = readFileSync(file, "utf8")
+    .trim()
+    .split("\n")
+    .map((line): string => JSON.parse(line).event);
+  expect(events).toContain("key.first-created");
 });

@@ -26,7 +26,7 @@ const FIRST: Readonly<Record<string, readonly string[]>> = {
   "api#pet": ["pet status", "filter by status", "category"],
   "api#values": ["name length", "emoji", "null status", "unknown fields"],
   "api#limits": ["keep-alive", "max body size", "413", "idle connection", "pipelining"],
-  "api#conditional-requests": ["ETag", "caching"],
+  "api#conditional-requests": ["ETag", "caching", "two people change the same order", "concurrent updates"],
   "api#environments": ["environments", "staging", "sandbox", "test mode"],
   "api#not-supported":
     "webhooks,websocket,gzip,compression,sort,sorting,HTTP/2,CORS,batch,delete,delete pet,delete order,search by name".split(

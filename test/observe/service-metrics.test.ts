@@ -201,7 +201,7 @@ test("the last backup that a command has recorded has its time, and without one 
 
 test("lines of the log are counted by level, those below --log-level are not", () => {
   const lines = (level: string) => added(`petstore_log_lines_total{level="${level}"}`);
-  log.event("valkey.unavailable", { cause: "test" });
+  log.event("valkey.unavailable", { address: "test", cause: "test" });
   log.event("audit.delete-failed", { error: new Error("test") });
   log.event("audit.delete-failed", { error: new Error("test") });
   log.event("valkey.available");

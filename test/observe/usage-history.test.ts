@@ -12,6 +12,7 @@ import { UsageRecorder } from "../../src/observe/usage-history.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import { startService, TestClock } from "../service.ts";
+import { LOG_EVENTS } from "../../src/observe/log-events.ts";
 import { until } from "../timing.ts";
 
 afterEach(() => void jest.useRealTimers());
@@ -122,6 +123,8 @@ describe("saving", () => {
     request(2);
     expect(await recorder.save()).toBe(false);
     expect(events).toEqual(["usage-history.save-failed"]);
+    // It needs nobody: nothing is lost.
+    expect(LOG_EVENTS["usage-history.save-failed"].level).toBe("warn");
     store.fails = false;
     expect(await recorder.save()).toBe(true);
     expect(store.requests).toEqual({ 1: 2, 2: 1 });
@@ -152,7 +155,10 @@ describe("saving", () => {
     store.fails = false;
     await recorder.close();
     expect(store.requests).toEqual({ 1: 3, 2: 2 });
-    expect(events.slice(1)).toEqual([["usage-history.saved-again", 3]]);
+    expect(events.slice(1)).toEqual([
+      ["usage-history.saved-again", 3],
+      ["usage-history.requests-lost", 3],
+    ]);
   });
 
   test("requests that arrive while a save runs are in the next one", async () => {

@@ -54,10 +54,10 @@ const linters = (tools: Tools, cwd: string): Checks => ({
   },
 });
 
-function generators(tools: Tools, cwd: string): Checks {
+function generators(tools: Tools, cwd: string, key: string): Checks {
   const runs = async (program: string, generated: Promise<unknown>) => {
     await generated;
-    expectReport((await run([process.execPath, `${program}.ts`], { cwd })).out);
+    expectReport((await run([process.execPath, `${program}.ts`], { cwd, env: { PETSTORE_KEY: key } })).out);
     return "generates, runs, int64 is bigint with all digits";
   };
   return {
@@ -136,7 +136,7 @@ await runCommand({
     const checks = {
       ...linters(tools, workspace),
       ...postman(tools, workspace),
-      ...generators(tools, workspace),
+      ...generators(tools, workspace, server.key),
     };
     return await runChecks(PACKAGES, checks);
   },

@@ -49,7 +49,7 @@ const SYNONYMS: readonly (readonly [other: string, word: string])[] = Object.ent
   bans: "block blocked blacklist suspended unban",
   changelog: "atom feed news release releases rss whatsnew",
   compatibility: "breaking version versions versioning",
-  conditional: "cache cached caching stale",
+  conditional: "cache cached caching concurrent concurrently overwrite overwritten people simultaneous stale",
   deprecation: "obsolete removal sunset",
   econnreset: "dropped econnrefused epipe etimedout hangup network offline refused",
   environments: "environment host mode sandbox test testing",

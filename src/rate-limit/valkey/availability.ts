@@ -7,7 +7,7 @@ export interface AvailabilityOptions {
   readonly open: (subject: KeySubject) => Promise<ValkeyLink>;
   /** How long Valkey may be silent while requests wait for it, before it counts as unavailable. */
   readonly timeoutMs: number;
-  /** Called at each change, and at the start when Valkey is unavailable. */
+  /** Called at each change, at the start when Valkey is unavailable, and in an outage for each other cause. */
   readonly onStateChange?: (state: "available" | "unavailable", cause?: unknown) => void;
   readonly scheduler: Scheduler;
 }
@@ -29,6 +29,8 @@ interface State {
   readonly name: "starting" | "available" | "outage" | "closed";
   /** The next retry of an outage. */
   timer?: ScheduledTimer;
+  /** The causes of an outage that were reported. */
+  readonly causes?: Set<string>;
 }
 
 /** A Valkey that works again is used again within a second. */
@@ -37,6 +39,8 @@ const RETRY_EVERY_MS = 250;
 const STABLE_AFTER_MS = 1_000;
 /** How often an idle connection is tried: a firewall may have dropped it. */
 const TRY_EVERY_MS = 5_000;
+/** So many causes of an outage are reported. */
+const MAX_CAUSES = 5;
 const ANY_KEY: KeySubject = { kind: "key", id: 0 };
 
 /** Whether Valkey is available, and the connection to it, which is replaced when it has failed or is silent. */
@@ -75,9 +79,18 @@ export class Availability {
 
   /** Must be called when Valkey is silent. `subject` is the key that it has to serve again. */
   beginOutage(cause: unknown, subject = ANY_KEY, retryInMs = RETRY_EVERY_MS): void {
-    this.#retryIn(retryInMs, this.#enter("outage"), subject);
+    const outage = this.#enter("outage");
+    this.#retryIn(retryInMs, outage, subject);
     this.#sender.onUnavailable();
-    this.#options.onStateChange?.("unavailable", loggableError(cause));
+    this.#reportCause(outage, cause);
+  }
+
+  /** Reports each cause once in an outage: a server that starts fails in another way than one that is down. */
+  #reportCause({ causes }: State, cause: unknown): void {
+    const error = loggableError(cause);
+    if (causes === undefined || causes.size >= MAX_CAUSES || causes.has(error.message)) return;
+    causes.add(error.message);
+    this.#options.onStateChange?.("unavailable", error);
   }
 
   /** Must be called when an operation fails on the connection. */
@@ -120,7 +133,7 @@ export class Availability {
   /** Enters a state. The timer of the state before ends with it. */
   #enter(name: State["name"]): State {
     this.#state.timer?.close();
-    this.#state = { name };
+    this.#state = { name, ...(name === "outage" && { causes: new Set() }) };
     return this.#state;
   }
 
@@ -131,9 +144,16 @@ export class Availability {
 
   /** Opens another connection, because the silent one may be dead while Valkey works. */
   async #retry(outage: State, subject: KeySubject): Promise<void> {
-    const link = await this.#options.open(subject).catch(() => undefined);
+    let cause: unknown;
+    const link = await this.#options.open(subject).catch((error: unknown) => {
+      cause = error;
+      return undefined;
+    });
     if (this.#state !== outage) return link?.close();
-    if (link === undefined) return this.#retryIn(RETRY_EVERY_MS, outage, subject);
+    if (link === undefined) {
+      this.#reportCause(outage, cause);
+      return this.#retryIn(RETRY_EVERY_MS, outage, subject);
+    }
     this.#use(link);
     this.replied();
   }

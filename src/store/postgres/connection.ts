@@ -159,7 +159,11 @@ export function isStandby(error: unknown): boolean {
 
 /** Replaces the error of a standby by one whose message names the cause. */
 export function withExplanation(error: unknown): unknown {
-  return isStandby(error) ? new Error("the server is a standby", { cause: error }) : error;
+  return isStandby(error)
+    ? new Error("the server is a standby, so name the primary in --database-url, or promote it", {
+        cause: error,
+      })
+    : error;
 }
 
 /** SQLSTATEs, and classes of them, after which the same statement can succeed later. */

@@ -45,6 +45,8 @@ export interface PoolsOptions {
 }
 
 const ROW_RETRY_MS = 10;
+/** So many causes of an outage are reported. */
+const MAX_CAUSES = 5;
 /** How often other processes are asked whether they know of a later primary. */
 const COMPARE_EVERY_MS = 1_000;
 const MAX_COMPARISON_MS = 400;
@@ -86,6 +88,8 @@ export class Pools {
   readonly maxQueued: number;
   readonly #all: readonly ConnectionPool[];
   #poolsDown = 0;
+  /** The causes of the outage that were reported. */
+  readonly #causes = new Set<string>();
   /**
    * For each row, the end of its last transaction. Transactions of a row take turns, so that only one at a time asks
    * for the lock.
@@ -119,13 +123,18 @@ export class Pools {
         maxQueued,
         timeoutMs,
         onResponse: options.onResponse,
-        // Reports "down" when the first pool is down, and "up" when the last one is up again.
+        // Reports each cause once from when the first pool is down, and "up" when the last one is up again.
         onStateChange: (change) => {
           this.#poolsDown += change.state === "down" ? 1 : -1;
-          if (this.#poolsDown === (change.state === "down" ? 1 : 0)) onStateChange?.(change);
+          if (change.state === "down") this.#reportCause(change.cause, onStateChange);
+          else if (this.#poolsDown === 0) {
+            this.#causes.clear();
+            onStateChange?.(change);
+          }
         },
-        // The queries of the other pools then do not have to wait for their own timeout.
         onProbeFailure: (cause) => {
+          this.#reportCause(cause, onStateChange);
+          // The queries of the other pools then do not have to wait for their own timeout.
           if (!isFromServer(cause)) for (const pool of this.#all) pool.reportUnreachable(cause);
         },
         ...others,
@@ -165,6 +174,14 @@ export class Pools {
     await this.#comparing.close();
     await this.#standbys.close();
     await Promise.all(this.#all.map((pool) => pool.close()));
+  }
+
+  /** A server that starts fails in another way than one that is down, so an outage can have several causes. */
+  #reportCause(cause: unknown, onStateChange: PoolsOptions["onStateChange"]): void {
+    const message = messageOf(withExplanation(cause));
+    if (this.#poolsDown === 0 || this.#causes.size >= MAX_CAUSES || this.#causes.has(message)) return;
+    this.#causes.add(message);
+    onStateChange?.({ state: "down", cause: withExplanation(cause) });
   }
 
   /** Asks whether another process has seen a promotion, which working connections of this process do not show. */

@@ -223,13 +223,16 @@ interface Silent {
 }
 
 const describe = ({ url, reason }: Silent): string =>
-  `${addressOf(url)}: ${messageOf(withExplanation(reason))}`;
+  `${addressOf(url)}: ${isStandby(reason) ? "a standby" : messageOf(reason)}`;
 
 function noPrimary(rejected: readonly Silent[]): unknown {
   const [first] = rejected;
   const cause = withExplanation(first?.reason);
   if (rejected.length === 1) return cause;
-  return new Error(`no server accepts writes (${rejected.map(describe).join("; ")})`, { cause });
+  const standbys = rejected.filter(({ reason }) => isStandby(reason)).map(({ url }) => addressOf(url));
+  const remedy =
+    standbys.length === 0 ? "start the primary" : `start the primary, or promote ${standbys.join(" or ")}`;
+  return new Error(`no server accepts writes (${rejected.map(describe).join("; ")}); ${remedy}`, { cause });
 }
 
 function unknownPrimary(url: string, silent: readonly Silent[]): Error {

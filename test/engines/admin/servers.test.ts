@@ -131,6 +131,12 @@ test("a server that was killed is lost within 5 seconds, until it starts again, 
   process.kill(third.pid, "SIGKILL");
   await until(async () => stateIn(await registered()) === "lost", 5_000);
   await until(async () => stateIn(await get<Fleet>(first, "/api/servers")) === "lost", 5_000);
+  const { out } = await run("servers", "list");
+  expect(out.trimEnd().split("\n").at(-1)).toMatch(
+    new RegExp(
+      `^${name} was last heard of at .*Z, and did not stop in order. If it was taken away, it is listed for an hour\\.$`,
+    ),
+  );
   const { items, total } = await get<Fleet>(first, "/api/servers");
   expect(items.map(({ state }) => state)).toEqual(["up", "up", "lost"]);
   expect(total.requests).toBe((items[0]?.requests ?? 0) + (items[1]?.requests ?? 0));

@@ -77,14 +77,15 @@ test("one node killed: no request fails, and the cluster is unavailable until it
 
   await cluster.nodes[1]?.kill();
   await decideAll(rateLimiter);
-  expect(changes.states).toEqual(["unavailable"]);
+  expect(changes.states[0]).toBe("unavailable");
   expect(await rateLimiter.decide(key(1), FREE)).toMatchObject({ outcome: "allowed" });
 
   await cluster.nodes[1]?.restart();
-  await changes.reach(2);
+  // Each cause of the outage is reported.
+  for (let count = 2; changes.states.at(-1) !== "available"; count++) await changes.reach(count);
   const remaining = await decideAll(rateLimiter);
   // The other nodes go on with their counts, and may have counted the lost batch too. The killed one had saved nothing.
   expect(new Set(remaining).isSubsetOf(new Set([55, 56, 57, 58]))).toBe(true);
-  expect(changes.states).toEqual(["unavailable", "available"]);
+  expect([...new Set(changes.states)]).toEqual(["unavailable", "available"]);
   await rateLimiter.close();
 });

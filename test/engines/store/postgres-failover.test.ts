@@ -17,7 +17,7 @@ const BOTH = second.url.replace(/@([^/]+)/, `@$1,${new URL(first.url).host}`);
 test("a standby alone is rejected: reads would be old, and writes would fail", async () => {
   const { host } = new URL(second.url);
   await expect(openPostgres(second.url)).rejects.toThrow(
-    `cannot open the database ${host}/postgres: the server is a standby`,
+    `cannot open the database ${host}/postgres: the server is a standby, so name the primary in --database-url, or promote it`,
   );
 });
 
@@ -100,4 +100,34 @@ test("the primary is killed and the standby promoted: no acknowledged write is l
   await second.restart();
   await create(stores, "at last");
   await stores.close();
+}, 60_000);
+
+test("an outage has several causes: each is reported once, with what to do about standbys", async () => {
+  const primary = await startPostgres();
+  const standby = await startStandby(primary, { isSynchronous: false });
+  const hosts = primary.url.replace(/@([^/]+)/, `@$1,${new URL(standby.url).host}`);
+  const changes: StateChange[] = [];
+  const stores = await openPostgres(hosts, {
+    onStateChange: (change) => void changes.push(change),
+    timeoutMs: 500,
+  });
+  const causes = () => changes.flatMap((change) => (change.state === "down" ? [String(change.cause)] : []));
+  const read = () =>
+    stores.petJson.list({ limit: 1 }).then(
+      () => {},
+      () => {},
+    );
+  primary.freeze();
+  await read();
+  await until(() => causes().length >= 1, 5_000);
+  await primary.kill();
+  const promote = `start the primary, or promote ${new URL(standby.url).host}/postgres`;
+  await until(() => causes().some((cause) => cause.endsWith(promote)), 5_000);
+  await Bun.sleep(1_000);
+  expect(new Set(causes()).size).toBe(causes().length);
+  expect(causes().length).toBeLessThanOrEqual(5);
+  await primary.restart();
+  await until(() => changes.at(-1)?.state === "up", 10_000);
+  await stores.close();
+  await Promise.all([primary.stop(), standby.stop()]);
 }, 60_000);

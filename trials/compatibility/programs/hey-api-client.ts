@@ -3,7 +3,7 @@ import { client } from "./hey-api/client.gen.ts";
 
 client.setConfig({
   baseUrl: "http://127.0.0.1:8080/v1",
-  auth: "pet_live_YOUR_KEY",
+  auth: process.env["PETSTORE_KEY"] ?? "",
   bodySerializer: writeJson,
 });
 client.interceptors.response.use(async (response) => {

@@ -4,7 +4,7 @@ import type { paths } from "./schema.ts";
 
 export const api = createClient<paths>({
   baseUrl: "http://127.0.0.1:8080/v1",
-  headers: { Authorization: "Bearer pet_live_YOUR_KEY" },
+  headers: { Authorization: `Bearer ${process.env["PETSTORE_KEY"]}` },
   fetch: exactFetch,
   bodySerializer: writeJson,
   querySerializer: { array: { style: "form", explode: false } },

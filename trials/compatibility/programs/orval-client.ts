@@ -10,7 +10,7 @@ Object.defineProperty(BigInt.prototype, "toJSON", {
 
 export const options = {
   headers: {
-    Authorization: "Bearer pet_live_YOUR_KEY",
+    Authorization: `Bearer ${process.env["PETSTORE_KEY"]}`,
     "Content-Type": "application/json",
   },
 };
