@@ -68,6 +68,11 @@ export type NewOperator = Pick<Operator, "name" | "role" | "expiresAt">;
 /** Null removes the expiry. */
 export type OperatorChange = Partial<Pick<Operator, "role">> & { readonly expiresAt?: number | null };
 
+/** Why an operator is not changed. */
+export type UnchangedOperator = Rejection<
+  "operator_not_found" | "operator_not_active" | "operator_of_provider" | "last_admin"
+>;
+
 export const OPERATOR_STATES = ["active", "expired", "revoked"] as const;
 
 export function operatorState(
@@ -190,6 +195,18 @@ export function tokenReplaced({ name }: Pick<Operator, "name">): Rejection<"inva
 export function lastAdmin({ name }: Pick<Operator, "name">): Rejection<"last_admin"> {
   const message = `Operator ${name} is the last admin whose token does not expire. Create another one first.`;
   return new Rejection("last_admin", message);
+}
+
+export function operatorOfProvider({ name }: Pick<Operator, "name">): Rejection<"operator_of_provider"> {
+  const message = `The provider decides on the role and the expiry of ${name}, who signs in with it. Change a rule of --oidc-role, or the claims there.`;
+  return new Rejection("operator_of_provider", message);
+}
+
+type Allowed = Pick<Operator, "role" | "expiresAt">;
+
+/** Whether an operator has a higher role, or a later expiry. */
+export function allowsMore(after: Allowed, before: Allowed): boolean {
+  return !mayCall(before.role, after.role) || (after.expiresAt ?? Infinity) > (before.expiresAt ?? Infinity);
 }
 
 /** Whether the operator can do everything, without an end. There is always one who can. */

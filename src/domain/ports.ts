@@ -23,6 +23,7 @@ import type {
   Admission,
   OperatorChange,
   ProviderOperator,
+  UnchangedOperator,
   OperatorSession,
   SignInCode,
 } from "./operators.ts";
@@ -337,13 +338,9 @@ export interface OperatorStore {
   >;
   /**
    * Changes the role or the expiry. At least one admin has no expiry. The sessions of an operator who can no longer
-   * sign in end.
+   * sign in end. One who signs in with a provider gets no more than it grants.
    */
-  updateOperator(
-    id: number,
-    change: OperatorChange,
-    by: Attribution,
-  ): Promise<Operator | Rejection<"operator_not_found" | "operator_not_active" | "last_admin">>;
+  updateOperator(id: number, change: OperatorChange, by: Attribution): Promise<Operator | UnchangedOperator>;
   /**
    * Lets a person in whom a provider has authenticated. The token stays while the same person is active; otherwise the
    * given one replaces it. Rejects a revoked operator, by the name and by the subject.

@@ -34,6 +34,10 @@ export const ADMIN_ERRORS = errorTable({
   order_not_found: { status: 404, meaning: "No order has this identifier." },
   operator_exists: { status: 409, meaning: "An operator has this name, or had it and is revoked." },
   operator_not_active: { status: 409, meaning: "The operator is revoked or has expired." },
+  operator_of_provider: {
+    status: 409,
+    meaning: "The operator signs in with a provider, which grants no such role or expiry.",
+  },
   own_operator: { status: 409, meaning: "Operators cannot revoke themselves." },
   last_admin: { status: 409, meaning: "No other admin has a token that does not expire." },
   too_many_operators: { status: 409, meaning: `There are ${MAX_OPERATORS} operators, which is the limit.` },

@@ -126,10 +126,10 @@ export const ADMIN_OPERATIONS = {
       audited: "operator.updated",
       summary: "Change the role or the expiry of an operator",
       description:
-        "Tokens and sessions follow on every server within a second. An operator who has expired is let in again with a new expiry. The last admin whose token does not expire keeps the role, and gets no expiry.",
+        "Tokens and sessions follow on every server within a second. An operator who has expired is let in again with a new expiry. The last admin whose token does not expire keeps the role, and gets no expiry. An operator who signs in with a provider gets no higher role and no later expiry.",
       body: resources.OperatorUpdate,
       success: ok("The changed operator", resources.OperatorSchema),
-      errors: ["operator_not_active", "last_admin"],
+      errors: ["operator_not_active", "operator_of_provider", "last_admin"],
     },
     rotateOperator: {
       method: "POST",

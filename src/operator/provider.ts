@@ -19,6 +19,9 @@ const MAX_REASON_LENGTH = 200;
 /** How much the clocks of the provider and of this machine may differ. */
 const CLOCK_TOLERANCE_SECONDS = 30;
 
+/** OpenID Connect Core 1.0, section 2. */
+const SUBJECT = /^[ -~]{1,255}$/;
+
 /** What the page keeps until the provider has responded. */
 interface SignInSecrets {
   readonly state: string;
@@ -117,6 +120,7 @@ export async function finishSignIn(
     const claims = tokens.claims();
     if (claims === undefined) return { rejectedBecause: "the response has no ID token" };
     const { iss, sub } = claims;
+    if (!SUBJECT.test(sub)) return { rejectedBecause: "the ID token has no sub of at most 255 characters" };
     // Providers may have claims in the ID token, at the UserInfo endpoint or in both.
     const more =
       configuration.serverMetadata().userinfo_endpoint === undefined

@@ -2,6 +2,7 @@ import type { Rejection } from "../api/errors.ts";
 import type { NewSecret } from "../domain/api-keys.ts";
 import type { Attribution, NewAuditEntry } from "../domain/audit.ts";
 import {
+  allowsMore,
   isLastingAdmin,
   lastAdmin,
   MAX_OPERATORS,
@@ -17,6 +18,7 @@ import {
   operatorExists,
   operatorExpired,
   operatorNotFound,
+  operatorOfProvider,
   operatorRevoked,
   type OperatorSession,
   operatorState,
@@ -251,6 +253,7 @@ export class SqlOperatorStore implements OperatorStore {
       if (before === undefined) return operatorNotFound(id);
       if (before.revokedAt !== undefined) return operatorRevoked(before);
       const after = withChange(before, change);
+      if (before.subject !== undefined && allowsMore(after, before)) return operatorOfProvider(before);
       if (!isLastingAdmin(after) && (yield* isLastAdmin(before))) return lastAdmin(before);
       const update = "UPDATE operators SET role = ?, expires_at = ? WHERE id = ?";
       yield* rowsOf(update, after.role, after.expiresAt ?? null, id);

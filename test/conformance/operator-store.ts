@@ -125,13 +125,19 @@ export function operatorStoreConformance(test: TestCase): void {
     expect(await updated()).toMatchObject([
       { before: { role: "admin" }, after: { name: person.name, role: "viewer" } },
     ]);
+    // Nobody but the provider grants more. Less takes effect at once.
+    for (const change of [{ role: "support" }, { expiresAt: null }, { expiresAt: AT + 3 * HOUR }] as const)
+      expect(rejectionCode(await operators.updateOperator(id, change, by))).toBe("operator_of_provider");
+    expect(await operators.updateOperator(id, { expiresAt: AT + HOUR }, by)).toMatchObject({
+      role: "viewer",
+    });
     // Somebody else has the address now.
     expect(await admit("four", { subject: "issuer 2" })).toMatchObject({
       tokenHash: hashOf("four"),
       operator: { id, subject: "issuer 2" },
     });
     expect((await operators.readAccess()).sessions.size).toBe(0);
-    expect(await updated()).toHaveLength(2);
+    expect(await updated()).toHaveLength(3);
     // The sign-in before has expired.
     const late = { expiresAt: AT + 9 * HOUR, subject: "issuer 2" };
     expect((await admit("five", late, AT + 2 * HOUR)).tokenHash).toBe(hashOf("five"));

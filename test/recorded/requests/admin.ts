@@ -73,6 +73,13 @@ const lockOut: Action = async ({ adminPort }) => {
 /** As another server does: this one sees it when its clock goes on. */
 const revokeBob: Action = ({ adapters, by }) => adapters.operators.revokeOperator(2, by);
 
+const admitPerson: Action = ({ adapters, by }) =>
+  adapters.operators.admitOperator(
+    { name: "pat@example.com", role: "viewer", subject: "https://login.example pat", expiresAt: by.at + 1 },
+    toNewToken(tokenOf("pat")),
+    by,
+  );
+
 const fillOperators: Action = async ({ adapters, by }) => {
   for (let n = 0; n < 200; n++)
     await adapters.operators.createOperator({ name: `n${n}`, role: "metrics" }, toNewToken(`n${n}`), by);
@@ -165,6 +172,8 @@ export const admin: Scenario = {
     ["admin, revokeOperator 409: oneself", as("bob", "POST /api/operators/2/revoke")],
     revokeBob,
     ["admin, revokeOperator 409: the last admin", as("bob", "POST /api/operators/4/revoke")],
+    admitPerson,
+    ["admin, updateOperator 409: of a provider", write("PATCH /api/operators/6", { role: "admin" })],
     ["admin, revokeOperator 404", send("POST /api/operators/99/revoke")],
     ["admin, revokeOperator 200", send("POST /api/operators/3/revoke")],
     ["admin, rotateOperator 409: revoked", send("POST /api/operators/3/rotate")],
