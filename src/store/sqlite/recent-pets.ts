@@ -12,7 +12,7 @@ export const SELECT_BEHIND = "SELECT (SELECT max(id) FROM pets) - recent_after A
 const SELECT_RECENT_AFTER = "SELECT recent_after AS after FROM pet_revision";
 /** With a subquery for the parameter, SQLite would collect the pets before it changes them. */
 const INDEX_RECENT_PETS = "UPDATE pets SET is_recent = NULL WHERE id > ? AND is_recent IS NOT NULL";
-const NO_PET_IS_RECENT = `UPDATE pet_revision SET recent_after = (SELECT max(id) FROM pets)
+export const NO_PET_IS_RECENT = `UPDATE pet_revision SET recent_after = (SELECT max(id) FROM pets)
   WHERE recent_after < (SELECT max(id) FROM pets)`;
 
 /** Puts the recent pets into the index, after which no pet is recent. */

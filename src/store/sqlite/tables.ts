@@ -24,7 +24,7 @@ import { openDatabase } from "./database.ts";
 import { publishDatabase, removeDatabase } from "./durable-files.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { INCREMENT_PET_REVISION } from "./pet-json.ts";
-import { indexRecentPets } from "./recent-pets.ts";
+import { indexRecentPets, NO_PET_IS_RECENT } from "./recent-pets.ts";
 import { inspectSchema, recordBackup, setLastId } from "./snapshot.ts";
 import { scheduler } from "../../runtime/event-loop.ts";
 
@@ -186,7 +186,7 @@ function createTables(path: string): NewTables {
       connection.transaction(() => {
         for (const table of TABLES_WITH_IDS) setLastId(connection, table, counters[table] ?? 0n);
         connection.value("UPDATE key_revision SET revision = ?", counters[KEY_REVISION] ?? 0n);
-        connection.runAll(indexRecentPets);
+        connection.value(NO_PET_IS_RECENT);
       });
     },
     read: async () => openReader(unpublished),
