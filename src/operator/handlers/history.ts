@@ -8,12 +8,18 @@ import {
   defaultSince,
   INTERVAL_LENGTH_MS,
   intervalStart,
+  type KeyTotals,
   type UsagePeriod,
 } from "../../domain/usage-history.ts";
+import { yieldToEventLoop } from "../../runtime/event-loop.ts";
 import { ADMIN_PAGE_LIMIT, type QueryOf, type ResponseOf, USAGE_LIMIT } from "../operations.ts";
 import type { AdminHandlers, OperatorServices } from "./services.ts";
 
 type AuditItems = ResponseOf<"listAudit">["items"];
+type UsageItems = ResponseOf<"getUsage">["items"];
+
+/** Formatting the totals of this many keys takes half a millisecond. */
+const FORMATTED_AT_ONCE = 1_000;
 
 export function historyHandlers({ keys, usageHistory, audit, clock }: OperatorServices) {
   return {
@@ -40,10 +46,13 @@ export function historyHandlers({ keys, usageHistory, audit, clock }: OperatorSe
       const totals = all.slice(start, start + limit);
       const last = totals.at(-1);
       const hasMore = last !== undefined && all.length > start + limit;
-      const items = totals.map(({ keyId, name, plan, admitted, limited, banned, errors, ...total }) => {
-        const lastUsedAt = formatOptionalTime(total.lastUsedAt);
-        return { keyId, name, plan, admitted, limited, banned, errors, lastUsedAt };
-      });
+      const items: UsageItems[number][] = [];
+      // Requests of clients run between the steps: formatting and encoding the longest page takes 10 ms.
+      for (let from = 0; from < totals.length; from += FORMATTED_AT_ONCE) {
+        await yieldToEventLoop();
+        items.push(...totals.slice(from, from + FORMATTED_AT_ONCE).map(totalsView));
+      }
+      await yieldToEventLoop();
       const nextCursor = hasMore ? encodeCursor("usage", BigInt(last.keyId)) : null;
       return { ...formatPeriod(period), items, nextCursor };
     },
@@ -66,6 +75,10 @@ export function historyHandlers({ keys, usageHistory, audit, clock }: OperatorSe
       return item.target && name !== undefined ? { ...item, target: { ...item.target, name } } : item;
     });
   }
+}
+
+function totalsView({ keyId, name, plan, admitted, limited, banned, errors, lastUsedAt }: KeyTotals) {
+  return { keyId, name, plan, admitted, limited, banned, errors, lastUsedAt: formatOptionalTime(lastUsedAt) };
 }
 
 function periodOf(query: QueryOf<"getKeyUsage">, now: number): UsagePeriod | Rejection<"invalid_parameter"> {
