@@ -21,7 +21,6 @@ import {
 } from "../../domain/rate-limit.ts";
 import { BatchQueue } from "../batch-queue.ts";
 import type { KeyQuotas } from "../tables.ts";
-import { hasIdled } from "./connection.ts";
 import type { ConnectionPool, Pools } from "./pool.ts";
 
 /** The locks of a batch are held for a round trip, in which other servers wait for them. */
@@ -123,18 +122,11 @@ export class PostgresKeyCounter implements KeyCounter {
     return counted;
   }
 
-  /**
-   * Locks the rows of the keys, lets `work` change their quotas, and stores them. A server that stood still in between
-   * has lost the locks, so it begins again.
-   */
-  async #transaction<T>(ids: readonly number[], work: Work<T>): Promise<T> {
-    return await this.#attempt(ids, work).catch((error: unknown) => {
-      if (error instanceof Unavailable && hasIdled(error.cause)) return this.#attempt(ids, work);
-      throw error;
-    });
-  }
-
-  async #attempt<T>(ids: readonly number[], work: Work<T>): Promise<T> {
+  /** Locks the rows of the keys, lets `work` change their quotas, and stores them. */
+  async #transaction<T>(
+    ids: readonly number[],
+    work: (locked: Quotas) => { readonly result: T; readonly isDurable: boolean },
+  ): Promise<T> {
     try {
       return await this.#pools.limits.onConnection(async (sql) => {
         try {
@@ -181,8 +173,6 @@ interface Quotas extends Selected {
   /** The time of the steady clock minus that of PostgreSQL's. */
   readonly aheadMs: number;
 }
-
-type Work<T> = (locked: Quotas) => { readonly result: T; readonly isDurable: boolean };
 
 const NOW = "floor(extract(epoch FROM clock_timestamp()) * 1000)::int8";
 const GIVEN_IDS = "string_to_array($1, ',')::int8[]";

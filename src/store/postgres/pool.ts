@@ -6,6 +6,7 @@ import {
   type ConnectOptions,
   withExplanation,
   isClosed,
+  hasIdled,
   isFromServer,
   isLocked,
   isServerDown,
@@ -330,7 +331,21 @@ export class ConnectionPool {
     }, work);
   }
 
-  #onConnection<T, Connection>(
+  /**
+   * Runs a transaction. If this process stands still in it, the server ends it so that its locks delay nobody. Nothing
+   * of it was stored, so it is run again.
+   */
+  async #onConnection<T, Connection>(
+    connect: (sql: SQL, run: (connection: Connection) => Promise<T>) => Promise<T>,
+    work: (connection: Connection) => Promise<T>,
+  ): Promise<T> {
+    return await this.#attempt(connect, work).catch((error: unknown) => {
+      if (error instanceof Unavailable && hasIdled(error.cause)) return this.#attempt(connect, work);
+      throw error;
+    });
+  }
+
+  #attempt<T, Connection>(
     connect: (sql: SQL, run: (connection: Connection) => Promise<T>) => Promise<T>,
     work: (connection: Connection) => Promise<T>,
   ): Promise<T> {
