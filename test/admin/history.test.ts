@@ -105,6 +105,28 @@ test("getOverview: has the keys with the most requests in the last 24 hours, wit
   ]);
 });
 
+test("getOverview: has 20 keys at most", async () => {
+  const many = await useAdminService();
+  const stores = await openStores(configIn(many.dataDir));
+  const keys = [];
+  for (let i = 0; i < 21; i++) {
+    const { id } = await many.newKey({ name: `key ${i}` });
+    keys.push({
+      keyId: id,
+      admitted: 1,
+      limited: 0,
+      banned: 0,
+      errors: 0,
+      lastUsedAt: NOON,
+      byOperation: [],
+    });
+  }
+  await stores.usageHistory.addUsage({ writer: "test", sequence: 1, hour: NOON, keys });
+  await stores.close();
+  const { topKeys, keyRequests } = await many.ok("/api/overview");
+  expect([Object(topKeys).length, keyRequests]).toEqual([20, 21]);
+});
+
 test("listKeys: the keys that called a deprecated operation since", async () => {
   const { items } = await service.ok("/api/keys?deprecatedSince=2026-11-01T00:00:00Z");
   expect(items).toMatchObject([{ id: 1 }]);

@@ -332,6 +332,25 @@ describe("a graceful shutdown", () => {
     expect(countResponses(await rest(), 401)).toBe(21);
   });
 
+  test("waits for a pending response on a connection that was slowed before", async () => {
+    jest.useFakeTimers();
+    const finish = Promise.withResolvers<Response>();
+    let started = 0;
+    const handle = () => (++started <= 21 ? respond("", 401) : finish.promise);
+    const server = listen(handle, { createPacer: slowRejectedClients });
+    const { socket, until: received, rest } = connectTo(server);
+    socket.write(GET.repeat(21));
+    await received((text) => countResponses(text, 401) === 21);
+    jest.advanceTimersByTime(10);
+    socket.write(GET);
+    await until(() => started === 22);
+    const closed = server.close(0);
+    jest.advanceTimersByTime(0);
+    finish.resolve(respond("finished"));
+    expect(await rest()).toMatch(/finished$/);
+    await closed;
+  });
+
   test("closes connections that become idle during it", async () => {
     jest.useFakeTimers();
     const server = listen(() => respond("x".repeat(8_000_000)));

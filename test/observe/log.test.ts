@@ -101,6 +101,9 @@ test("a level leaves out the less important events", () => {
     log.event("server.stopped", { afterMs: 1 });
     log.event("clock.changed", { byMs: 1 });
     log.event("connection.failed", { error: "x" });
+    // The metrics have their number.
+    const count = (level: string) => lines.filter((line) => JSON.parse(line).level === level).length;
+    expect<object>(log.lines).toEqual({ info: count("info"), warn: count("warn"), error: count("error") });
     return lines.map((line) => JSON.parse(line).event);
   };
   expect(written("info")).toEqual([...events]);
