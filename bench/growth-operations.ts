@@ -117,6 +117,7 @@ function operatorInputs({ rows, tokens, keys, now }: Facts): Inputs<typeof ADMIN
   return {
     createSession: { body: () => ({ token: tokens[0] }) },
     beginSignIn: {},
+    createSignInCode: {},
     getSession: {},
     deleteSession: {},
     deleteSessions: {},

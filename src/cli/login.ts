@@ -18,6 +18,20 @@ async function identify(remote: RemoteServer) {
   return { server: remote.server, ...session, operator };
 }
 
+/** The beginning of a code that the console makes. */
+const CODE = /^pet_code_/;
+/** The beginning of the token of a session, which ends after 12 hours or with the logout. */
+const SESSION = /^pet_session_/;
+
+/** Trades a code for the token of a session. */
+async function tokenOf(server: string, code: string): Promise<string> {
+  const remote = { server, token: code };
+  const body = { code, credential: "token" } as const;
+  const { token } = await callServer(remote, "createSession", { body });
+  if (token === undefined) throw new Failure(`${server} does not take codes on the command line`);
+  return token;
+}
+
 /** Every operation that needs a token says what is wrong with it. */
 async function rejectionOf(remote: RemoteServer): Promise<string> {
   const refused = `${remote.server} does not accept the token`;
@@ -29,7 +43,7 @@ export const login = defineCommand({
   name: "login",
   summary: "Work on a remote server from now on",
   description:
-    "Asks for your token without showing it, or reads it from standard input, and checks it on the server. From then on, commands about keys, usage, pets, orders, operators and servers work there; those about a machine, such as backup, still work here, as do all with --data or --database-url. You can be logged in to several servers: commands work on the last one, and --server names another. The token is kept in petstore/login.json in XDG_CONFIG_HOME or ~/.config, readable by you only. In scripts, set PETSTORE_SERVER and PETSTORE_TOKEN instead.",
+    "Asks for your token without showing it, or reads it from standard input, and checks it on the server. From then on, commands about keys, usage, pets, orders, operators and servers work there; those about a machine, such as backup, still work here, as do all with --data or --database-url. You can be logged in to several servers: commands work on the last one, and --server names another. Those who sign in to the console with the company's sign-in have no token: the console makes a code on its page of settings, which logs in until their sign-in ends, at most 12 hours. The token is kept in petstore/login.json in XDG_CONFIG_HOME or ~/.config, readable by you only. In scripts, set PETSTORE_SERVER and PETSTORE_TOKEN instead.",
   data: "nothing",
   positionals: { URL: serverOrigin },
   options: {
@@ -51,8 +65,9 @@ export const login = defineCommand({
       given === undefined
         ? await context.readSecret(`Token for ${server}: `)
         : readTextFile("--token-file", given);
-    const token = adminToken.parse(text.trim());
-    if (token === undefined) throw new Failure(`that is not a token: it has ${adminToken.expected}`);
+    const typed = adminToken.parse(text.trim());
+    if (typed === undefined) throw new Failure(`that is not a token: it has ${adminToken.expected}`);
+    const token = CODE.test(typed) ? await tokenOf(server, typed) : typed;
     const found = await identify({ server, token });
     saveLogins(path, { current: server, tokens: { ...readLogins(variables).tokens, [server]: token } });
     if (variables["PETSTORE_TOKEN"]) context.warn("PETSTORE_TOKEN is set, and overrides this login");
@@ -65,7 +80,7 @@ export const logout = defineCommand({
   name: "logout",
   summary: "Forget the token of a server, and work on the data here again",
   description:
-    "Removes the token that petstore login has kept on this machine: that of URL, or of the server where commands work now. The token stays valid; petstore operators rotate replaces it.",
+    "Removes the token that petstore login has kept on this machine: that of URL, or of the server where commands work now. The token stays valid; petstore operators rotate replaces it. A login by a code ends on the server, too.",
   data: "nothing",
   positionals: { URL: optional(serverOrigin) },
   options: {},
@@ -78,7 +93,12 @@ export const logout = defineCommand({
     if (path === undefined || token === undefined)
       throw new Failure(`you are not logged in${server && ` to ${server}`}`);
     saveLogins(path, { current: server === current ? undefined : current, tokens: others });
-    return `The token of ${server} is removed from this machine. It stays valid.\n`;
+    if (!SESSION.test(token)) return `The token of ${server} is removed from this machine. It stays valid.\n`;
+    const remote = { server, token };
+    const failure = await callServer(remote, "deleteSession").catch((error: unknown) => error);
+    return failure instanceof RejectedCall
+      ? `The login is removed from this machine. ${server} did not end it (${failure.message}): it ends at most 12 hours after the sign-in.\n`
+      : `The login to ${server} has ended.\n`;
   },
 });
 

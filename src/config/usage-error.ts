@@ -8,7 +8,7 @@ import { printable } from "../text/formatting.ts";
 export class UsageError extends Error {}
 
 const MAX_QUOTED = 60;
-const API_KEY = /pet_(live|test|admin)_[\w-]+/g;
+const API_KEY = /pet_(live|test|admin|code|session)_[\w.-]+/g;
 /** Matches up to the last @, because a password that is not encoded can contain anything. */
 const URL_WITH_USER = /([a-z][a-z\d+.-]*:\/\/)[^]*@/gi;
 const PASSWORD_PARAMETER = /([?&](?:\w*password|\w*secret|\w*token|code|sslkey)=)[^&\s]*/gi;

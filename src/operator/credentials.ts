@@ -18,8 +18,10 @@ export interface Principal {
   readonly tokenHash: string;
   /** Set if the token was replaced: when it stops working. */
   readonly tokenValidUntil?: number | undefined;
-  /** The hash of the session cookie, for a browser. */
+  /** The hash of the session cookie, for a session. */
   readonly session?: string;
+  /** The subject of an operator who signs in with a provider. */
+  readonly subject?: string | undefined;
 }
 
 /**
@@ -34,9 +36,9 @@ export function principalWith(
   const credential = tokens.get(tokenHash);
   if (credential === undefined || now >= (credential.validUntil ?? Infinity)) return undefined;
   const { operator, validUntil } = credential;
-  const { id, name, role, expiresAt = Infinity } = operator;
+  const { id, name, role, subject, expiresAt = Infinity } = operator;
   if (now >= expiresAt) return tokenExpired(operator);
-  return { id, name, role, tokenHash, tokenValidUntil: validUntil };
+  return { id, name, role, tokenHash, tokenValidUntil: validUntil, subject };
 }
 
 interface CalledOperation {

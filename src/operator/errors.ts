@@ -44,7 +44,10 @@ export const ADMIN_ERRORS = errorTable({
   key_not_active: { status: 409, meaning: "The API key is revoked or expired, so it cannot be changed." },
   pet_ordered: { status: 409, meaning: "The pet has a placed order. Complete or cancel the order first." },
   pet_has_orders: { status: 409, meaning: "The pet has orders, so it cannot be deleted." },
-  no_provider: { status: 409, meaning: "The server has no provider: `--oidc-issuer` is not set." },
+  no_provider: {
+    status: 409,
+    meaning: "The server has no provider, or the operator does not sign in with it.",
+  },
   no_webhook: { status: 409, meaning: "The server has no webhook: `--webhook-url` is not set." },
   order_closed: { status: 409, meaning: "The order is already completed or cancelled." },
   body_too_large: {
@@ -88,6 +91,10 @@ export const REJECTED_SIGN_IN = /* @__PURE__ */ new Rejection(
 export const NO_PROVIDER = /* @__PURE__ */ new Rejection(
   "no_provider",
   "The server has no provider: --oidc-issuer is not set.",
+);
+export const NOT_OF_PROVIDER = /* @__PURE__ */ new Rejection(
+  "no_provider",
+  "You do not sign in with a provider. Log in on the command line with your token.",
 );
 export const OWN_OPERATOR = /* @__PURE__ */ new Rejection(
   "own_operator",

@@ -69,6 +69,18 @@ export const ADMIN_OPERATIONS = {
       needsNoToken: true,
       needsRequest: true,
     },
+    createSignInCode: {
+      method: "POST",
+      path: "/session/code",
+      audited: "nothing",
+      summary: "Make a code for the command line",
+      description:
+        "Makes a code for `petstore login`, for an operator who signs in with a provider and has no token. Its session ends as theirs does, 12 hours after they signed in.",
+      success: ok("The code", resources.CreatedCode),
+      errors: ["no_provider", "replaced_token"],
+      role: "viewer",
+      needsRequest: true,
+    },
     getSession: {
       method: "GET",
       path: "/session",

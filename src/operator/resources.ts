@@ -188,6 +188,8 @@ const operatorName = line(64, { description: "Name of the operator", examples: [
 const secretText = (description: string) =>
   matching(/^[\w-]{43}$/, "43 characters of base64url", description);
 
+const subject = line(2_500, "Issuer and subject of an operator who signs in with a provider");
+
 export const OperatorSchema = object(
   "A person or a program that operates the service",
   {
@@ -204,7 +206,7 @@ export const OperatorSchema = object(
     revokedAt: nullable(time("When the operator was revoked")),
   },
   {
-    subject: line(2_500, "Issuer and subject of an operator who signs in with a provider"),
+    subject,
   },
 );
 export type OperatorView = Infer<typeof OperatorSchema>;
@@ -260,7 +262,14 @@ export const NewSession = object(
   {},
   {
     token: line(200, "Token of an operator"),
-    code: line(200, "Code of the URL that `petstore admin-url` prints. It works once, for five minutes."),
+    code: line(
+      200,
+      "Code of the URL that `petstore admin-url` prints, or of `createSignInCode`. It works once, for five minutes.",
+    ),
+    credential: oneOf(["cookie", "token"], {
+      default: "cookie",
+      description: "What the session is for: a browser gets a cookie, a program a token",
+    }),
     provider: object("The response of the provider, and what `beginSignIn` has responded", {
       response: line(3_000, "The query with which the provider has sent the browser back"),
       ...signInSecrets,
@@ -274,11 +283,11 @@ export const BegunSignIn = object("A sign-in with the provider", {
 });
 
 const session = {
-  operator: object("Who has signed in", {
-    id: operatorId,
-    name: operatorName,
-    role: RoleSchema,
-  }),
+  operator: object(
+    "Who has signed in",
+    { id: operatorId, name: operatorName, role: RoleSchema },
+    { subject },
+  ),
   environment,
   version,
 };
@@ -291,12 +300,21 @@ export const Session = object(
 );
 export type Session = Infer<typeof Session>;
 
-export const CreatedSession = object("A new session", {
-  signedIn,
-  ...session,
-  secret: secretText(
-    `For the header \`${SESSION_HEADER}\`, without which the cookie is worth nothing: every listener on the host gets it`,
-  ),
+export const CreatedSession = object(
+  "A new session",
+  {
+    signedIn,
+    ...session,
+    secret: secretText(
+      `For the header \`${SESSION_HEADER}\`, without which the cookie is worth nothing: every listener on the host gets it`,
+    ),
+  },
+  { token: line(200, "Token of the session, for a program: `Authorization: Bearer <token>`") },
+);
+
+export const CreatedCode = object("A code that signs in once", {
+  code: line(200, "The code. It is shown only this once."),
+  expiresAt: time("When the code stops working"),
 });
 
 const nameOrIndex = valueSchema(

@@ -35,6 +35,12 @@ interface AuthenticationOptions {
 }
 
 const BEARER = /^bearer +(\S+)$/i;
+/** A session of a program: its cookie and its secret in one token. */
+const SESSION_TOKEN = /^pet_session_([\w-]{43})\.([\w-]{43})$/;
+
+export function sessionToken({ cookie, secret }: { readonly cookie: string; readonly secret: string }) {
+  return `pet_session_${cookie}.${secret}`;
+}
 
 export const SESSION_MS = 12 * HOUR_MS;
 /**
@@ -82,7 +88,7 @@ export class AdminAuthentication {
     const actor: Actor = { kind, name: request.remoteAddress };
     const [, token] = BEARER.exec(authorization ?? "") ?? [];
     const principal =
-      authorization === null
+      authorization === null || SESSION_TOKEN.test(token ?? "")
         ? await this.#principalOfSession(request)
         : token === undefined
           ? INVALID_TOKEN
@@ -175,11 +181,10 @@ export class AdminAuthentication {
   async #principalOfSession({
     headers,
   }: Pick<Request, "headers">): Promise<Principal | TokenRejection | Rejection<"not_signed_in">> {
-    const secret = headers.get(SESSION_HEADER.toLowerCase());
-    const found = headers.get("cookie")?.matchAll(this.#cookies).take(MAX_COOKIES);
-    if (secret === null || found === undefined) return NOT_SIGNED_IN;
-    const cookies = [...found].map(([, value = ""]) => sha256(value));
-    const secretHash = sha256(secret);
+    const given = this.#sessionIn(headers);
+    if (given === undefined) return NOT_SIGNED_IN;
+    const cookies = given.cookies.map((cookie) => sha256(cookie));
+    const secretHash = sha256(given.secret);
     const now = this.#options.clock.now();
     const principal = await this.#access.find((access) => {
       const sessions = cookies.flatMap((hash) => access.sessions.get(hash) ?? []);
@@ -191,6 +196,18 @@ export class AdminAuthentication {
     });
     if (principal === "unknown") return tooManyAttempts(1);
     return principal ?? NOT_SIGNED_IN;
+  }
+
+  /** Returns what identifies a session: of a program, or of a page. */
+  #sessionIn(headers: Request["headers"]) {
+    const [, token = ""] = BEARER.exec(headers.get("authorization") ?? "") ?? [];
+    const [, cookie, secretOfToken] = SESSION_TOKEN.exec(token) ?? [];
+    if (cookie !== undefined && secretOfToken !== undefined)
+      return { cookies: [cookie], secret: secretOfToken };
+    const secret = headers.get(SESSION_HEADER.toLowerCase());
+    const found = headers.get("cookie")?.matchAll(this.#cookies).take(MAX_COOKIES);
+    if (secret === null || found === undefined) return undefined;
+    return { cookies: [...found].map(([, value = ""]) => value), secret };
   }
 
   #principalWith(access: OperatorAccess, tokenHash: string) {

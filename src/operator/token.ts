@@ -78,7 +78,12 @@ export async function openFirstToken(options: OpenFirstTokenOptions): Promise<st
   }
 }
 
-const CODE_MS = 5 * 60_000;
+export const CODE_MS = 5 * 60_000;
+
+/** Generates a code for the command line, which tells it from a token by its beginning. */
+export function generateCode(): string {
+  return `pet_code_${randomBase62(43)}`;
+}
 
 interface SignInUrlOptions {
   readonly url: string;

@@ -12,8 +12,7 @@ await testChangingOperations();
 const WITHOUT: { readonly [front: string]: { readonly [Id in AdminOperationId]?: string } } = {
   cli: {
     beginSignIn: "a browser goes to the provider",
-    createSession: "a command sends its token",
-    deleteSession: "a command sends its token",
+    createSignInCode: "the console makes it for `login`",
     deleteSessions: "a command sends its token",
     getOverview: "live plots are for the console; `usage` and `servers list` have the figures",
     getSeries: "servers ask one another for it",

@@ -140,6 +140,7 @@ export async function testChangingOperations(config: Partial<Config> = {}): Prom
       read: get("/api/keys?search=shop"),
       shows: { items: [{ name: "shop", plan: "free" }] },
     }),
+    createSignInCode: async () => expect((await service.admin("POST /api/session/code")).status).toBe(409),
     beginSignIn: call("POST /api/session/provider"),
     findKey: call("POST /api/keys/find", { secret: service.key }),
     updateKey() {

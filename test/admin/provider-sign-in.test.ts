@@ -434,6 +434,62 @@ test("the response may reach another server of the same name", async () => {
   expect(json).toMatchObject({ operator: { name: "ann@example.com" } });
 });
 
+test("a code of the console logs a program in once, until the sign-in ends", async () => {
+  const own = await start();
+  const signedIn = await signIn("bob", own);
+  const headers = { ...sessionOf(signedIn), Origin: own.adminUrl };
+  const makeCode = () => own.ok("POST /api/session/code", { token: null, headers });
+  const redeem = (code: unknown) =>
+    own.admin("POST /api/session", { token: null, body: { code, credential: "token" } });
+  const { code, expiresAt } = await makeCode();
+  expect(Date.parse(String(expiresAt)) - own.clock.now()).toBe(300_000);
+  const { status, json, headers: received } = await redeem(code);
+  expect(status).toBe(200);
+  expect(received.get("set-cookie")).toBeNull();
+  const token = String(json["token"]);
+  expect(await own.ok("/api/session", { token })).toMatchObject({
+    signedIn: true,
+    operator: { name: "bob@example.com", role: "viewer", subject: `${issuer} bob` },
+  });
+  expect((await own.admin("/api/keys", { token })).status).toBe(200);
+  expect((await own.admin("POST /api/keys", { token, body: { name: "a", plan: "free" } })).status).toBe(403);
+  expect((await redeem(code)).json["code"]).toBe("invalid_code");
+  const entry = (await newestAudit(own)).find(({ action }) => action === "admin.signed-in");
+  expect(entry).toMatchObject({ after: { codeMadeBy: "console (bob@example.com)" } });
+  // A part of it is worth nothing, nor is one that is changed.
+  for (const wrong of [
+    `${token.slice(0, -1)}A`,
+    token.replace(/\..*/, `.${"a".repeat(43)}`),
+    token.slice(0, 55),
+  ])
+    if (wrong !== token) expect((await own.admin("/api/keys", { token: wrong })).status).toBe(401);
+  // Signing out ends this one alone.
+  const second = String((await redeem((await makeCode())["code"])).json["token"]);
+  await own.ok("DELETE /api/session", { token });
+  expect((await own.admin("/api/keys", { token })).status).toBe(401);
+  expect((await own.admin("/api/keys", { token: second })).status).toBe(200);
+  own.clock.advance(11 * HOUR);
+  const last = String((await redeem((await makeCode())["code"])).json["token"]);
+  own.clock.advance(HOUR);
+  for (const ended of [second, last])
+    expect((await own.admin("/api/keys", { token: ended })).status).toBe(401);
+});
+
+test("an operator with a token gets no code, and neither does a session of a replaced token", async () => {
+  const own = await start();
+  expect((await own.admin("POST /api/session/code")).json["code"]).toBe("no_provider");
+  const first = await signIn("ann", own);
+  const { id } = Object(first.json["operator"]);
+  const headers = { ...sessionOf(await signIn("ann", own)), Origin: own.adminUrl };
+  await own.ok(`POST /api/operators/${id}/rotate`, {
+    token: null,
+    body: { overlapSeconds: 600 },
+    headers: { ...sessionOf(first), Origin: own.adminUrl },
+  });
+  const { status, json } = await own.admin("POST /api/session/code", { token: null, headers });
+  expect({ status, code: json["code"] }).toEqual({ status: 403, code: "replaced_token" });
+});
+
 test("a server without a provider says so", async () => {
   const own = await startAdminService();
   afterAll(() => own.stop());

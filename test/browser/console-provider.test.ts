@@ -32,6 +32,13 @@ test("a person signs in with the provider, returns to the page that they came fo
   await page.getByRole("row", { name: "ann@example.com" }).waitFor();
   expect(await opened.look("provider-operators")).toEqual([]);
   await page.goto(`${server.adminUrl}/settings`);
+  await page.getByRole("button", { name: "Log in on the command line" }).click();
+  await page.getByRole("button", { name: "Make a code" }).click();
+  const code = await page.getByRole("textbox", { name: "Code" }).inputValue();
+  expect(code).toMatch(/^pet_code_\w{43}$/);
+  expect(await opened.look("provider-code")).toEqual([]);
+  await page.getByRole("button", { name: "Done" }).click();
+  await page.getByRole("button", { name: "Close without copying" }).click();
   await page.getByRole("button", { name: "Sign out", exact: true }).click();
   await page.getByRole("button", { name: `Sign in with ${host}` }).waitFor();
   await opened.close();

@@ -3,6 +3,8 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "n
 import { dirname, join } from "node:path";
 import type { Variables } from "../../src/config/parse-options.ts";
 import { INVALID_TOKEN } from "../../src/operator/errors.ts";
+import { providerFlags, startIdentityProvider } from "../../trials/harness/identity-provider.ts";
+import { sessionOf } from "../admin/admin-service.ts";
 import { cleanUpAfterAll, failure, InProcessCli, cliDirectory, wrongUsage } from "./cli.ts";
 
 cleanUpAfterAll();
@@ -314,4 +316,35 @@ test("what a server elsewhere rejects is named by its flags, and an earlier rele
   expect(earlier).toStartWith(message);
   const { err: hostile } = await run(`${create} ${other.url.origin}`, token);
   expect(hostile).toStartWith("a\\u{1b}[2].b is\\u{9b}2J wrong");
+});
+
+test("login with a code of the console works until logout, which ends it on the server", async () => {
+  await using provider = await startIdentityProvider();
+  const { origin, cli, run, file } = await elsewhere(providerFlags(provider));
+  const send = async (path: string, body?: object, headers: Record<string, string> = {}) => {
+    const response = await fetch(origin + path, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", Origin: origin, ...headers },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    return { headers: response.headers, json: Object(await response.json()) };
+  };
+  const { url, ...secrets } = (await send("/api/session/provider")).json;
+  const response = await provider.logIn(url, "ann");
+  const session = sessionOf(await send("/api/session", { provider: { response, ...secrets } }));
+  const { code } = (await send("/api/session/code", undefined, session)).json;
+  cli.secret = `${code}\n`;
+  expect((await run(`login ${origin}`)).out).toStartWith(
+    `You are logged in to ${origin} (production) as ann@example.com, admin.`,
+  );
+  expect(readFileSync(file, "utf8")).not.toContain(code);
+  expect((await run("keys create --name far --plan free")).code).toBe(0);
+  expect((await run("audit --limit 1")).out).toContain("ann@example.com");
+  const { token } = /(?<token>pet_session_[\w.-]+)/.exec(readFileSync(file, "utf8"))?.groups ?? {};
+  expect(await run("logout")).toMatchObject({ code: 0, out: `The login to ${origin} has ended.\n` });
+  const stale = await run("keys list", { PETSTORE_SERVER: origin, PETSTORE_TOKEN: token });
+  expect(stale).toMatchObject({ code: 1 });
+  expect(stale.err).not.toContain(token);
+  cli.secret = code;
+  expect((await run(`login ${origin}`)).err).toContain("The code was used, or is older than five minutes.");
 });

@@ -176,12 +176,19 @@ export function ActionButton({ class: tone, disabled, label, ...action }: Action
 interface IssuedSecret {
   readonly name: string;
   readonly secret: string;
-  readonly noun: "secret" | "token";
+  readonly noun: "secret" | "token" | "code";
   /** The time until which the earlier secrets work after a rotation. */
   readonly overlapEndsAt?: string | undefined;
   /** The page to go to afterwards. */
   readonly nextUrl?: string;
 }
+
+const COPY_TO = "Only its hash is stored, so nobody can show it again. Copy it to where";
+const SECRET_USES = {
+  secret: `${COPY_TO} the client reads it.`,
+  token: `${COPY_TO} this operator keeps it.`,
+  code: "It works once, for five minutes. Run this command and paste the code:",
+} as const;
 
 /** A secret, the only time that it is shown. Leaving without copying asks once. */
 export function SecretDialog(props: IssuedSecret) {
@@ -201,9 +208,9 @@ export function SecretDialog(props: IssuedSecret) {
     <Modal title={`${capitalized(noun)} of`} name={name} class="wide" onCancel={leave}>
       <div class="form">
         <p class="notice">
-          <strong>It is shown only now.</strong> Only its hash is stored, so nobody can show it again. Copy it
-          to where {noun === "token" ? "this operator keeps it" : "the client reads it"}.
+          <strong>It is shown only now.</strong> {SECRET_USES[noun]}
         </p>
+        {noun === "code" && <code class="wrap">petstore login {location.origin}</code>}
         <div class="copy">
           <textarea
             ref={shown}

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { SETTING_SOURCES, usageOfSetting } from "../../operator/resources.ts";
-import { type Server, type Setting, signOut, signOutEverywhere } from "../admin-api.ts";
+import { call, type Server, type Setting, signOut, signOutEverywhere } from "../admin-api.ts";
 import { ActionButton } from "../components/dialogs.tsx";
 import { Filters } from "../components/filters.tsx";
 import { Choices, Problem, useAction } from "../components/forms.tsx";
@@ -137,6 +137,18 @@ function BrowserSection() {
           <button type="button" disabled={isRunning} onClick={() => void run(signOut)}>
             Sign out
           </button>
+          {operator?.subject !== undefined && (
+            <ActionButton
+              title="Log in on the command line"
+              submitText="Make a code"
+              text="You get a code for petstore login. Commands then work as you until your sign-in ends, at most 12 hours after it began."
+              run={async () => ({
+                name: operator.name,
+                secret: (await call("createSignInCode")).code,
+                noun: "code",
+              })}
+            />
+          )}
           <ActionButton
             title="Sign out everywhere"
             submitText="Sign out everywhere"

@@ -2,37 +2,65 @@ import { Rejection } from "../../api/errors.ts";
 import type { Actor } from "../../domain/audit.ts";
 import { mayCall } from "../../domain/operators.ts";
 import type { Request } from "../../http1/index.ts";
-import { forbiddenRole, INVALID_CODE, INVALID_TOKEN, NO_PROVIDER } from "../errors.ts";
+import { sha256 } from "../../runtime/hash.ts";
+import { formatTime } from "../../text/formatting.ts";
+import {
+  forbiddenRole,
+  INVALID_CODE,
+  INVALID_TOKEN,
+  NO_PROVIDER,
+  NOT_OF_PROVIDER,
+  replacedToken,
+} from "../errors.ts";
 import type { Principal } from "../credentials.ts";
 import type { BodyOf } from "../operations.ts";
-import { SESSION_MS } from "../sign-in.ts";
+import { SESSION_MS, sessionToken } from "../sign-in.ts";
+import { CODE_MS, generateCode } from "../token.ts";
 import type { AdminHandlers, ListenerServices } from "./services.ts";
 
 export function sessionHandlers(services: ListenerServices) {
   const { environment, servers, operators, operatorRates, authentication, providerSignIn, url } = services;
   const { version } = servers.self;
-  const sessionOf = ({ id, name, role }: Principal) => {
-    return { signedIn: true, operator: { id, name, role }, environment, version };
+  const sessionOf = ({ id, name, role, subject }: Principal) => {
+    const operator = { id, name, role, ...(subject !== undefined && { subject }) };
+    return { signedIn: true, operator, environment, version };
   };
 
   return {
     async createSession({ body }, { by: { actor }, request, responseHeaders }) {
-      const { code } = body;
-      if (Object.keys(body).length !== 1)
+      const { credential = "cookie", ...given } = body;
+      if (Object.keys(given).length !== 1)
         return new Rejection("invalid_body", "One of token, code and provider is required.");
-      const principal = await principalOf(body, request, actor);
+      const principal = await principalOf(given, request, actor);
       if (principal instanceof Rejection) return principal;
       if (!mayCall(principal.role, "viewer")) return forbiddenRole(principal, "viewer");
       const limited = await operatorRates.take(principal.id, request);
       if (limited) return limited;
       const created = await authentication.createSession(principal, actor);
-      if (created === undefined) return code === undefined ? INVALID_TOKEN : INVALID_CODE;
+      if (created === undefined) return given.code === undefined ? INVALID_TOKEN : INVALID_CODE;
+      const session = { ...sessionOf(principal), secret: created.secret };
+      if (credential === "token") return { ...session, token: sessionToken(created) };
       responseHeaders["Set-Cookie"] = cookie(created.cookie, SESSION_MS / 1_000, request);
-      return { ...sessionOf(principal), secret: created.secret };
+      return session;
     },
 
     async beginSignIn(_input, { request }) {
       return providerSignIn?.begin(redirectUriOf(request)) ?? NO_PROVIDER;
+    },
+
+    async createSignInCode(_input, { principal, by }) {
+      if (principal?.subject === undefined) return NOT_OF_PROVIDER;
+      // The code is one of the current token.
+      if (principal.tokenValidUntil !== undefined) return replacedToken(principal);
+      const code = generateCode();
+      const endsAt = by.at + CODE_MS;
+      const { id: operatorId, name } = principal;
+      await operators.createCode(
+        { codeHash: sha256(code), operatorId, endsAt, madeBy: `console (${name})` },
+        by.at,
+      );
+      authentication.changed();
+      return { code, expiresAt: formatTime(endsAt) };
     },
 
     async getSession(_input, { request }) {
