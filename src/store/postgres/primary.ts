@@ -115,10 +115,16 @@ export class Primary {
 
   /**
    * Marks the timeline of the primary unless it has a mark. New tables get the mark by which processes know the
-   * timeline already.
+   * timeline already, also those of another schema, which are to replace tables with that mark.
    */
   async mark(schema = this.#options.schema): Promise<void> {
-    if (!this.#isOneOfSeveral || this.#isMarked) return;
+    if (!this.#isOneOfSeveral) return;
+    if (this.#isMarked) {
+      const { mark } = this.#known;
+      if (schema !== this.#options.schema)
+        await withConnection(this.#url, { schema }, (sql) => storeMark(sql, mark));
+      return;
+    }
     await this.#raiseTo(this.#url, await this.#markedTimeline(this.#url, this.#known, { schema }));
   }
 

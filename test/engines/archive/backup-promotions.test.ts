@@ -96,3 +96,17 @@ test("a server that stops responding ends a backup, which leaves nothing", async
   expect(readdirSync(directory)).toEqual([".production.lock"]);
   second.thaw();
 });
+
+test("after a restore over the data of a primary with a standby, every process uses the primary as before", async () => {
+  const one = await startPostgres();
+  const two = await startStandby(one, { isSynchronous: false });
+  const hosts = one.url.replace(/@([^/]+)/, `@$1,${new URL(two.url).host}`);
+  const cli = new InProcessCli();
+  const run = (line: string, as = cli) => as.run([...line.split(" "), "--database-url", hosts]);
+  expect(await run("keys create --name app --plan free")).toMatchObject({ code: 0 });
+  const backups = cliDirectory();
+  expect(await run(`backup ${backups}`)).toMatchObject({ code: 0 });
+  expect(await run(`restore ${backups} --replace`)).toMatchObject({ code: 0 });
+  for (const as of [cli, new InProcessCli()]) expect(await run("keys list", as)).toMatchObject({ code: 0 });
+  await Promise.all([one.stop(), two.stop()]);
+}, 60_000);
