@@ -3,8 +3,8 @@ import { countOf, grouped } from "../text/formatting.ts";
 import { check, type Finding } from "./finding.ts";
 
 const replication = check("replication");
-const TWO_STANDBYS =
-  "run two standbys, and set synchronous_standby_names = 'ANY 1 (…)' with both names (docs/deployment.md)";
+const ANOTHER_STANDBY =
+  "connect another standby; with synchronous_standby_names = 'ANY 1 (…)' one of them is enough (docs/deployment.md)";
 
 export function checkReplication(state: Replication): Finding {
   const { synchronousStandbyNames: setting, connectedStandbys, waitingCommits } = state;
@@ -23,8 +23,8 @@ export function checkReplication(state: Replication): Finding {
     );
   if (needed > 0 && candidates === needed)
     return replication.warning(
-      `a commit needs ${needed === 1 ? "the one standby" : `all ${needed} standbys`} that it may wait for: without it, every write gets 503`,
-      TWO_STANDBYS,
+      `a commit waits for ${needed === 1 ? "a standby, and only one is" : `${needed} standbys, and no more are`} connected: without ${needed === 1 ? "it" : "all of them"}, every write gets 503`,
+      ANOTHER_STANDBY,
     );
   if (needed > 0) return replication.ok(`a commit waits for ${needed} of ${candidates} standbys`);
   return connectedStandbys.length > 0

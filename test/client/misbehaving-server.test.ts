@@ -143,6 +143,14 @@ test.each(["pet_live_abc\n", "Bearer pet_live_abc", "sk_live_abc", "pet_live_YOU
   },
 );
 
+test("without a key, the message says where it is looked for", () => {
+  const before = process.env["PETSTORE_KEY"];
+  delete process.env["PETSTORE_KEY"];
+  const create = () => new client.Petstore({ baseUrl: "http://petstore.test/v1" });
+  expect(create).toThrow("There is no key: set PETSTORE_KEY, or the option key.");
+  if (before !== undefined) process.env["PETSTORE_KEY"] = before;
+});
+
 describe("the deadline bounds the wait for the rate limit", () => {
   const exhausted = () =>
     json(200, "[]", {

@@ -142,7 +142,10 @@ describe("replication of PostgreSQL", () => {
     expect(await found()).toMatchObject([{ level: "ok", message: "a commit waits for 1 of 2 standbys" }]);
     await setNames("FIRST 2 (*)");
     expect(await found()).toMatchObject([
-      { level: "warning", message: expect.stringContaining("needs all 2 standbys") },
+      {
+        level: "warning",
+        message: expect.stringContaining("waits for 2 standbys, and no more are connected"),
+      },
     ]);
     await second.stop();
     await until(async () => (await found())[0]?.level === "error", 5_000);
