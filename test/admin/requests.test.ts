@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, jest, test } from "bun:test";
+import { describe, expect, jest, spyOn, test } from "bun:test";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { formatTime } from "../../src/text/formatting.ts";
@@ -167,6 +167,19 @@ describe("several servers", () => {
     }).listRequests({ id: undefined, body: undefined, query: { limit, status: "5xx" } } as never);
   };
   const page = { nextCursor: null, servers: [{ id: "other", name: "web-2", problem: null, since: null }] };
+
+  test("a server that is alone asks nobody", async () => {
+    const questions = answering(() => "");
+    const ask = spyOn(questions, "ask");
+    const { listRequests } = requestHandlers({
+      requestLog: undefined,
+      keys: NO_KEYS,
+      servers: { self: SELF, list: () => [{ ...OTHER, id: "self" }], lost: () => [] },
+      questions,
+    });
+    const { servers } = await listRequests({ id: undefined, body: undefined, query: {} } as never);
+    expect([servers.map(({ id }) => id), ask.mock.calls]).toEqual([["self"], []]);
+  });
 
   test("are asked for the same, and cut to one page", async () => {
     const result = await list({ ...page, items: [item(3n), item(2n), item(1n)] }, 2);

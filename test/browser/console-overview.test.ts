@@ -77,6 +77,9 @@ test("a part of a plot is shown by dragging or by keys, the URL has it, and a ma
   await slider.focus();
   await page.keyboard.press("Home");
   expect(await slider.getAttribute("aria-valuetext")).toContain(": p50 no data, p99 no data");
+  // With a modifier a key is the browser's, or the system's.
+  for (const modifier of ["Control", "Meta", "Alt"]) await page.keyboard.press(`${modifier}+End`);
+  expect(await slider.getAttribute("aria-valuenow")).toBe("0");
   await page.keyboard.press("+");
   await page.waitForURL((url) => range.test(url.search) && lengthOf() < 60);
   await page.goBack();

@@ -55,6 +55,10 @@ test("any text in a message becomes one short line of printable characters", () 
       expect(line.length).toBeLessThan(1_000);
     }),
   );
+  expect([60, 61].map((length) => quoted("x".repeat(length)))).toEqual([
+    `"${"x".repeat(60)}"`,
+    `"${"x".repeat(60)}…"`,
+  ]);
 });
 
 const directory = temporaryDirectory("options");
