@@ -9,8 +9,8 @@ import type { Log } from "../observe/log.ts";
 import type { Setting } from "../operator/operations.ts";
 import type { Scheduler } from "../runtime/event-loop.ts";
 import { openQuotaStore } from "../store/sqlite/quota-store.ts";
-import { DEMO_CLIENTS, type DemoClient } from "./clients.ts";
-import { earlierRequests, usageBatches } from "./history.ts";
+import { DEMO_CLIENTS, type DemoClient, OPEN_MS } from "./clients.ts";
+import { earlierRequests, liveFigures, usageBatches } from "./history.ts";
 import { addPetsAndOrders, type DemoKey, startTraffic } from "./traffic.ts";
 
 const REVOKED_DAYS_AGO = 12;
@@ -58,10 +58,11 @@ interface DemoOptions {
 
 /** Starts a server on new data, fills it, and runs clients until it is disposed of. */
 export async function startDemo(config: Config, options: DemoOptions): Promise<Demo> {
-  const { clientKeys: keys, secret } = await createSampleData(config, options.clock);
+  const { clientKeys: keys, secret, clients, now } = await createSampleData(config, options.clock);
   const app = await startApp(config, options);
   try {
     const { url } = app;
+    app.metrics.live.fillPast(OPEN_MS, liveFigures(clients, now));
     await addPetsAndOrders(url, keys);
     const consoleUrl = app.admin && (await app.admin.createSignInUrl());
     const stopTraffic = startTraffic({ ...options, url, keys });
@@ -92,7 +93,7 @@ async function createSampleData(config: Config, clock: Clock) {
     const quotas = openQuotaStore(directory.files.quotaStore);
     quotas.save(clients.map(({ keyId, quota }) => [{ kind: "key", id: keyId }, quota]));
     quotas.close();
-    return created;
+    return { ...created, clients, now };
   } finally {
     await stores.close();
   }

@@ -1,6 +1,8 @@
 import { DEFAULT_PLANS, limitsOf } from "../domain/api-keys.ts";
 import { DAY_MS, decide, DEFAULT_BAN, newQuota, type Quota } from "../domain/rate-limit.ts";
 import { HOUR_MS, intervalStart, type KeyCounts, type UsageBatch } from "../domain/usage-history.ts";
+import { latencyHistogram } from "../observe/histogram.ts";
+import type { FiguresOf } from "../observe/live-series.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
 import { anyOperation, type DemoClient, OPEN_MS, Pace } from "./clients.ts";
 
@@ -70,6 +72,37 @@ export function* usageBatches(clients: readonly DemoUsage[], now: number): Gener
       yield { writer: "demo", sequence: ++sequence, hour: start - daysAgo * DAY_MS, keys };
     }
   }
+}
+
+/** Returns the figures of a server to which the clients have sent the requests of today. */
+export function liveFigures(used: readonly DemoUsage[], now: number): FiguresOf {
+  const connections = used.filter(({ hours }) => hours.size > 0).length;
+  return (startsAt, stepMs) => {
+    const hourAt = intervalStart("hour", startsAt);
+    const usedMs = Math.min(hourAt + HOUR_MS, now) - Math.max(hourAt, now - OPEN_MS);
+    const hours = used.flatMap(({ hours: all }) => all.get(hourAt) ?? []);
+    const inStep = (of: (hour: Hour) => number) => {
+      const all = hours.reduce((sum, hour) => sum + of(hour), 0);
+      return usedMs > 0 ? Math.floor((all * stepMs) / usedMs + Math.random()) : 0;
+    };
+    const admitted = inStep((hour) => countsOf(hour, 1).admitted);
+    const clientError = Math.round(admitted * 0.02);
+    const requests = {
+      success: admitted - clientError,
+      clientError,
+      limited: inStep(({ limited }) => limited),
+      banned: inStep(({ banned }) => banned),
+      serverError: 0,
+    };
+    const latencies = latencyHistogram();
+    for (let n = 0; n < admitted; n++) latencies.observe(secondsOfRequest());
+    return { requests, latencies: Uint32Array.from(latencies.counts), connections };
+  };
+}
+
+/** Mostly below a millisecond, and one in a hundred ten times as long. */
+function secondsOfRequest(): number {
+  return (0.0003 + 0.0006 * Math.random() * Math.random()) * (Math.random() < 0.01 ? 10 : 1);
 }
 
 /** The requests of an earlier day as a share of those of today: fewer on Saturdays and Sundays. */

@@ -54,6 +54,11 @@ export class LiveSeries {
     this.#long.record();
   }
 
+  /** Adds figures of a period before the start: those of sample data. */
+  fillPast(lengthMs: number, figuresOf: FiguresOf): void {
+    for (const series of [this.#short, this.#long]) series.fillPast(lengthMs, figuresOf);
+  }
+
   /** The latencies of the last 15 minutes, and the requests per second of the last step. */
   recent(): { readonly latencies: Float64Array; readonly requestsPerSecond: number } {
     const { rows } = this.#short.last(LIVE_RANGES["15m"]);
@@ -82,21 +87,28 @@ export class LiveSeries {
   }
 }
 
-/** The figures of one step. Durations are in milliseconds. */
-interface Row {
+interface Figures {
   readonly requests: OutcomeTotals;
+  /** The counts of `latencyHistogram`. */
   readonly latencies: Uint32Array;
+  readonly connections: number;
+}
+
+/** The figures of a step, by its beginning and its length in milliseconds. */
+export type FiguresOf = (startsAt: number, stepMs: number) => Figures;
+
+/** The figures of one step. Durations are in milliseconds. */
+interface Row extends Figures {
   readonly p50: number | null;
   readonly p99: number | null;
-  readonly connections: number;
 }
 
 class Series {
   /** The rows by the number of their step, counted from the epoch. A step without a recording has no row. */
   readonly #rows = new Map<number, Row>();
   readonly #maxRows: number;
-  /** The last step that ended before the recording began. */
-  readonly #stepBefore: number;
+  /** The last step that ended before the figures begin. */
+  #stepBefore: number;
   #lastStep: number;
   /** The totals of all requests up to the last row. */
   #totals: OutcomeTotals;
@@ -134,6 +146,18 @@ class Series {
     if (this.#rows.size > this.#maxRows) this.#rows.delete(oldest);
     this.#totals = totals;
     this.#latencies = counts;
+  }
+
+  fillPast(lengthMs: number, figuresOf: FiguresOf): void {
+    const recorded = [...this.#rows];
+    this.#rows.clear();
+    const last = this.#stepBefore;
+    this.#stepBefore = last - Math.min(lengthMs / this.stepMs, this.#maxRows - recorded.length);
+    for (let step = this.#stepBefore + 1; step <= last; step++) {
+      const figures = figuresOf(step * this.stepMs, this.stepMs);
+      this.#rows.set(step, { ...figures, ...quantilesOf(figures.latencies) });
+    }
+    for (const [step, row] of recorded) this.#rows.set(step, row);
   }
 
   /**

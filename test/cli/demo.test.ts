@@ -73,6 +73,38 @@ test("the demo listens where --port and --admin-address, or their variables, say
   expect((await stop()).code).toBe(0);
 });
 
+test("the demo begins with a past: the plots of the console have the last hours at once", async () => {
+  process.env["TMPDIR"] = temporary;
+  const { message, stop } = await new InProcessCli().start("demo");
+  const [, origin = "", code = ""] = /^ {2}Console +(\S+)\/\?code=(\w+)$/m.exec(message) ?? [];
+  const headers = { "Content-Type": "application/json" };
+  const body = JSON.stringify({ code });
+  const signedIn = await fetch(`${origin}/api/session`, { method: "POST", headers, body });
+  const { secret } = Object(await signedIn.json());
+  const cookie = signedIn.headers
+    .getSetCookie()
+    .map((line) => line.split(";")[0])
+    .join("; ");
+  for (const [range, steps] of [
+    ["15m", 180],
+    ["1h", 720],
+    ["6h", 360],
+  ] as const) {
+    const response = await fetch(`${origin}/api/series?range=${range}`, {
+      headers: { Cookie: cookie, "Petstore-Session": secret },
+    });
+    const { requests, p50, totals } = Object(await response.json());
+    expect(requests.success).toHaveLength(steps);
+    expect(requests.success.filter((count: number | null) => count !== null).length).toBeGreaterThan(
+      steps - 5,
+    );
+    expect(totals.success).toBeGreaterThan(100);
+    if (range === "6h") expect(totals.limited + totals.banned).toBeGreaterThan(0);
+    expect(p50.filter((ms: number | null) => ms !== null && ms < 2).length).toBeGreaterThan(steps / 4);
+  }
+  expect((await stop()).code).toBe(0);
+});
+
 /** Timers that are due by a test clock. Each client has one, except while it waits for a response. */
 class VirtualTime {
   readonly #timers: { readonly at: number; readonly work: () => void }[] = [];

@@ -39,6 +39,28 @@ function fakeServer() {
   });
 }
 
+test("a past that is filled in precedes what is recorded, and is as long as it is", () => {
+  const server = fakeServer();
+  server.request("success");
+  server.pass(5 * SECOND);
+  const latencies = Uint32Array.from(latencyHistogram().counts);
+  const requests = { ...byLabel(OUTCOMES, () => 0), success: 3 };
+  const startsAt: number[] = [];
+  server.live.fillPast(30 * MINUTE, (at, stepMs) => {
+    if (stepMs === 5 * SECOND) startsAt.push(at);
+    return { requests, latencies, connections: 2 };
+  });
+  expect([startsAt.length, startsAt[0], startsAt.at(-1)]).toEqual([
+    360,
+    START - 30 * MINUTE,
+    START - 5 * SECOND,
+  ]);
+  const hour = server.live.read("1h").requests.success;
+  expect(hour.slice(0, 359)).toEqual(Array.from({ length: 359 }, () => null));
+  expect(hour.slice(359)).toEqual([...Array.from({ length: 360 }, () => 3), 1]);
+  expect(server.live.read("15m").before?.success).toBe(540);
+});
+
 describe("live series", () => {
   test.each([
     ["15m", 5, 180],
