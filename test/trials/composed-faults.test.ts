@@ -116,6 +116,9 @@ const AHEAD = {
 
 type Cases = Readonly<Record<string, History>>;
 
+/** Another server holds the lock. */
+const LOCKED = { reason: "PostgreSQL: canceling statement due to lock timeout" };
+
 const BAD: Readonly<Record<keyof typeof RULES, Cases>> = {
   lost: {
     "an acknowledged pet is missing at the end": history([create(0)], { endings: [WITHOUT_PETS] }),
@@ -222,6 +225,10 @@ const BAD: Readonly<Record<keyof typeof RULES, Cases>> = {
     "503 without a fault": history([use(0, 503)]),
     "503 long after a fault": history([use(5_000, 503)], { disturbances: [during("primary", 0, 3_000)] }),
     "503 in an outage of Valkey": history([use(50, 503)], { disturbances: [during("valkey", 0, 3_000)] }),
+    "503 because another server had a fault": history([use(50, 503, { reason: "the pool is down" })], {
+      disturbances: [during("server", 0, 3_000, 2)],
+    }),
+    "503 because of a lock, although no server had a fault": history([use(50, 503, LOCKED)]),
     "no response of a server without a fault": history([use(50, 0)], {
       disturbances: [during("server", 0, 3_000, 2)],
     }),
@@ -258,6 +265,9 @@ const FINE: Cases = {
   "a create without an Idempotency-Key is repeated after a fault": history([create(0, 503), create(50)], {
     endings: [TWO],
     disturbances: [during("primary", 0, 20)],
+  }),
+  "a server that is slow holds a lock": history([use(50, 503, LOCKED)], {
+    disturbances: [during("server", 0, 3_000, 2)],
   }),
   "an idempotent create is repeated": history(
     [idempotent(0, undefined, 0), idempotent(50, 1), idempotent(90, 1)],

@@ -297,6 +297,9 @@ const EXPECTED: Readonly<Record<Action["kind"], readonly string[]>> = {
   use: ["200", "201", "404 not_found"],
 };
 
+/** Matches why a server responds 503 when another one holds a lock for too long. */
+const LOCKED = /lock timeout/;
+
 /**
  * All responses are expected ones. A 503 response or none occurs only during a fault or soon after it. No response
  * takes longer than allowed.
@@ -325,11 +328,11 @@ interface Credentials {
 
 function unexpected(operation: Operation, history: History, { credentials, ended }: Credentials) {
   const { status, code, credential, action } = operation;
-  const disturbed = history.disturbances.filter(({ part, number, from, until, ...rest }) => {
-    const end = until + recoveryOf({ part, from, until, ...rest });
-    const isNear = from < operation.endedAt && end > operation.startedAt;
-    return isNear && (number === undefined || number === operation.server);
+  const near = history.disturbances.filter((each) => {
+    const end = each.until + recoveryOf(each);
+    return each.from < operation.endedAt && end > operation.startedAt;
   });
+  const disturbed = near.filter(({ number }) => number === undefined || number === operation.server);
   const takesMs = operation.endedAt - operation.sentAt;
   const servers = disturbed.filter(({ part }) => part === "server");
   const frozenMs = servers.reduce((sum, { from, until }) => sum + until - from, 0);
@@ -339,8 +342,11 @@ function unexpected(operation: Operation, history: History, { credentials, ended
     const isExpected = operation.server === 0 ? disturbed.length > 0 : servers.length > 0;
     return isExpected ? undefined : "the server had no fault";
   }
-  if (status === 503)
-    return disturbed.some(({ part }) => part !== "valkey") ? undefined : "the database had no fault";
+  if (status === 503) {
+    // A server that does not go on holds its locks until PostgreSQL ends its transaction.
+    const causes = LOCKED.test(operation.reason ?? "") ? near : disturbed;
+    return causes.some(({ part }) => part !== "valkey") ? undefined : "the database had no fault";
+  }
   if (status === 401 && credentials.has(credential)) return undefined;
   if (status === 429 && credential in history.limits) return undefined;
   // An address that uses many tokens which are not valid may guess them.
