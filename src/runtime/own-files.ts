@@ -28,7 +28,7 @@ import {
 } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants;
 /** The permissions of other users. */
@@ -161,9 +161,15 @@ function inheritOwner(descriptor: number, path: string): void {
   fchownSync(descriptor, uid, gid);
 }
 
-/** Creates the directory, and those above it, if it is missing. It may be a link to one. */
+/**
+ * Creates the directory, and those above it, if it is missing. It may be a link to one. A power failure does not remove
+ * it, and with it what is stored there later.
+ */
 export function makeDirectory(path: string): void {
-  mkdirSync(path, { recursive: true, mode: PRIVATE_DIRECTORY });
+  const last = resolve(path);
+  const first = mkdirSync(last, { recursive: true, mode: PRIVATE_DIRECTORY });
+  if (first === undefined) return;
+  for (let made = last; made.length >= first.length; made = dirname(made)) syncDirectory(dirname(made));
 }
 
 /** Creates a directory of which nobody knows the name. */

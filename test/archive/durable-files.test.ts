@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
 import { Glob } from "bun";
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DataDirectory } from "../../src/data-directory.ts";
+import { makeDirectory } from "../../src/runtime/own-files.ts";
 import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { sqliteTables } from "../../src/store/sqlite/tables.ts";
@@ -70,6 +71,19 @@ const CASES: Readonly<Record<string, Case>> = {
       await using _ = await new InProcessCli().serve();
     },
     named: /^(?=.*production-first-key )(?=.*production-admin-token )(?=.*production-url )/,
+  },
+  "a configuration as a file, and the secrets of one that is applied": {
+    by: ["cli/declared/apply.ts", "cli/declared/export-config.ts"],
+    async prepare() {
+      const { cli, directory } = await withData();
+      const file = `${directory}/other.yaml`;
+      writeFileSync(file, "keys: [{ id: shop, name: shop, plan: pro }]");
+      return async () => {
+        await succeed(cli, `export config ${directory}/config.yaml`);
+        await succeed(cli, `apply ${file} --secrets-file ${directory}/secrets.txt`);
+      };
+    },
+    named: /^config\.yaml secrets\.txt $/,
   },
   login: {
     by: ["cli/login-file.ts"],
@@ -139,6 +153,13 @@ test("a backup is on the disk with its checksum", async () => {
   using steps = recordDurableSteps();
   await succeed(cli, `backup ${directory}`);
   expect(steps.unsyncedIn(directory)).toEqual([".production.lock"]);
+});
+
+test("a directory that is made has its name on the disk, and those above it", () => {
+  const above = cliDirectory();
+  using steps = recordDurableSteps();
+  makeDirectory(join(above, "backups/here"));
+  expect([above, join(above, "backups")].map(steps.hasSynced)).toEqual([true, true]);
 });
 
 test("rejected rows are on the disk when the import is complete", async () => {

@@ -13,6 +13,7 @@ const stats = (path: string) => lstatSync(path, { bigint: true });
 export function recordDurableSteps() {
   const { sync, rename, link } = disk;
   const synced = new Set<string>();
+  const directories = new Set<bigint>();
   const named: string[] = [];
   const notSynced: string[] = [];
   /** The names that a power failure could still undo. */
@@ -26,6 +27,7 @@ export function recordDurableSteps() {
       const found = fstatSync(descriptor, { bigint: true });
       sync(descriptor);
       synced.add(versionOf(found));
+      if (found.isDirectory()) directories.add(found.ino);
       if (found.isDirectory()) undoable = undoable.filter(({ directory }) => directory !== found.ino);
     }),
     spyOn(disk, "rename").mockImplementation((from, to) => {
@@ -50,6 +52,7 @@ export function recordDurableSteps() {
     /** The files of a directory that are not on the disk as they are. */
     unsyncedIn: (directory: string) =>
       readdirSync(directory).filter((file) => !synced.has(versionOf(stats(`${directory}/${file}`)))),
+    hasSynced: (directory: string) => directories.has(stats(directory).ino),
     [Symbol.dispose]: () => spies.forEach((spy) => spy.mockRestore()),
   };
 }

@@ -18,13 +18,12 @@ const CONNECTION = "http1/connection.ts";
 const LIMITS = "http1/connection-limits.ts";
 const RULES = "domain/rate-limit.ts";
 const FAULTS = "test/engines/store/postgres-faults.test.ts";
-const WINDOWS = "test/conformance/rate-limiter-windows.ts";
-const BANS = "test/conformance/rate-limiter-bans.ts";
+const CASES = "test/conformance/rate-limiter-cases.ts";
 const OUTAGES = "test/rate-limit/shared-rate-limiter-outages.test.ts";
 const RETENTION = "test/observe/retention-clock.test.ts";
 const KEPT_USAGE = "deleteOldUsage: hours are kept for 35 days, days for 400 days, and the last use for good";
 const EXACT = [
-  WINDOWS,
+  CASES,
   "of 61 requests within a minute of the first, to the millisecond, exactly 60 are allowed",
 ] as const;
 const QUERY_TIMEOUT = [
@@ -286,7 +285,7 @@ export const GENERATED_NUMBERS: Readonly<Record<string, readonly [file: string, 
   plans: EXACT,
   "plans-note": EXACT,
   workers: WORKERS,
-  "ban-rules": [BANS, "nine strikes are limited, and the tenth is banned for 300 seconds"],
+  "ban-rules": [CASES, "a client that sends ten requests a second is banned for 300 seconds within eleven"],
   "example-rate-limits": ["test/client/retries.test.ts", "after Retry-After"],
   "usage-options": ["test/cli/usage.test.ts", "all keys: a table of sums over the last 30 days"],
 };

@@ -33,6 +33,7 @@ export const SS = program("ss", "iproute2");
 export const OPENSSL = program("openssl");
 /** The package of a library that simulates another clock for a process. */
 export const FAKETIME = program("faketime");
+export const STRACE = program("strace");
 export const SQLITE_SHELL = program("sqlite3");
 export const CHROMIUM: Program = {
   name: "Chromium",
