@@ -1,5 +1,6 @@
 import { beforeAll, beforeEach, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Key } from "../../src/operator/operations.ts";
 import { hashSecret } from "../../src/domain/api-keys.ts";
 import { newQuota } from "../../src/domain/rate-limit.ts";
@@ -161,6 +162,16 @@ test("keys list says how many revoked keys are hidden", async () => {
   );
   for (const flags of ["--revoked", "--search shop", "--state active", "--label eu"])
     expect(await filled.out(`keys list ${flags}`)).not.toContain("hidden");
+});
+
+test("with --revoked, keys list has all keys, as many as the tab All of the console", async () => {
+  await using server = await filled.serve();
+  const token = readFileSync(join(filled.dataDir, "production-admin-token"), "utf8").trim();
+  const headers = { Authorization: `Bearer ${token}` };
+  const { counts, total } = Object(await (await fetch(`${server.adminUrl}/api/keys`, { headers })).json());
+  const all = Object.values<number>(counts).reduce((sum, count) => sum + count, 0);
+  expect([total, (await idsWith("--revoked")).length]).toEqual([all, all]);
+  expect(await filled.out("keys list --help")).toContain("all that are not revoked");
 });
 
 test("keys list says that none matches, and --banned lists the keys that are banned now", async () => {
