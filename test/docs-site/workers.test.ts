@@ -7,7 +7,6 @@ type Fetch = () => Promise<Response>;
 
 const STARTS_AT = 1_800_000_000_000;
 const FREE = { perMinute: 60, perDay: 1_000 };
-const WORKERS = 50;
 const RUN_MS = 15 * 60_000;
 
 /** A clock that moves on to the next timer as soon as all work is done. */
@@ -56,12 +55,15 @@ function exampleFunction(fetch: Fetch, time: VirtualTime, random: Random): Fetch
 }
 
 test.each([
-  [5, 20],
-  [200, 1_500],
-  [3_000, 3_000],
+  [50, 5, 20, 0],
+  [50, 200, 1_500, 0],
+  [50, 3_000, 3_000, 0],
+  [50, 8_000, 8_000, 0],
+  [25, 5, 20, 3_000],
+  [50, 5, 50, 7_950],
 ])(
-  "50 workers of the example for 429 on one Free key, with responses after %d to %d ms, are not banned",
-  async (leastMs, mostMs) => {
+  "%d workers of the example for 429 on one Free key, with responses after %d to %d ms and pauses of %d ms: no ban",
+  async (workers, leastMs, mostMs, pauseMs) => {
     const time = new VirtualTime();
     const random = new Random(7);
     const quota = newQuota();
@@ -77,12 +79,15 @@ test.each([
     };
     const fetchWithRetry = exampleFunction(fetch, time, random);
     const work = async () => {
-      for (;;) await fetchWithRetry();
+      for (;;) {
+        await fetchWithRetry();
+        await time.sleep(pauseMs);
+      }
     };
-    for (let worker = 0; worker < WORKERS; worker++) void work();
+    for (let worker = 0; worker < workers; worker++) void work();
     await time.run(RUN_MS);
     expect(counts).toMatchObject({ banned: 0 });
     expect(counts.allowed).toBeWithin(800, 901);
-    expect(counts.limited).toBeGreaterThan(WORKERS);
+    expect(counts.limited).toBeGreaterThan(workers);
   },
 );
