@@ -45,6 +45,7 @@ interface CalledOperation {
   readonly method: string;
   readonly role?: Role;
   readonly audited?: string;
+  readonly makesCredential?: boolean;
 }
 
 /** Why a principal may not call an operation; undefined if they may. */
@@ -64,9 +65,11 @@ const CREDENTIALS = ["operator.", "key."];
 const UNBANNED: AuditAction = "key.unbanned";
 
 /**
- * Whether an operation makes, changes or ends credentials: operators and their tokens, or API keys. A token that was
- * replaced could stay for good with it, or lock others out.
+ * Whether an operation makes, changes or ends credentials: operators, their tokens and codes, or API keys. A token that
+ * was replaced could stay for good with it, or lock others out.
  */
-export function changesCredentials({ audited = "" }: CalledOperation): boolean {
-  return audited !== UNBANNED && CREDENTIALS.some((prefix) => audited.startsWith(prefix));
+export function changesCredentials({ audited = "", makesCredential = false }: CalledOperation): boolean {
+  return (
+    makesCredential || (audited !== UNBANNED && CREDENTIALS.some((prefix) => audited.startsWith(prefix)))
+  );
 }

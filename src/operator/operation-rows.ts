@@ -30,6 +30,8 @@ export interface AdminOperation extends Operation<AdminErrorCode> {
   readonly isOfServer?: true;
   /** The audit entry that an operation other than a GET writes; `nothing` if it changes nothing. */
   readonly audited?: string;
+  /** Whether it makes a credential without an audit entry of its own. */
+  readonly makesCredential?: true;
   /**
    * The least role of an operator who may call the operation: by default viewer for a GET, and admin for everything
    * else.

@@ -77,7 +77,8 @@ export const ADMIN_OPERATIONS = {
       description:
         "Makes a code for `petstore login`, for an operator who signs in with a provider and has no token. Its session ends as theirs does, 12 hours after they signed in.",
       success: ok("The code", resources.CreatedCode),
-      errors: ["no_provider", "replaced_token"],
+      errors: ["no_provider"],
+      makesCredential: true,
       role: "viewer",
       needsRequest: true,
     },

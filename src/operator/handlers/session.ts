@@ -4,14 +4,7 @@ import { mayCall } from "../../domain/operators.ts";
 import type { Request } from "../../http1/index.ts";
 import { sha256 } from "../../runtime/hash.ts";
 import { formatTime } from "../../text/formatting.ts";
-import {
-  forbiddenRole,
-  INVALID_CODE,
-  INVALID_TOKEN,
-  NO_PROVIDER,
-  NOT_OF_PROVIDER,
-  replacedToken,
-} from "../errors.ts";
+import { forbiddenRole, INVALID_CODE, INVALID_TOKEN, NO_PROVIDER, NOT_OF_PROVIDER } from "../errors.ts";
 import type { Principal } from "../credentials.ts";
 import type { BodyOf } from "../operations.ts";
 import { SESSION_MS, sessionToken } from "../sign-in.ts";
@@ -50,8 +43,6 @@ export function sessionHandlers(services: ListenerServices) {
 
     async createSignInCode(_input, { principal, by }) {
       if (principal?.subject === undefined) return NOT_OF_PROVIDER;
-      // The code is one of the current token.
-      if (principal.tokenValidUntil !== undefined) return replacedToken(principal);
       const code = generateCode();
       const endsAt = by.at + CODE_MS;
       const { id: operatorId, name } = principal;
