@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { join } from "node:path";
 import { toJson } from "../../src/api/json.ts";
 import { Invalid, type JsonSchema, type Schema } from "../../src/api/schema.ts";
 import { COMMANDS } from "../../src/cli/commands.ts";
@@ -88,7 +89,10 @@ for (const isTerminal of [true, false]) {
         for (const responses of [Infinity, 1, 0]) {
           using hostileServer = startServer(responses);
           const { origin: server } = hostileServer;
-          const argv = words.map((word) => (name === "login" && word.startsWith("https:") ? server : word));
+          const argv = words.map((word) => {
+            if (word.endsWith(".yaml")) return join(cliDirectory(), word);
+            return name === "login" && word.startsWith("https:") ? server : word;
+          });
           const variables = {
             NO_COLOR,
             XDG_CONFIG_HOME: cliDirectory(),
