@@ -1,4 +1,3 @@
-import { messageOf } from "../api/errors.ts";
 /* The files that an import reads and an export writes. */
 
 import { randomUUID } from "node:crypto";
@@ -7,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
+import { messageOf } from "../api/errors.ts";
 import { createFile, disk, openToRead, removeFile, renameDurably, statOf } from "../runtime/own-files.ts";
 import { InputError } from "./row-formats.ts";
 

@@ -343,9 +343,9 @@ export interface TableStore {
   exists(): Promise<boolean>;
   /** Reads the state of the tables, which exist, and changes nothing. */
   schema(): Promise<SchemaState>;
-  /** Reads the database, after migrating it if an earlier release made it. */
+  /** Reads the database. Unless it was opened for that, tables of an earlier release are an error. */
   read(): Promise<TableReader>;
-  /** Opens the database for shared writes, after creating or migrating it. */
+  /** Opens the database for shared writes, after creating it if it is missing. */
   share(): Promise<SharedTables>;
   /** Creates a new database. What an interrupted call has left is discarded. */
   create(): Promise<NewTables>;

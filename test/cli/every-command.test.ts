@@ -143,6 +143,17 @@ const EXCEPTIONS: Readonly<Record<string, Partial<Record<State, Expected>>>> = {
   restore: MADE,
 };
 
+/** What a command with --dry-run does in each state: it changes nothing, and stops where the command itself would. */
+const EXPECTED_DRY: Readonly<Record<string, Partial<Record<State, Expected>>>> = {
+  apply: REJECTED,
+  migrate: {
+    "a database of a later release that this one cannot use": NEWER,
+    "the database of another program": FOREIGN,
+  },
+  import: REJECTED,
+  restore: {},
+};
+
 /** What these change is so already: the key is neither disabled nor banned. */
 const WITHOUT_EFFECT = new Set(["keys enable", "keys unban"]);
 
@@ -171,5 +182,23 @@ describe.each(COMMANDS.map((command) => [command.name, command] as const))("pets
       expect(after?.version).toBe(expected === "migrates" ? SUPPORTED : facts?.version);
       if (isChange || expected === "migrates") expect(after?.entries).toBeGreaterThan(facts?.entries ?? 0);
     }
+  });
+});
+
+describe.each(
+  COMMANDS.flatMap((command) =>
+    command.options["dry-run"] ? [[command.name, EXPECTED_DRY[command.name], command] as const] : [],
+  ),
+)("petstore %s --dry-run", (_name, expected, command) => {
+  test.each(Object.keys(STATES) as State[])("on %s", async (state) => {
+    const sentence = expected?.[state];
+    const directory = STATES[state]();
+    const before = contentsOf(directory);
+    const result = await run([...commandLineOf(command), "--dry-run"], directory);
+    expectDone(result);
+    expect(expected).toBeDefined();
+    if (sentence instanceof RegExp) expect(result).toEqual({ code: 1, err: expect.stringMatching(sentence) });
+    else expect(result.err).not.toMatch(/its tables have version|the tables need/);
+    expect(contentsOf(directory)).toEqual(before);
   });
 });

@@ -52,7 +52,10 @@ interface Plan {
 async function planOf(storage: StorageConfig): Promise<Plan> {
   const { tableStoreOf } = await import("../../archive/contents.ts");
   const tables = await tableStoreOf(storage);
-  const from = (await tables.exists()) ? (await tables.schema()).version : 0;
+  const state = (await tables.exists()) ? await tables.schema() : undefined;
+  const { version: from = 0, rejection } = state ?? {};
+  if (rejection !== undefined)
+    throw new Failure(`cannot migrate ${describeEnvironment(storage)}: ${rejection}`);
   const engine = storage.databaseUrl === undefined ? "sqlite" : "postgres";
   const migrations =
     engine === "sqlite"
@@ -60,15 +63,13 @@ async function planOf(storage: StorageConfig): Promise<Plan> {
       : (await import("../../store/postgres/migrations.ts")).POSTGRES_MIGRATIONS;
   const release = releaseOfTables(from, engine) ?? null;
   const missing = migrations.filter(({ version }) => version > from);
-  return {
-    from,
-    to: Math.max(from, latestVersion(migrations)),
-    release,
-    steps: missing.map(({ version, name, oldestRelease }) => {
-      const keepsServers = release !== null && Bun.semver.order(oldestRelease, release) <= 0;
-      return { version, name, oldestRelease, keepsServers };
-    }),
-  };
+  let keepsServers = release !== null;
+  const steps = missing.map(({ version, name, oldestRelease }) => {
+    // What a step keeps servers from, no later one allows again.
+    keepsServers &&= Bun.semver.order(oldestRelease, release ?? "") <= 0;
+    return { version, name, oldestRelease, keepsServers };
+  });
+  return { from, to: Math.max(from, latestVersion(migrations)), release, steps };
 }
 
 async function applyMigrations(storage: StorageConfig, isForced: boolean, context: Context): Promise<void> {

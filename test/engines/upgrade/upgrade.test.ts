@@ -137,6 +137,9 @@ async function expectMigratesNotUnder(server: PetstoreServer, storage: readonly 
   const planned = await petstore(storage, "migrate --dry-run");
   expect(planned).toMatchObject({ code: 0, err: "" });
   expect(planned.out).toMatch(/^STEP +SERVERS OF 1\.1\.0$/m);
+  // What stops them at one step stops them at every later one.
+  expect(planned.out).toMatch(/^\d+ +must stop /m);
+  expect(planned.out).not.toMatch(/^\d+ +must stop [^]*^\d+ +go on /m);
   const refused = await petstore(storage, "migrate");
   expect(refused.code).toBe(1);
   expect(refused.err).toContain("or newer, and a server of an earlier release is running; stop it first,");
