@@ -327,7 +327,10 @@ export interface NewTables extends AsyncDisposable {
   complete(counters: Counters): Promise<void>;
   /** Reads the rows that were inserted. */
   read(): Promise<TableReader>;
-  /** Makes this the database of the environment in one step. Nothing can be written afterwards. */
+  /**
+   * Makes this the database of the environment in one step. Nothing can be written afterwards. Throws OutcomeUnknown if
+   * it may have been done without a response.
+   */
   publish(publication: Publication): Promise<void>;
 }
 

@@ -1,5 +1,6 @@
 import packageJson from "../../../package.json" with { type: "json" };
 import { existsSync } from "node:fs";
+import { OutcomeUnknown } from "../../api/errors.ts";
 import { resolve } from "node:path";
 import { countOf, grouped } from "../../text/formatting.ts";
 import type { Direction } from "../../archive/copy.ts";
@@ -87,7 +88,11 @@ async function copyLocked(
     .catch((error: unknown) => {
       if (isBug(error) || error instanceof UsageError) throw error;
       const reason = errorMessage(error);
-      throw new Failure(`${names.to} has no complete copy yet: ${reason}; the same command begins again`);
+      throw new Failure(
+        error instanceof OutcomeUnknown
+          ? `${reason}; it is not known whether ${names.to} has the copy; the same command finds out`
+          : `${names.to} has no complete copy yet: ${reason}; the same command begins again`,
+      );
     })
     .finally(() => progress.end());
   if (copied.outcome === "in use") {

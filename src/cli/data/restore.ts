@@ -1,3 +1,4 @@
+import { OutcomeUnknown } from "../../api/errors.ts";
 import type { WorkProgress } from "../../archive/contents.ts";
 import type { RestorePlan } from "../../archive/restore.ts";
 import { formatOptionalTime } from "../../text/formatting.ts";
@@ -6,6 +7,7 @@ import { DATABASE_OPTIONS, JSON_OPTION } from "../../config/options.ts";
 import { switchOption, directory, formatDuration } from "../../config/value-types.ts";
 import type { BanRules } from "../../domain/rate-limit.ts";
 import type { RestrictedKey, Restriction } from "../../store/sqlite/key-differences.ts";
+import { errorMessage } from "../arguments.ts";
 import { describeRows } from "./backup.ts";
 import { columns, json } from "../output.ts";
 import { attributionOf, defineCommand, Failure } from "../command.ts";
@@ -65,6 +67,10 @@ export const restore = defineCommand({
       else await restoreBackup(request, show);
     } catch (error) {
       if (error instanceof RestoreRejection) throw new Failure(error.message);
+      if (error instanceof OutcomeUnknown)
+        throw new Failure(
+          `${errorMessage(error)}; it is not known whether the backup was restored; see petstore audit`,
+        );
       throw error;
     } finally {
       progress.end();

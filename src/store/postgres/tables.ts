@@ -1,4 +1,5 @@
 import type { SQL } from "bun";
+import { messageOf, OutcomeUnknown } from "../../api/errors.ts";
 import { addAudit } from "../audit.ts";
 import { rowsOf, type Statements, type Steps } from "../statements.ts";
 import {
@@ -27,6 +28,7 @@ import {
   connect,
   COPY_LOCK,
   earlierApplicationName,
+  isFromServer,
   pollUntil,
   tableExists,
   takeLock,
@@ -295,14 +297,19 @@ async function createTables({ url, schema, primary }: OnPrimary): Promise<NewTab
       for (const { name } of TABLES) await inTime(sql.unsafe(`ANALYZE ${name}`));
       await primary.mark(unpublished);
       await inTime(sql`RESET synchronous_commit`);
+      let isCommitting = false;
       const published = sql.begin(async (tx) => {
         if (entry !== undefined) await runAll(tx, () => addAudit(entry));
         await (replaced === undefined
           ? tx`DROP SCHEMA IF EXISTS ${tx(schema)}`
           : tx`ALTER SCHEMA ${tx(schema)} RENAME TO ${tx(replaced)}`);
         await tx`ALTER SCHEMA ${tx(unpublished)} RENAME TO ${tx(schema)}`;
+        isCommitting = true;
       });
-      await inTime(published);
+      await inTime(published).catch((error: unknown) => {
+        const isUnknown = isCommitting && !isFromServer(error);
+        throw isUnknown ? new OutcomeUnknown(messageOf(error), { cause: error }) : error;
+      });
     },
     async [Symbol.asyncDispose]() {
       try {

@@ -2,13 +2,17 @@ import { afterAll, expect, test } from "bun:test";
 import { connect, createServer, type Socket } from "node:net";
 import { once } from "node:events";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
+import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { cleanUp, InProcessCli } from "../../cli/cli.ts";
 
 afterAll(cleanUp);
 
-/** A proxy before PostgreSQL. While `isLosing`, it passes the commit of a change on, and nothing that follows back. */
+/**
+ * A proxy before PostgreSQL. While `isLosing`, it passes the commit of a change on, and nothing that follows back. With
+ * `isClosing`, it closes the connection then.
+ */
 async function startProxy(url: URL) {
-  const state = { isLosing: false, commits: 0 };
+  const state = { isLosing: false, isClosing: false, commits: 0 };
   const sockets = new Set<Socket>();
   const proxy = createServer((client) => {
     const server = connect(Number(url.port || 5432), url.hostname);
@@ -28,7 +32,10 @@ async function startProxy(url: URL) {
       }
       server.write(bytes);
     });
-    server.on("data", (bytes) => void (isLost || client.write(bytes)));
+    server.on("data", (bytes) => {
+      if (!isLost) client.write(bytes);
+      else if (state.isClosing) client.destroy();
+    });
   });
   proxy.listen(0, "127.0.0.1");
   await once(proxy, "listening");
@@ -66,3 +73,25 @@ test.each([
     expect(action).toBe(made);
   },
 );
+
+test("the response to the commit of a restore or a copy is lost: its data are there, and it says that this is not known", async () => {
+  const cli = new InProcessCli();
+  const backups = temporaryDirectory("backups");
+  expect(await cli.run("pets add --name Rex --category 7")).toMatchObject({ code: 0 });
+  expect(await cli.run(`backup ${backups}`)).toMatchObject({ code: 0 });
+  for (const [name, unknown] of [
+    ["restore", "the backup was restored; see petstore audit"],
+    ["copy", "has the copy; the same command finds out"],
+  ] as const) {
+    const database = await postgresUrl();
+    const line = (url: string) =>
+      name === "restore" ? `restore ${backups} --database-url ${url}` : `copy --to ${url}`;
+    using proxy = await startProxy(new URL(database));
+    Object.assign(proxy.state, { isLosing: true, isClosing: true });
+    const failed = await cli.run(line(proxy.url));
+    expect(proxy.state.commits).toBe(1);
+    expect(failed.code).toBe(1);
+    expect(failed.err).toMatch(new RegExp(`; it is not known whether .*${unknown}$`));
+    expect(await cli.out("pets list", { PETSTORE_DATABASE_URL: database })).toContain("Rex");
+  }
+});
