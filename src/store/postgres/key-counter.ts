@@ -21,15 +21,19 @@ import {
 } from "../../domain/rate-limit.ts";
 import { BatchQueue } from "../batch-queue.ts";
 import type { KeyQuotas } from "../tables.ts";
-import type { ConnectionPool, Pools } from "./pool.ts";
+import type { Pools } from "./pool.ts";
+import { WRITE_TO_LOG } from "./statements.ts";
 
 /** The locks of a batch are held for a round trip, in which other servers wait for them. */
 const MAX_BATCH = 256;
 const MAX_QUEUED = 10_000;
 /** Another server may delete a row between the statement that adds it and the one that locks it. */
 const MAX_ATTEMPTS = 5;
-const BATCHES_PER_PURGE = 1_000;
-const MAX_PURGED = 1_000;
+/** Decisions wait for a purge, which takes about a millisecond. */
+const BATCHES_PER_PURGE = 100;
+const MAX_PURGED = 100;
+/** PostgreSQL writes to the disk, and sends to its standbys, within this time what no commit has waited for. */
+const SETTLED_AFTER_MS = 1_000;
 
 /**
  * Counts the requests of keys for all servers. A batch locks the rows of its keys, decides with the rules of
@@ -37,20 +41,23 @@ const MAX_PURGED = 1_000;
  * after the locks are taken, is that of all servers.
  *
  * A batch takes two round trips: BEGIN is sent with the statement that locks, and COMMIT with the one that stores. The
- * commit does not wait for the disk, except after a ban or an unban: a crash or a failover loses the last counts, of
- * less than a second.
+ * commit waits neither for the disk nor for a standby, which may be away: it would hold locks that all servers need. So
+ * a crash or a failover loses the last counts, of less than a second. The response to a request that is banned follows
+ * another write, which has waited for both, so that the ban stays.
  *
  * Times are those of this server's steady clock; in the database, those of PostgreSQL's.
  */
 export class PostgresKeyCounter implements KeyCounter {
   readonly #options: KeyCounterOptions;
-  readonly #pools: Pick<Pools, "limits" | "reads">;
+  readonly #pools: Pick<Pools, "limits" | "reads" | "writes">;
   readonly #batches: BatchQueue<LimitedRequest, Counted>;
   readonly #reads: BatchQueue<number, Quota | undefined>;
+  /** Waits until everything that was committed before is on the disk and on the standby. */
+  readonly #syncs: BatchQueue<void, void>;
   readonly #bans: BanReporter;
   #batchesUntilPurge = BATCHES_PER_PURGE;
 
-  constructor(pools: Pick<Pools, "limits" | "reads" | "timeoutMs">, options: KeyCounterOptions) {
+  constructor(pools: Pick<Pools, "limits" | "reads" | "writes" | "timeoutMs">, options: KeyCounterOptions) {
     this.#options = options;
     this.#pools = pools;
     this.#bans = new BanReporter(options);
@@ -66,14 +73,27 @@ export class PostgresKeyCounter implements KeyCounter {
       maxBatch: MAX_BATCH,
       maxQueued: MAX_QUEUED,
     });
+    this.#syncs = new BatchQueue({
+      async run(waiting) {
+        await withKnownOutcome(pools.writes.query(async (sql) => sql.unsafe(WRITE_TO_LOG)));
+        return waiting;
+      },
+      maxBatch: MAX_QUEUED,
+      maxQueued: MAX_QUEUED,
+      maxQueueMs: pools.timeoutMs,
+    });
   }
 
   get queueLength(): number {
     return this.#batches.queueLength;
   }
 
-  decide(request: LimitedRequest): Promise<Counted> {
-    return this.#batches.submit(request);
+  async decide(request: LimitedRequest): Promise<Counted> {
+    const counted = await this.#batches.submit(request);
+    const { decision, quota } = counted;
+    const isNew = this.#options.clock.steadyNow() - quota.bannedAt < SETTLED_AFTER_MS;
+    if (decision.outcome === "banned" && (isNew || request.known)) await this.#syncs.submit();
+    return counted;
   }
 
   quota(keyId: number): Promise<Quota | undefined> {
@@ -96,21 +116,22 @@ export class PostgresKeyCounter implements KeyCounter {
         expire(quota, now, this.#options.ban());
         unban(quota, now - agoMs);
       }
-      return { result: undefined, isDurable: true };
     });
+    await this.#syncs.submit();
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#batches.close(), this.#reads.close()]);
+    await this.#batches.close();
+    await Promise.all([this.#reads.close(), this.#syncs.close()]);
   }
 
   async #decideAll(requests: readonly LimitedRequest[]): Promise<readonly Counted[]> {
     const rules = this.#options.ban();
     const ids = [...new Set(requests.map(({ keyId }) => keyId))].toSorted((one, other) => one - other);
-    const { counted, banned, aheadMs } = await this.#transaction(ids, ({ quotas, now, aheadMs }) => {
-      const result = { ...countAll(requests, quotas, now, rules), aheadMs };
-      return { result, isDurable: result.banned.size > 0 };
-    });
+    const { counted, banned, aheadMs } = await this.#transaction(ids, ({ quotas, now, aheadMs }) => ({
+      ...countAll(requests, quotas, now, rules),
+      aheadMs,
+    }));
     for (const [i, { decision, quota }] of counted.entries()) {
       const { keyId = 0 } = requests[i] ?? {};
       if (decision.outcome !== "banned") continue;
@@ -123,27 +144,21 @@ export class PostgresKeyCounter implements KeyCounter {
   }
 
   /** Locks the rows of the keys, lets `work` change their quotas, and stores them. */
-  async #transaction<T>(
-    ids: readonly number[],
-    work: (locked: Quotas) => { readonly result: T; readonly isDurable: boolean },
-  ): Promise<T> {
-    try {
-      return await this.#pools.limits.onConnection(async (sql) => {
+  #transaction<T>(ids: readonly number[], work: (locked: Quotas) => T): Promise<T> {
+    return withKnownOutcome(
+      this.#pools.limits.onConnection(async (sql) => {
         try {
           const locked = this.#onOurClock(await lock(sql, ids));
-          const { result, isDurable } = work(locked);
-          await store(sql, locked, isDurable);
+          const result = work(locked);
+          await store(sql, locked);
           return result;
         } catch (error) {
           // The connection may be lost, and the transaction with it.
           await sql`ROLLBACK`.catch(() => {});
           throw error;
         }
-      });
-    } catch (error) {
-      // The request is rejected, so nothing but its count is unknown.
-      throw error instanceof OutcomeUnknown ? new Unavailable(messageOf(error), { cause: error }) : error;
-    }
+      }),
+    );
   }
 
   /** Moves times to this server's steady clock. */
@@ -160,8 +175,15 @@ export class PostgresKeyCounter implements KeyCounter {
     if (--this.#batchesUntilPurge > 0) return;
     this.#batchesUntilPurge = BATCHES_PER_PURGE;
     // The error is ignored: the decisions themselves report an outage, and the next purge comes soon.
-    deleteExpired(this.#pools.reads).catch(() => {});
+    this.#pools.limits.query(async (sql) => sql.unsafe(DELETE_EXPIRED)).catch(() => {});
   }
+}
+
+/** The request is rejected, so nothing but its count is unknown. */
+function withKnownOutcome<T>(result: Promise<T>): Promise<T> {
+  return result.catch((error: unknown) => {
+    throw error instanceof OutcomeUnknown ? new Unavailable(messageOf(error), { cause: error }) : error;
+  });
 }
 
 interface Selected {
@@ -232,15 +254,11 @@ async function lock(sql: ReservedSQL, ids: readonly number[]): Promise<Selected>
   return locked;
 }
 
-async function store(sql: ReservedSQL, { quotas, aheadMs }: Quotas, isDurable: boolean): Promise<void> {
+async function store(sql: ReservedSQL, { quotas, aheadMs }: Quotas): Promise<void> {
   for (const quota of quotas.values()) shift(quota, -aheadMs);
   const columns = columnsOf([...quotas]);
   for (const quota of quotas.values()) shift(quota, aheadMs);
-  await Promise.all([
-    isDurable && send(sql`SET LOCAL synchronous_commit = on`),
-    send(sql.unsafe(UPDATE, columns)),
-    send(sql`COMMIT`),
-  ]);
+  await Promise.all([send(sql.unsafe(UPDATE, columns)), send(sql`COMMIT`)]);
 }
 
 const READ_ALL = `SELECT ${SUMMARY} FROM quotas`;
@@ -271,7 +289,3 @@ function columnsOf(quotas: KeyQuotas): string[] {
 
 const DELETE_EXPIRED = `DELETE FROM quotas WHERE key_id IN (
   SELECT key_id FROM quotas WHERE expires_at < ${NOW} ORDER BY expires_at LIMIT ${MAX_PURGED} FOR UPDATE SKIP LOCKED)`;
-
-async function deleteExpired(pool: ConnectionPool): Promise<void> {
-  await pool.query(async (sql) => sql.unsafe(DELETE_EXPIRED));
-}

@@ -44,7 +44,7 @@ export function unloggedDatabase(pools: Pools): SqlDatabase {
  * Makes a commit wait for the disk and for a synchronous standby, which it otherwise does only if its transaction has
  * written something. A change that was found to be made already may not have reached them.
  */
-const WRITE_TO_LOG = "SELECT pg_logical_emit_message(true, 'petstore', '')";
+export const WRITE_TO_LOG = "SELECT pg_logical_emit_message(true, 'petstore', '')";
 
 export function runAll<T>(sql: SQL, statements: Statements<T>): Promise<T> {
   return runSteps(statements, (statement) => execute(sql, statement));

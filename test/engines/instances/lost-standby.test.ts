@@ -1,3 +1,4 @@
+import { SQL } from "bun";
 import { expect, test } from "bun:test";
 import { startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
 import { cleanUpAfterAll, InProcessCli } from "../../cli/cli.ts";
@@ -50,6 +51,48 @@ test("the loss of the only synchronous standby: reads go on, and the log, /ready
   await until(async () => (await create()) === 201, 5_000);
   await until(() => events("database.commits-again").length === 1, 2_000);
   expect(await databaseLine()).toBe("[+]database ok");
+  await server.stop();
+  await Promise.all([primary.stop(), standby.stop()]);
+}, 60_000);
+
+test("the loss of the only synchronous standby: a ban, an unban and expired quotas delay no other key", async () => {
+  const primary = await startPostgres();
+  const standby = await startStandby(primary);
+  const cli = new InProcessCli();
+  const storage = ["--database-url", primary.url];
+  const rules = ["--free-limits", "1/1000", "--ban-strikes", "1", "--ban-grace", "0"];
+  const server = await cli.serve([...storage, "--admin-address", "off", ...rules]);
+  const createKey = async (name: string, plan: string) => {
+    const { out } = await cli.run(["keys", "create", "--name", name, "--plan", plan, "--json", ...storage]);
+    const { id, key }: { id: number; key: string } = JSON.parse(out);
+    return {
+      id,
+      list: async () =>
+        (await fetch(`${server.url}/pets`, { headers: { Authorization: `Bearer ${key}` } })).status,
+    };
+  };
+  const [banned, other] = [await createKey("banned", "free"), await createKey("other", "business")];
+  expect([await banned.list(), await other.list()]).toEqual([200, 200]);
+  await standby.stop();
+
+  // The response to the request that leads to the ban waits, with those to the requests right after it.
+  const during = Promise.all(Array.from({ length: 10 }, () => banned.list()));
+  const expectNoDelay = async () => {
+    for (let i = 0; i < 300; i++) expect(await other.list()).toBe(200);
+  };
+  await expectNoDelay();
+  expect((await during).every((status) => [429, 503].includes(status))).toBeTrue();
+  await until(async () => (await banned.list()) === 429, 5_000);
+
+  await using sql = new SQL(primary.url, { max: 1, connection: { synchronous_commit: "off" } });
+  await sql`INSERT INTO production.quotas SELECT n, '{0,0,-1,0,0,0,-1,0,-1,-1}', 0 FROM generate_series(1000, 1099) AS n`;
+  await expectNoDelay();
+  expect(await sql`SELECT FROM production.quotas WHERE expires_at = 0`).toEqual([]);
+
+  const unbanned = cli.run(["keys", "unban", `${banned.id}`, ...storage]);
+  await expect(unbanned).rejects.toThrow("commits wait for a synchronous standby");
+  expect(await banned.list()).toBeOneOf([200, 429]);
+  await expectNoDelay();
   await server.stop();
   await Promise.all([primary.stop(), standby.stop()]);
 }, 60_000);

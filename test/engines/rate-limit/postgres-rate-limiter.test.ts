@@ -5,6 +5,7 @@ import {
   type BanRules,
   DEFAULT_BAN,
   type Limits,
+  newQuota,
   type OnBan,
 } from "../../../src/domain/rate-limit.ts";
 import { createMemoryRateLimiter } from "../../../src/rate-limit/memory/memory-rate-limiter.ts";
@@ -226,7 +227,7 @@ const FAULTS = {
 };
 
 test.each(Object.entries(FAULTS))(
-  "after %s, bans that were answered stay, and at most a second of counting is lost",
+  "after %s, bans that were answered stay, also those that Valkey made, and at most a second of counting is lost",
   async (_, start) => {
     const { before, after, comeBack } = await start();
     const limits: Limits = { perMinute: 1, perDay: 1_000 };
@@ -236,18 +237,24 @@ test.each(Object.entries(FAULTS))(
       const stores = await openPostgres(at, { schema: "production", timeoutMs: 60_000 });
       opened.defer(stores.close);
       const ban = () => ({ ...DEFAULT_BAN, strikes: 1, graceMs: 0 });
-      return stores.openKeyCounter({ clock: createClock(), ban });
+      return stores.openKeyCounter({ clock, ban });
     };
+    const clock = createClock();
     const counter = await open(before.url);
     for (let i = 0; i < 30; i++) await counter.decide({ keyId: 1, limits: FREE });
     await Bun.sleep(1_000);
     let outcome = "";
     while (outcome !== "banned") ({ outcome } = (await counter.decide({ keyId: 2, limits })).decision);
+    const bannedAt = clock.steadyNow() - 10_000;
+    const known = { ...newQuota(), bannedAt, bannedUntil: bannedAt + 60_000 };
+    const { decision } = await counter.decide({ keyId: 3, limits, known });
+    expect(decision.outcome).toBe("banned");
     await before.kill();
     await expect(counter.decide({ keyId: 1, limits: FREE })).rejects.toBeInstanceOf(Unavailable);
     await comeBack();
     const again = await open(after.url);
-    expect((await again.decide({ keyId: 2, limits })).decision).toMatchObject({ outcome: "banned" });
+    for (const keyId of [2, 3])
+      expect((await again.decide({ keyId, limits })).decision).toMatchObject({ outcome: "banned" });
     expect((await again.decide({ keyId: 1, limits: FREE })).decision).toMatchObject({ remaining: 29 });
   },
   60_000,
