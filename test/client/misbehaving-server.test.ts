@@ -54,17 +54,6 @@ describe("an address that does not respond", () => {
     );
     expect(sent).toHaveLength(3);
   });
-
-  test("is asked longer if it has responded before: the server restarts", async () => {
-    const { petstore, sent } = scripted([
-      json(200, "[]"),
-      ...Array.from({ length: 5 }, refused),
-      json(200, "[]"),
-    ]);
-    await finish(petstore.pets.listPage());
-    await finish(petstore.pets.listPage());
-    expect(sent).toHaveLength(7);
-  });
 });
 
 test.each([

@@ -1,74 +1,104 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
+import * as fc from "fast-check";
 import * as client from "../../src/client/index.ts";
-import { retryAfterSeconds, retryDelay } from "../../src/client/retry.ts";
-import { advance, finish, settle, useFakeTimers } from "../fake-timers.ts";
+import { retryAfterSeconds } from "../../src/client/retry.ts";
+import { finish, settle, useFakeTimers } from "../fake-timers.ts";
 import { cutOff, json, NEW_PET, PET, problem, rejection, type Reply, scripted } from "./scripted.ts";
 
 useFakeTimers();
 
-describe("a call is retried", () => {
-  test.each<[string, Reply]>([
-    ["after a network fault", new TypeError("fetch failed")],
-    ["after 503", problem(503, "unavailable")],
-    ["after 502 of a proxy", json(502, "<html>")],
-    ["after 500", problem(500, "internal_error")],
-    ["after 408 of a proxy", json(408, "")],
-    ["after a body that was cut off", cutOff()],
-    ["after JSON that was cut off", json(201, PET.slice(0, -5), { "Content-Type": "application/json" })],
-    ["while its first attempt is in progress", problem(409, "idempotency_conflict")],
-  ])("%s, with the same Idempotency-Key", async (_, reply) => {
-    const { petstore, sent } = scripted([reply, json(201, PET)]);
-    const { data, response } = await finish(petstore.pets.create(NEW_PET).withResponse());
-    expect(data.id).toBe(1n);
-    expect(response.attempts).toBe(2);
-    expect(sent).toHaveLength(2);
-    expect(sent[0]?.idempotencyKey).toMatch(/^[0-9a-f]{32}$/);
-    expect(sent[1]?.idempotencyKey).toBe(sent[0]?.idempotencyKey ?? "none");
-  });
+const RETRY_AFTER_S = 7;
+/** What a request meets, and what the call rejects with if it is the last. */
+const REPLIES = {
+  "no response": [() => new TypeError("fetch failed"), "connection"],
+  "nothing at all": [() => "never", "connection"],
+  "a body that was cut off": [cutOff, "connection"],
+  "JSON that was cut off": [
+    () => json(201, PET.slice(0, -5), { "Content-Type": "application/json" }),
+    "connection",
+  ],
+  "the first attempt in progress": [() => problem(409, "idempotency_conflict"), 409],
+  "a proxy that waits": [() => json(408, ""), 408],
+  "a limit": [() => problem(429, "rate_limited", { "Retry-After": `${RETRY_AFTER_S}` }), 429],
+  "an error": [() => problem(500, "internal_error"), 500],
+  "a proxy without a server": [() => json(502, "<html>"), 502],
+  "an outage": [() => problem(503, "unavailable"), 503],
+  "a proxy whose server is slow": [() => json(504, ""), 504],
+} satisfies Record<string, readonly [() => Reply, end: unknown]>;
+type ReplyName = keyof typeof REPLIES;
+const NAMES = Object.keys(REPLIES) as ReplyName[];
+/** What ends a call. */
+const LAST = [201, 400, 401, 403, 404, 409, 410, 422] as const;
 
-  test.each([true, false])("after Retry-After (waitForRateLimit %p)", async (waitForRateLimit) => {
-    const replies = [problem(429, "rate_limited", { "Retry-After": "1" }), json(201, PET)];
-    const { petstore, sent, delays } = scripted(replies, { waitForRateLimit });
-    const created = petstore.pets.create(NEW_PET);
-    await advance(999);
-    expect(sent).toHaveLength(1);
-    await finish(created);
-    expect(delays).toEqual([expect.any(Number)]);
-    expect(delays[0]).toBeWithin(1000, 1250);
-  });
+interface Settings {
+  readonly maxRetries: number;
+  readonly timeoutMs: number;
+  readonly deadlineMs: number;
+  readonly waitForRateLimit: boolean;
+}
 
-  test.each([120_000, Infinity])("at most maxRetries times (deadlineMs %p)", async (deadlineMs) => {
-    const fault = new TypeError("fetch failed");
-    const { petstore, sent } = scripted([fault, fault, fault], { maxRetries: 2, deadlineMs });
-    const error = await finish(rejection(petstore.pets.create(NEW_PET)));
-    expect(error).toBeInstanceOf(client.ConnectionError);
-    expect(error).toMatchObject({ cause: fault });
-    expect(sent).toHaveLength(3);
-  });
-});
+/** When requests are sent, and when and how the call ends. `chance` is what Math.random returns. */
+function modelOf(replies: readonly ReplyName[], last: number, settings: Settings, chance: number) {
+  const { timeoutMs, deadlineMs } = settings;
+  const sentAt: number[] = [];
+  let now = 0;
+  let hasResponded = false;
+  for (const reply of replies) {
+    sentAt.push(now);
+    const isLate = reply === "nothing at all" && now + timeoutMs >= deadlineMs;
+    if (isLate) return { sentAt, end: "deadline", now: deadlineMs };
+    if (reply === "nothing at all") now += timeoutMs;
+    else hasResponded ||= reply !== "no response";
+    const askedMs = reply === "a limit" ? RETRY_AFTER_S * 1_000 : 0;
+    const waitMs = askedMs + chance * Math.min(8_000, 250 * 2 ** (sentAt.length - 1));
+    const retries = hasResponded ? settings.maxRetries : Math.min(2, settings.maxRetries);
+    if (sentAt.length > retries || now + waitMs >= deadlineMs) return { sentAt, end: REPLIES[reply][1], now };
+    now += waitMs;
+  }
+  return { sentAt: [...sentAt, now], end: last, now };
+}
 
-test.each([400, 401, 403, 404, 409, 410, 422])("%i is not retried", async (status) => {
-  const { petstore, sent } = scripted([problem(status, "invalid_body")]);
-  expect(await rejection(petstore.pets.create(NEW_PET))).toMatchObject({ status, code: "invalid_body" });
-  expect(sent).toHaveLength(1);
-});
+function endOf(error: unknown): unknown {
+  if (error instanceof client.ConnectionError) return "connection";
+  if (!(error instanceof client.TimeoutError)) return Object(error).status;
+  expect(error.cause).toBeInstanceOf(client.PetstoreError);
+  return "deadline";
+}
 
-describe("deadline", () => {
-  test("a request without a response is retried after timeoutMs", async () => {
-    const { petstore, sent } = scripted(["never", json(201, PET)], { timeoutMs: 30 });
-    const created = petstore.pets.create(NEW_PET);
-    await advance(29);
-    expect(sent).toHaveLength(1);
-    expect((await finish(created)).id).toBe(1n);
-    expect(sent).toHaveLength(2);
+test("a call is sent again after a random wait that doubles, and after Retry-After, until a bound or the deadline", async () => {
+  const settings = fc.record({
+    maxRetries: fc.integer({ min: 0, max: 10 }),
+    timeoutMs: fc.constantFrom(30, 15_000),
+    deadlineMs: fc.constantFrom(41, 8_001, 20_001, 120_001, Infinity),
+    waitForRateLimit: fc.boolean(),
   });
-
-  test("a call that the deadline cuts off is a TimeoutError with its last error as cause", async () => {
-    const { petstore } = scripted(["never"]);
-    const error = await finish(rejection(petstore.pets.listPage({ deadlineMs: 40 })));
-    expect(error).toBeInstanceOf(client.TimeoutError);
-    expect(error).toHaveProperty("cause", expect.any(client.ConnectionError));
-  });
+  const some = (names: readonly ReplyName[]) =>
+    fc.array(fc.constantFrom(...names), { maxLength: 12, size: "max" });
+  const replies = fc.oneof(some(NAMES), some(["no response", "nothing at all"]));
+  const agrees = fc.asyncProperty(
+    settings,
+    fc.constantFrom(0.004, 0.5, 0.8),
+    replies,
+    fc.constantFrom(...LAST),
+    async (settings, chance, names, last) => {
+      const reply = last === 201 ? json(201, PET) : problem(last, "of_a_later_release");
+      const startedAt = Date.now();
+      const sentAt: number[] = [];
+      const { petstore, sent, delays } = scripted([...names.map((name) => REPLIES[name][0]()), reply], {
+        ...settings,
+        onRequest: () => void sentAt.push(Date.now() - startedAt),
+      });
+      const random = spyOn(Math, "random").mockReturnValue(chance);
+      const end = await finish(petstore.pets.create(NEW_PET).then(() => 201, endOf));
+      random.mockRestore();
+      const outcome = { sentAt, end, now: Date.now() - startedAt };
+      expect<object>(outcome).toEqual(modelOf(names, last, settings, chance));
+      expect(delays).toHaveLength(sent.length - 1);
+      const [first, ...others] = new Set(sent.map(({ idempotencyKey }) => idempotencyKey));
+      expect([first, others]).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/), []]);
+    },
+  );
+  await fc.assert(agrees, { numRuns: 300, seed: 7, endOnFailure: true });
 });
 
 describe("an AbortSignal ends a call with its reason", () => {
@@ -131,20 +161,6 @@ test("an update of an order is sent again after a lost response, with its If-Mat
     ["PATCH", '"a"'],
     ["PATCH", '"a"'],
   ]);
-});
-
-test("the delay doubles up to 8 seconds, with full jitter", () => {
-  const largest = (attempt: number) => Math.max(...Array.from({ length: 2_000 }, () => retryDelay(attempt)));
-  for (const [attempt, bound] of [
-    [1, 250],
-    [2, 500],
-    [5, 4_000],
-    [6, 8_000],
-    [40, 8_000],
-  ] as const) {
-    expect(largest(attempt)).toBeLessThan(bound);
-    expect(largest(attempt)).toBeGreaterThan(bound * 0.9);
-  }
 });
 
 test("a code of a later release is `other`; the body has it", async () => {

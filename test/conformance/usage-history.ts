@@ -1,6 +1,19 @@
 import { expect } from "bun:test";
+import * as fc from "fast-check";
+import { OPERATION_IDS } from "../../src/domain/operation-ids.ts";
 import type { UsageHistoryStore } from "../../src/domain/ports.ts";
-import type { KeyCounts, UsageBatch, UsagePeriod, UsageRow } from "../../src/domain/usage-history.ts";
+import {
+  type KeyCounts,
+  type KeyTotals,
+  type KeyTotalsQuery,
+  type RequestCounts,
+  USAGE_INTERVALS,
+  type UsageBatch,
+  type UsageInterval,
+  type UsagePeriod,
+  type UsageQuery,
+  type UsageRow,
+} from "../../src/domain/usage-history.ts";
 import { BY, storedSecret } from "../key-store-arguments.ts";
 import { DAY_MS, type TestCase } from "./store-fixture.ts";
 
@@ -32,19 +45,135 @@ const batch = (keys: readonly KeyCounts[], change: Partial<UsageBatch> = {}): Us
   ...change,
 });
 
-const row = (change: Partial<UsageRow>): UsageRow => ({
-  keyId: 1,
-  start: HOUR,
-  operation: "none",
-  admitted: 0,
-  limited: 0,
-  banned: 0,
-  errors: 0,
-  ...change,
+const byDay = { by: "day", since: HOUR, until: HOUR } as const;
+
+const startOf = (by: UsageInterval, time: number) => time - (time % (by === "hour" ? HOUR_MS : DAY_MS));
+
+const sumOf = <Name extends keyof RequestCounts>(all: readonly Pick<RequestCounts, Name>[], name: Name) =>
+  all.reduce((sum, each) => sum + each[name], 0);
+const sumsOf = (all: readonly RequestCounts[]) => ({
+  admitted: sumOf(all, "admitted"),
+  limited: sumOf(all, "limited"),
+  banned: sumOf(all, "banned"),
+  errors: sumOf(all, "errors"),
 });
 
-const byHour = { by: "hour", since: HOUR, until: HOUR } as const;
-const byDay = { by: "day", since: HOUR, until: HOUR } as const;
+interface Used extends KeyCounts {
+  readonly by: UsageInterval;
+  readonly start: number;
+}
+
+/** What docs/usage-history.md says, computed anew from all that was added for each read. */
+class Model {
+  /** The last batch of each process. */
+  readonly last = new Map<string, UsageBatch>();
+  readonly #all: KeyCounts[] = [];
+  #kept: Used[] = [];
+
+  add(batch: UsageBatch): void {
+    if (this.last.get(batch.writer) === batch) return;
+    this.last.set(batch.writer, batch);
+    this.#all.push(...batch.keys);
+    for (const by of USAGE_INTERVALS)
+      this.#kept.push(
+        ...batch.keys.map((each) => Object.assign({ by, start: startOf(by, batch.hour) }, each)),
+      );
+  }
+
+  deleteOld(now: number): void {
+    const days = { hour: 35, day: 400 };
+    this.#kept = this.#kept.filter(({ by, start }) => start >= startOf(by, now) - days[by] * DAY_MS);
+    this.last.clear();
+  }
+
+  rows({ keyId, ...period }: UsageQuery): UsageRow[] {
+    const own = this.#in(period).filter((each) => each.keyId === keyId);
+    const starts = [...new Set(own.map(({ start }) => start))].toSorted((a, b) => a - b);
+    return starts.flatMap((start) => {
+      const all = own.filter((each) => each.start === start);
+      const calls = all.flatMap(({ byOperation }) => byOperation);
+      const rows: UsageRow[] = OPERATION_IDS.flatMap((operation) => {
+        const some = calls.filter((each) => each.operation === operation);
+        const counts = { admitted: sumOf(some, "admitted"), errors: sumOf(some, "errors") };
+        return some.length === 0 ? [] : { keyId, start, operation, limited: 0, banned: 0, ...counts };
+      });
+      const rest = { keyId, start, operation: "none" as const, ...sumsOf(all) };
+      rest.admitted -= sumOf(rows, "admitted");
+      rest.errors -= sumOf(rows, "errors");
+      return rest.admitted + rest.limited + rest.banned > 0 ? rows.concat(rest) : rows;
+    });
+  }
+
+  totals({ limit, ...period }: KeyTotalsQuery): KeyTotals[] {
+    const used = this.#in(period);
+    const totals = [...new Set(used.map(({ keyId }) => keyId))].map((keyId) => {
+      const counts = sumsOf(used.filter((each) => each.keyId === keyId));
+      const key = keyId === 1 ? ({ name: "app", plan: "pro" } as const) : { name: null, plan: null };
+      const lastUsedAt = this.lastUsed([keyId]).get(keyId) ?? null;
+      return Object.assign({ keyId, lastUsedAt }, key, counts);
+    });
+    const requests = (each: RequestCounts) => each.admitted + each.limited + each.banned;
+    return totals.toSorted((a, b) => requests(b) - requests(a) || a.keyId - b.keyId).slice(0, limit);
+  }
+
+  lastUsed(keyIds: readonly number[]): Map<number, number> {
+    const used = this.#all.filter(({ keyId }) => keyIds.includes(keyId));
+    const ascending = used.toSorted((a, b) => a.lastUsedAt - b.lastUsedAt);
+    return new Map(ascending.map(({ keyId, lastUsedAt }) => [keyId, lastUsedAt]));
+  }
+
+  deprecatedSince(since: number): number {
+    const isDeprecated = ({ byOperation, lastUsedAt }: KeyCounts) =>
+      lastUsedAt >= since && byOperation.some(({ operation }) => operation === "getPet");
+    return new Set(this.#all.filter(isDeprecated).map(({ keyId }) => keyId)).size;
+  }
+
+  #in({ by, since, until }: UsagePeriod): Used[] {
+    return this.#kept.filter(
+      (each) => each.by === by && each.start >= startOf(by, since) && each.start <= until,
+    );
+  }
+}
+
+/** Hours before the last, where hours, days and what is kept begin and end. */
+const someTime = fc
+  .tuple(fc.constantFrom(0, 1, 9, 10, 33, 34, 839, 840, 9_609, 9_610), fc.constantFrom(0, 1, HOUR_MS - 1))
+  .map(([hours, ms]) => HOUR - hours * HOUR_MS + ms);
+/** Some are beyond 32 bits. */
+const someCount = fc.constantFrom(0, 1, 7, 5_000_000_001);
+const someOperations = fc.uniqueArray(
+  fc.record({
+    operation: fc.constantFrom(...OPERATION_IDS.slice(0, 3)),
+    admitted: someCount,
+    errors: fc.nat(3),
+  }),
+  { selector: ({ operation }) => operation },
+);
+const someCounts = fc
+  .record({
+    keyId: fc.integer({ min: 1, max: 4 }),
+    byOperation: someOperations,
+    others: someCount,
+    limited: someCount,
+    banned: fc.nat(2),
+    lastUsedAt: someTime,
+  })
+  .map(({ others, ...rest }): KeyCounts => {
+    const admitted = others + sumOf(rest.byOperation, "admitted");
+    const errors = Math.min(others, 1) + sumOf(rest.byOperation, "errors");
+    return Object.assign({ admitted, errors }, rest);
+  });
+const someStep = fc.record({
+  writer: fc.constantFrom("a", "b"),
+  isRepeated: fc.boolean(),
+  isCleanUp: fc.nat(20).map((chance) => chance === 0),
+  keys: fc.uniqueArray(someCounts, { selector: ({ keyId }) => keyId }),
+  hour: someTime.map((time) => startOf("hour", time)),
+  by: fc.constantFrom(...USAGE_INTERVALS),
+  since: someTime,
+  until: someTime,
+  limit: fc.constantFrom(1, 2, 9),
+});
 
 /** Of the intervals in which key 1 was used. */
 async function startsOf(history: UsageHistoryStore, period: UsagePeriod): Promise<number[]> {
@@ -54,46 +183,43 @@ async function startsOf(history: UsageHistoryStore, period: UsagePeriod): Promis
 
 /** What every UsageHistoryStore does, on whatever database. */
 export function usageHistoryConformance(test: TestCase): void {
-  test("addUsage: counts are read by operation, those of no operation last, for the hour and for its day", async (opened) => {
-    const { usageHistory: history } = opened;
-    expect([await history.usageByKey(byDay), await history.lastUsed([1])]).toEqual([[], new Map()]);
-    expect(await history.deleteOldUsage(HOUR)).toBe(false);
-    await history.addUsage(batch([counts(1)]));
-    const getPet = { operation: "getPet", admitted: 5, errors: 5 } as const;
-    const listPets = { operation: "listPets", admitted: 4, errors: 1 } as const;
-    const more = { admitted: 9, limited: 0, errors: 6, byOperation: [getPet, listPets] };
-    await history.addUsage(batch([counts(1, more)]));
-    const rows = (start: number) => [
-      row({ start, operation: "listPets", admitted: 10, errors: 1 }),
-      row({ start, operation: "createPet", admitted: 3, errors: 1 }),
-      row({ start, operation: "getPet", admitted: 5, errors: 5 }),
-      row({ start, operation: "none", admitted: 1, limited: 3, banned: 2, errors: 1 }),
-    ];
-    expect(await history.readUsage({ keyId: 1, ...byHour })).toStrictEqual(rows(HOUR));
-    expect(await history.readUsage({ keyId: 1, ...byDay })).toStrictEqual(rows(DAY));
-    expect(await history.readUsage({ keyId: 2, ...byHour })).toEqual([]);
+  test("what was added, in any order and repeatedly, is read as from a model made of an array", async (opened) => {
+    const { usageHistory: history, keys: keyStore, another } = opened;
+    await keyStore.createKey({ name: "app", plan: "pro", createdAt: HOUR }, storedSecret(0), BY);
+    const { usageHistory: other } = await another();
+    const model = new Model();
+    const steps = fc.array(someStep, { minLength: 120, maxLength: 120 });
+    const agrees = fc.asyncProperty(steps, async (steps) => {
+      for (const { writer, isRepeated, isCleanUp, keys, hour, ...query } of steps) {
+        const repeated = isRepeated ? model.last.get(writer) : undefined;
+        const given = repeated ?? batch(keys, { writer, hour });
+        await (repeated ? other : history).addUsage(given);
+        model.add(given);
+        if (isCleanUp) {
+          while (await history.deleteOldUsage(query.until));
+          model.deleteOld(query.until);
+        }
+        const ofKey = { ...query, keyId: 1 };
+        expect(await history.readUsage(ofKey)).toStrictEqual(model.rows(ofKey));
+        expect(await history.usageByKey(query)).toStrictEqual(model.totals(query));
+        expect(await history.lastUsed([1, 2])).toEqual(model.lastUsed([1, 2]));
+        expect(await history.countDeprecatedUse(query.since)).toBe(model.deprecatedSince(query.since));
+      }
+    });
+    await fc.assert(agrees, { numRuns: 1, endOnFailure: true });
   });
 
-  test("addUsage: a batch that was added before is not added again", async (opened) => {
-    const { usageHistory: history, another } = opened;
-    const first = batch([counts(1)]);
-    await history.addUsage(first);
-    await history.addUsage(first);
-    await (await another()).usageHistory.addUsage(first);
-    expect(await history.usageByKey(byHour)).toMatchObject([{ keyId: 1, admitted: 10 }]);
-    const second = batch([counts(1)]);
-    await Promise.all([history.addUsage(second), (await another()).usageHistory.addUsage(second)]);
-    expect(await history.usageByKey(byHour)).toMatchObject([{ keyId: 1, admitted: 20 }]);
-  });
-
-  test("addUsage: processes that add to the same keys at the same time add up", async (opened) => {
+  test("addUsage: processes that add to the same keys at the same time add up, and each batch once", async (opened) => {
     const { usageHistory: history, another } = opened;
     const stores = [history, (await another()).usageHistory, (await another()).usageHistory];
     const keys = Array.from({ length: 50 }, (_, i) => counts(i + 1));
     const shuffled = () => keys.toSorted(() => Math.random() - 0.5);
     for (let round = 1; round <= 5; round++) {
-      const add = (store: UsageHistoryStore, i: number) =>
-        store.addUsage(batch(shuffled(), { writer: `server ${i}`, sequence: round }));
+      const add = async (store: UsageHistoryStore, i: number) => {
+        const each = batch(shuffled(), { writer: `server ${i}`, sequence: round });
+        // It was sent before, on a connection that broke.
+        await Promise.all([store, stores[0]].map((sent) => sent?.addUsage(each)));
+      };
       await Promise.all(stores.map(add));
     }
     const totals = await history.usageByKey(byDay);
@@ -101,107 +227,6 @@ export function usageHistoryConformance(test: TestCase): void {
     for (const total of totals) {
       expect(total).toMatchObject({ admitted: 150, limited: 45, banned: 15, errors: 30 });
     }
-  });
-
-  test("addUsage: counts beyond 32 bits are exact", async ({ usageHistory: history }) => {
-    const admitted = 5_000_000_001;
-    const byOperation = [{ operation: "listPets", admitted, errors: 1 } as const];
-    const large = counts(1, { admitted, limited: 0, banned: 0, errors: 1, byOperation });
-    await history.addUsage(batch([large]));
-    await history.addUsage(batch([large]));
-    const expected = { admitted: 10_000_000_002, errors: 2 };
-    expect(await history.readUsage({ keyId: 1, ...byDay })).toMatchObject([expected]);
-    expect(await history.usageByKey(byDay)).toMatchObject([expected]);
-  });
-
-  test("readUsage: the intervals that contain the ends of the period belong to it", async (opened) => {
-    const { usageHistory: history } = opened;
-    const hours = [-25, -24, -1, 0, 1].map((offset) => HOUR + offset * HOUR_MS);
-    for (const hour of hours) await history.addUsage(batch([counts(1)], { hour }));
-    const starts = (by: "hour" | "day", since: number, until: number) =>
-      startsOf(history, { by, since, until });
-    expect(await starts("hour", HOUR - 1, HOUR + HOUR_MS - 1)).toEqual([HOUR - HOUR_MS, HOUR]);
-    expect(await starts("hour", HOUR - 24 * HOUR_MS + 1, HOUR - 1)).toEqual([hours[1], hours[2]] as never);
-    expect(await starts("day", HOUR, HOUR)).toEqual([DAY]);
-    expect(await starts("day", DAY - 1, HOUR)).toEqual([DAY - DAY_MS, DAY]);
-    // Without bounds, only what is stored is looked at.
-    expect(await starts("hour", 0, 253_402_300_799_999)).toEqual(hours);
-  });
-
-  test("usageByKey: sums of the period, most requests first, rejected ones included", async (opened) => {
-    const { usageHistory: history, keys } = opened;
-    await keys.createKey({ name: "app", plan: "pro", createdAt: HOUR }, storedSecret(0), BY);
-    const unknown = { name: null, plan: null, lastUsedAt: HOUR + 5_000 };
-    const small = { admitted: 1, limited: 0, banned: 0, errors: 0, byOperation: [] };
-    await history.addUsage(batch([counts(1, small), counts(2), counts(3, { ...small, limited: 99 })]));
-    await history.addUsage(batch([counts(2), counts(4, small)], { hour: HOUR - HOUR_MS }));
-    await history.addUsage(batch([counts(5)], { hour: HOUR - DAY_MS }));
-    expect(await history.usageByKey({ ...byHour, since: HOUR - HOUR_MS })).toStrictEqual([
-      { keyId: 3, ...unknown, admitted: 1, limited: 99, banned: 0, errors: 0 },
-      { keyId: 2, ...unknown, admitted: 20, limited: 6, banned: 2, errors: 4 },
-      { keyId: 1, ...unknown, name: "app", plan: "pro", admitted: 1, limited: 0, banned: 0, errors: 0 },
-      { keyId: 4, ...unknown, admitted: 1, limited: 0, banned: 0, errors: 0 },
-    ]);
-    const ids = async (limit: number) => {
-      const totals = await history.usageByKey({ ...byDay, since: HOUR - DAY_MS, limit });
-      return totals.map(({ keyId }) => keyId);
-    };
-    expect(await ids(2)).toEqual([3, 2]);
-    expect(await ids(10)).toEqual([3, 2, 5, 1, 4]);
-  });
-
-  test("usageByKey: whatever the period, the sum of what readUsage returns", async (opened) => {
-    const { usageHistory: history } = opened;
-    const random = (below: number) => Math.floor(Math.random() * below);
-    for (let i = 0; i < 60; i++) {
-      const hour = HOUR - (i % 2 ? random(60) : 24 * random(30)) * HOUR_MS;
-      await history.addUsage(batch([counts(1 + random(2), { limited: random(100) })], { hour }));
-    }
-    for (let i = 0; i < 40; i++) {
-      const by = i % 2 ? "hour" : "day";
-      const length = i % 2 ? HOUR_MS : DAY_MS;
-      const since = HOUR - random(62) * length;
-      const period = { by, since, until: since + random(30) * length } as const;
-      const rows = await Promise.all([1, 2].map((keyId) => history.readUsage({ keyId, ...period })));
-      const sums = rows.map((ofKey) => [
-        ofKey.reduce((sum, { admitted }) => sum + admitted, 0),
-        ofKey.reduce((sum, { limited }) => sum + limited, 0),
-      ]);
-      const totals = await history.usageByKey(period);
-      const found = [1, 2].map((id) => totals.find(({ keyId }) => keyId === id));
-      expect(found.map((total) => [total?.admitted ?? 0, total?.limited ?? 0])).toEqual(sums);
-    }
-  });
-
-  test("lastUsed: the latest time of each key that was used", async ({ usageHistory: history }) => {
-    await history.addUsage(batch([counts(1), counts(2, { lastUsedAt: HOUR + 7 })]));
-    // Counts of an earlier hour can be stored later.
-    const earlier = { hour: HOUR - HOUR_MS };
-    await history.addUsage(batch([counts(1, { lastUsedAt: HOUR - 1 })], earlier));
-    expect(await history.lastUsed([1, 2, 3])).toEqual(
-      new Map([
-        [1, HOUR + 5_000],
-        [2, HOUR + 7],
-      ]),
-    );
-    expect(await history.lastUsed([2, 3])).toEqual(new Map([[2, HOUR + 7]]));
-    expect(await history.lastUsed([])).toEqual(new Map());
-  });
-
-  test("countDeprecatedUse: how many keys called a deprecated operation since", async (opened) => {
-    const { usageHistory: history, another } = opened;
-    expect(await history.countDeprecatedUse(0)).toBe(0);
-    const getPet = [{ operation: "getPet", admitted: 1, errors: 1 }] as const;
-    const used = (keyId: number, lastUsedAt: number) => counts(keyId, { lastUsedAt, byOperation: getPet });
-    await history.addUsage(batch([used(1, HOUR + 1), used(2, HOUR + 2), counts(3)]));
-    const { usageHistory: other } = await another();
-    await other.addUsage(batch([used(1, HOUR + 9), used(2, HOUR)], { writer: "other" }));
-    // Later, but of another operation.
-    await history.addUsage(batch([counts(1, { lastUsedAt: HOUR + 50 })]));
-    expect(await history.countDeprecatedUse(HOUR)).toBe(2);
-    expect(await history.countDeprecatedUse(HOUR + 2)).toBe(2);
-    expect(await history.countDeprecatedUse(HOUR + 3)).toBe(1);
-    expect(await history.countDeprecatedUse(HOUR + 10)).toBe(0);
   });
 
   test("deleteOldUsage: hours are kept for 35 days, days for 400 days, and the last use for good", async (opened) => {
