@@ -47,6 +47,7 @@ describe("on a server", async () => {
     "admin-token-file": ["the-first-token-of-all-operators", "the-second-token-of-all-operators"],
     "metrics-token-file": ["the-first-token-for-metrics-only", "the-second-token-for-metrics-only"],
     "webhook-secret-file": [WEBHOOK_SECRET, `${WEBHOOK_SECRET}\n${WEBHOOK_SECRET.replace("MfKQ", "AAAA")}`],
+    "oidc-client-secret-file": ["the-first-secret-of-the-client", "the-second-secret-of-the-client"],
     "tls-cert": [contents(one.certFile), contents(two.certFile)],
     "tls-key": [contents(one.keyFile), contents(two.keyFile)],
   };
@@ -54,37 +55,53 @@ describe("on a server", async () => {
   const pathOf = (flag: string) => join(directory, flag);
   for (const [flag, [first]] of Object.entries(values)) writeFileSync(pathOf(flag), first, { mode: 0o600 });
   const flags = followed.flatMap((flag) => [`--${flag}`, pathOf(flag)]);
-  const webhook = ["--webhook-url", "http://127.0.0.1:1/", "--log-format", "json"];
-  const server = await new InProcessCli().serve([...flags, ...webhook]);
-  /** The events about the files after the first lines of the log. */
-  const eventsSince = (from: number) => {
-    const lines = server.lines
-      .slice(from)
-      .filter((line) => line.includes(directory) || line.includes("imported"));
-    return lines.map((line): string => JSON.parse(line).event);
+  const destinations = ["--webhook-url", "http://127.0.0.1:1/", "--oidc-issuer", "http://127.0.0.1:1"];
+  const provider = ["--oidc-client-id", "petstore", "--oidc-role", "groups=admins:admin"];
+  const server = await new InProcessCli().serve([
+    ...flags,
+    ...destinations,
+    ...provider,
+    "--log-format",
+    "json",
+  ]);
+  /** What the entries about a token name instead of its file: its operator. */
+  const NAMED: Readonly<Record<string, string>> = {
+    "admin-token-file": '"operator":"bootstrap"',
+    "metrics-token-file": '"operator":"metrics"',
+    // The certificate and its key are read together.
+    "tls-key": pathOf("tls-cert"),
   };
+  /** Waits until the log has such an event about each file, after the first lines. */
+  async function expectEvents(from: number, event: RegExp): Promise<void> {
+    const isLogged = (flag: string) =>
+      server.lines.slice(from).some((line) => {
+        const isAbout = line.includes(pathOf(flag)) || line.includes(NAMED[flag] ?? pathOf(flag));
+        return isAbout && event.test(JSON.parse(line).event);
+      });
+    await until(() => followed.every(isLogged), 5_000).catch(() => {});
+    expect(followed.filter((flag) => !isLogged(flag))).toEqual([]);
+  }
 
   test("the table of this test has every followed setting", () => {
     expect(Object.keys(values).toSorted()).toEqual(followed.toSorted());
   });
 
-  test.each(followed)("a bad --%s changes nothing and is logged, and a good one is used", async (flag) => {
+  test("a bad file changes nothing and is logged, and a good one is used, whatever the setting", async () => {
+    for (const flag of followed) writeFileSync(pathOf(flag), "");
+    await expectEvents(0, /invalid|unreadable|incomplete/);
+    const health = server.url.replace("/v1", "/healthz");
+    expect((await fetch(health, { tls: { rejectUnauthorized: false } })).status).toBe(200);
     const before = server.lines.length;
-    writeFileSync(pathOf(flag), "");
-    await until(() => eventsSince(before).some((event) => /invalid|unreadable/.test(event)), 5_000);
-    const bad = server.lines.length;
-    expect(
-      (await fetch(server.url.replace("/v1", "/healthz"), { tls: { rejectUnauthorized: false } })).status,
-    ).toBe(200);
-    const [first = "", second = ""] = values[flag] ?? [];
-    // A certificate and its key change together.
-    const other = { "tls-cert": "tls-key", "tls-key": "tls-cert" }[flag];
-    const isSecond = other === undefined || readFileSync(pathOf(other), "utf8") === values[other]?.[0];
-    if (other !== undefined) writeFileSync(pathOf(other), values[other]?.[isSecond ? 1 : 0] ?? "");
-    writeFileSync(pathOf(flag), isSecond ? second : first);
-    await until(() => eventsSince(bad).some((event) => /changed|imported/.test(event)), 5_000);
-    const text = server.lines.slice(before).join("\n");
-    for (const secret of [new URL(database).password, WEBHOOK_SECRET, "token-of-all", "token-for-metrics"])
-      if (secret !== "") expect(text).not.toContain(secret);
+    for (const [flag, [, second]] of Object.entries(values)) writeFileSync(pathOf(flag), second);
+    await expectEvents(before, /changed|imported/);
+    const text = server.lines.join("\n");
+    const secrets = [
+      new URL(database).password,
+      WEBHOOK_SECRET,
+      "token-of-all",
+      "token-for-metrics",
+      "secret-of-the",
+    ];
+    for (const secret of secrets.filter(Boolean)) expect(text).not.toContain(secret);
   });
 });
