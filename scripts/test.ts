@@ -14,7 +14,7 @@ import { startValkey, VALKEY_VARIABLE } from "../trials/harness/valkey.ts";
 const DATABASES = [P.INITDB, P.POSTGRES, P.VALKEY];
 const SHELLS = [P.BASH, P.ZSH, P.FISH];
 const BALANCERS = [P.NGINX, P.HAPROXY];
-const CHECKERS = [P.PROMTOOL, P.SYSTEMD_ANALYZE, P.BUILDAH];
+const CHECKERS = [P.PROMTOOL, P.SYSTEMD_ANALYZE, P.BUILDAH, P.DPKG_DEB, P.RPMBUILD];
 const GROUPS: Readonly<Record<string, readonly P.Program[]>> = {
   engines: [...DATABASES, P.PG_BASEBACKUP, P.OPENSSL, P.BASH],
   browser: [P.CHROMIUM],
