@@ -1,10 +1,6 @@
 /*
- * The tokens of operators. A token is in one of three states, which follow one another:
- *
- *   current   `replaced_at` is NULL. Every operator has one. It works unless the operator has expired or is revoked.
- *   earlier   `valid_until` is set: the token was replaced with an overlap, and works until that time.
- *   ended     `replaced_at` is set and `valid_until` is NULL. It never works again, and stays in the table so that
- *             nobody gets it a second time.
+ * The tokens of operators. Every operator has a current one. A token that was replaced works until its `valid_until`,
+ * or never again without one, and stays in the table so that nobody gets it a second time.
  */
 
 import type { NewSecret } from "../domain/api-keys.ts";
@@ -51,9 +47,9 @@ export function* isCurrentToken(operatorId: number, hash: string) {
   return (yield* rowsOf(select, operatorId, hash)).length > 0;
 }
 
-/** Whether the token is an earlier one that still works. */
-export function* isInOverlap(operatorId: number, hash: string, now: number) {
-  const select = "SELECT hash FROM operator_tokens WHERE operator_id = ? AND hash = ? AND valid_until > ?";
+/** Whether the token of an operator works at a time, unless the operator has expired or is revoked. */
+export function* isWorkingToken(operatorId: number, hash: string, now: number) {
+  const select = `SELECT hash FROM operator_tokens WHERE operator_id = ? AND hash = ? AND (${IS_CURRENT} OR valid_until > ?)`;
   return (yield* rowsOf(select, operatorId, hash, now)).length > 0;
 }
 
@@ -64,46 +60,32 @@ export function* addToken(operatorId: number, { hash, hint }: NewSecret, at: num
 
 interface Replacement {
   readonly at: number;
-  /** The time by which earlier overlaps have ended. */
-  readonly endedBy: number;
+  /** When the token before and earlier ones stop working; undefined for at once. */
   readonly overlapEndsAt: number | undefined;
 }
 
-/** Makes the token the current one. With an overlap, the one before becomes an earlier token; without, it ends. */
+/** Makes the token the current one. An earlier one that ends before the overlap keeps that end. */
 export function* replaceCurrentToken(
   operatorId: number,
   token: NewSecret,
-  { at, endedBy, overlapEndsAt }: Replacement,
+  { at, overlapEndsAt }: Replacement,
 ) {
-  if (overlapEndsAt === undefined) yield* endEarlierTokens(operatorId);
-  else yield* limitEarlierTokens(operatorId, { endedBy, overlapEndsAt });
-  const replace = `UPDATE operator_tokens SET replaced_at = ?, valid_until = ? WHERE operator_id = ? AND ${IS_CURRENT}`;
+  const replace = `UPDATE operator_tokens SET replaced_at = coalesce(replaced_at, ?1), valid_until = ?2
+    WHERE operator_id = ?3 AND (${IS_CURRENT} OR valid_until > coalesce(?2, 0))`;
   yield* rowsOf(replace, at, overlapEndsAt ?? null, operatorId);
+  yield* endEarlierTokens(operatorId, MAX_EARLIER_TOKENS);
   yield* addToken(operatorId, token, at);
 }
 
-/** Ends all earlier tokens of an operator. */
-export function* endEarlierTokens(operatorId: number) {
-  const end = `UPDATE operator_tokens SET valid_until = NULL WHERE operator_id = ? AND ${IS_EARLIER}`;
-  yield* rowsOf(end, operatorId);
-}
-
-/**
- * Prepares a rotation with an overlap: ends the earlier tokens whose overlap is over and the oldest of too many, and
- * lets none of them work longer than the new overlap.
- */
-function* limitEarlierTokens(
-  operatorId: number,
-  { endedBy, overlapEndsAt }: { readonly endedBy: number; readonly overlapEndsAt: number },
-) {
-  const isTooOld = isAfterNewest(MAX_EARLIER_TOKENS - 1, {
+/** Ends the earlier tokens of an operator, except for the newest. */
+export function* endEarlierTokens(operatorId: number, kept = 0) {
+  const isTooOld = isAfterNewest(kept, {
     key: "hash",
     from: `operator_tokens WHERE operator_id = ?1 AND ${IS_EARLIER}`,
     newestFirst: "issued_at DESC, hash DESC",
   });
-  const end = `UPDATE operator_tokens SET valid_until = NULL
-    WHERE operator_id = ?1 AND (valid_until <= ?2 OR ${isTooOld})`;
-  yield* rowsOf(end, operatorId, endedBy);
-  const shorten = "UPDATE operator_tokens SET valid_until = ?1 WHERE operator_id = ?2 AND valid_until > ?1";
-  yield* rowsOf(shorten, overlapEndsAt, operatorId);
+  yield* rowsOf(
+    `UPDATE operator_tokens SET valid_until = NULL WHERE operator_id = ?1 AND ${isTooOld}`,
+    operatorId,
+  );
 }

@@ -51,7 +51,7 @@ import {
   endEarlierTokens,
   findTokenOwner,
   isCurrentToken,
-  isInOverlap,
+  isWorkingToken,
   OPERATORS_WITH_TOKENS,
   OVERLAP_ENDS_AT,
   readEarlierTokens,
@@ -152,7 +152,7 @@ function* admitOperator(person: ProviderOperator, token: NewSecret, by: Attribut
   );
   const isSame = before.subject === subject && operatorState(before, by.at) === "active";
   if (!isSame) {
-    yield* replaceCurrentToken(id, token, { at: by.at, endedBy: by.at, overlapEndsAt: undefined });
+    yield* replaceCurrentToken(id, token, { at: by.at, overlapEndsAt: undefined });
     yield* endSessions(id);
   }
   const entry = operatorAdmitted(before, person, by);
@@ -164,10 +164,9 @@ function* admitOperator(person: ProviderOperator, token: NewSecret, by: Attribut
 function* replaceToken(
   { id, name }: Operator,
   { hash, hint, keeps, overlapEndsAt }: Omit<TokenRotation, "replaces">,
-  by: Attribution & { readonly endedBy: number },
+  by: Attribution,
 ) {
-  const { at, endedBy } = by;
-  yield* replaceCurrentToken(id, { hash, hint }, { at, endedBy, overlapEndsAt });
+  yield* replaceCurrentToken(id, { hash, hint }, { at: by.at, overlapEndsAt });
   if (keeps !== undefined) yield* moveSession(keeps, hash);
   if (overlapEndsAt === undefined) yield* endSessions(id, keeps);
   const overlap = overlapEndsAt === undefined ? {} : { previousTokensValidUntil: formatTime(overlapEndsAt) };
@@ -179,7 +178,7 @@ function* replaceToken(
 function* isAccepted(id: number, hash: string, now: number) {
   const operator = yield* findOperator(id);
   if (operator === undefined || operatorState(operator, now) !== "active") return false;
-  return (yield* isCurrentToken(id, hash)) || (yield* isInOverlap(id, hash, now));
+  return yield* isWorkingToken(id, hash, now);
 }
 
 function* isLastAdmin(operator: Operator) {
@@ -219,7 +218,6 @@ export class SqlOperatorStore implements OperatorStore {
       return (yield* rowsOf(select, name, token.hash)).length > 0;
     };
     if (await this.database.read(isImported)) return undefined;
-    const endedBy = deletionTime(by.at, this.retentionNow);
     return this.#change(function* () {
       if (yield* isImported()) return undefined;
       const holder = yield* holderOf(name);
@@ -230,7 +228,7 @@ export class SqlOperatorStore implements OperatorStore {
       // A role that was changed stays, and a token of a setting grants no more than the setting says.
       if (found === undefined || !mayCall(role, found.role))
         return yield* createOperator(operator, token, by);
-      return yield* replaceToken(found, token, { ...by, endedBy });
+      return yield* replaceToken(found, token, by);
     });
   }
 
@@ -269,14 +267,13 @@ export class SqlOperatorStore implements OperatorStore {
   }
 
   rotateOperator(id: number, { replaces, ...token }: TokenRotation, by: Attribution) {
-    const endedBy = deletionTime(by.at, this.retentionNow);
     return this.#change(function* () {
       const operator = yield* findOperator(id);
       if (operator === undefined) return operatorNotFound(id);
       if (replaces !== undefined && !(yield* isCurrentToken(id, replaces))) return tokenReplaced(operator);
       const state = operatorState(operator, by.at);
       if (state !== "active") return (state === "revoked" ? operatorRevoked : operatorExpired)(operator);
-      return yield* replaceToken(operator, token, { ...by, endedBy });
+      return yield* replaceToken(operator, token, by);
     });
   }
 
