@@ -142,9 +142,71 @@ test("--prune disables keys and operators that their list lacks, deletes none, a
   expect((await apply(onlyRoot, "--prune")).out).toContain("@@ disable operator ann @@");
   expect((await apply(onlyRoot, "--prune")).out).toContain("Nothing differs");
   expect(await list("operators")).toMatchObject([{ name: "ann", revokedAt: null }, { name: "root" }]);
-  // The last admin whose token does not expire stays.
-  const { code, out } = await apply("operators: [{ name: eve, role: viewer }]", "--prune");
-  expect({ code, out }).toEqual({ code: 1, out: expect.stringContaining("root is the last admin") });
+});
+
+test("the last admin whose token does not expire stays, or is replaced by another one first", async () => {
+  const { apply, list, actions } = setUp();
+  await apply(FILE);
+  const before = await actions();
+  const rejected = async (text: string, ...rest: string[]) => {
+    const { code, out } = await apply(text, ...rest);
+    expect(code).toBe(1);
+    expect(await actions()).toEqual(before);
+    return out;
+  };
+  const last = "root, who is the last admin whose token does not expire\n";
+  expect(
+    await rejected("plans: { pro: { perMinute: 9 } }\noperators: [{ name: eve, role: viewer }]", "--prune"),
+  ).toContain(`line 2: operators lacks ${last}`);
+  for (const change of ["role: viewer", "role: admin, expiresAt: 2030-01-01T00:00:00Z"])
+    expect(
+      await rejected(`operators:\n  - { name: eve, role: support }\n  - { name: root, ${change} }`),
+    ).toContain(`line 3: operators[1].name is ${last}`);
+  const { code, out } = await apply(
+    "operators: [{ name: root, role: viewer }, { name: ann, role: admin, expiresAt: null }]",
+  );
+  expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining("2 changes in ") });
+  expect(await list("operators")).toMatchObject([{ role: "admin", expiresAt: null }, { role: "viewer" }]);
+});
+
+test("a change that fails after others: what was made is printed with its secrets, and the file goes on from there", async () => {
+  const { cli, write } = setUp();
+  const token = "token-of-the-operator-who-applies";
+  await using server = await cli.serve([], { PETSTORE_ADMIN_TOKEN: token });
+  let keysLeft = 1;
+  const proxy = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url);
+      const isKey = request.method === "POST" && pathname === "/api/keys";
+      if (isKey && keysLeft-- === 0) return new Response("Bad gateway", { status: 502 });
+      const { method } = request;
+      const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+      const body = method === "GET" ? null : await request.text();
+      return fetch(server.adminUrl + pathname + search, { method, headers, body });
+    },
+  });
+  const remote = { PETSTORE_SERVER: proxy.url.origin, PETSTORE_TOKEN: token };
+  const keys = ["one", "two", "three"].map((id) => `{ id: ${id}, name: ${id}, plan: free }`);
+  const apply = (...rest: string[]) =>
+    cli.run(["apply", write(`keys: [${keys.join(", ")}]`), ...rest], remote);
+  const first = await apply("--json");
+  expect(first).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("not known whether the key was created"),
+  });
+  const [printed = "", warning] = first.out.split("warning: ");
+  expect(JSON.parse(printed)).toEqual({
+    changes: [expect.objectContaining({ name: "one", secret: expect.stringMatching(/^pet_live_/) })],
+    applied: true,
+  });
+  expect(warning).toBe("made 1 of 3 changes; apply the file again for the others\n");
+  keysLeft = 1;
+  expect((await apply()).out).toMatch(/# of key two, shown only this once\nwarning: made 1 of 2 changes/);
+  keysLeft = 1;
+  expect((await apply()).out).toContain("1 change in ");
+  await proxy.stop(true);
 });
 
 test("export config writes a file that changes nothing, with keys that no file has named by their number", async () => {
@@ -167,7 +229,7 @@ test("export config writes a file that changes nothing, with keys that no file h
 });
 
 test("--secrets-file has the secrets instead of standard output, for its owner only; an earlier file is kept", async () => {
-  const { cli, apply, run, directory, write } = setUp();
+  const { cli, apply, run, directory } = setUp();
   const secrets = join(directory, "secrets");
   const { out } = await apply(FILE, "--secrets-file", secrets);
   expect(out).not.toContain("pet_live_");
@@ -181,8 +243,15 @@ test("--secrets-file has the secrets instead of standard output, for its owner o
   const [, key = ""] = /mobile-app (\S+)/.exec(text) ?? [];
   cli.secret = key;
   expect((await run("keys", "find")).out).toContain("Mobile app");
-  const again = await run("apply", write(FILE), "--secrets-file", secrets);
+  // The same command can run every night; it needs a new file when it makes a secret.
+  expect((await apply(FILE, "--secrets-file", secrets)).out).toStartWith("Nothing differs in ");
+  const more = `${FILE}  - { id: new, name: new, plan: free }\nbanRules: { strikes: 20 }\n`.replace(
+    /^banRules:\n.*\n/m,
+    "",
+  );
+  const again = await apply(more, "--secrets-file", secrets);
   expect(again).toMatchObject({ code: 2, out: expect.stringContaining("which exists; name a new file") });
+  expect((await run("ban-rules", "show")).out).not.toContain("20");
   expect(readFileSync(secrets, "utf8")).toBe(text);
 });
 
@@ -272,6 +341,18 @@ test("a key that two keys claim, one that is revoked and an operator who is: the
   expect(out).toContain("line 12: keys[0].id names key 1, which is revoked; take another name");
 });
 
+test("a key that a file names twice, by its name and by its identifier, is a problem", async () => {
+  const { apply } = setUp();
+  await apply(FILE);
+  const { code, out } = await apply(
+    "keys:\n  - { id: mobile-app, name: Mobile app, plan: pro }\n  - { id: 1, name: other, plan: free }\n",
+  );
+  expect({ code, out }).toEqual({
+    code: 1,
+    out: expect.stringContaining("line 3: keys[1].id names key 1, and so does keys[0]"),
+  });
+});
+
 test("apply reads standard input, and a label connects a key to a file", async () => {
   const { cli, run, list } = setUp();
   await run("keys", "create", "--name", "existing", "--plan", "free");
@@ -281,6 +362,8 @@ test("apply reads standard input, and a label connects a key to a file", async (
     "-name: existing\n-plan: free\n+name: Website\n+plan: pro\n",
   );
   expect(await list("keys")).toMatchObject([{ id: 1, name: "Website", plan: "pro", labels: ["id:web"] }]);
+  cli.input = "keys: 5";
+  expect((await run("apply", "-")).out).toEndWith("1 problem in standard input; nothing was changed");
 });
 
 test("apply and export config work on a remote server, and --prune spares the operator who applies", async () => {

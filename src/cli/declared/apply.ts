@@ -3,7 +3,7 @@ import { toYaml } from "../../api/yaml.ts";
 import { quotedPath, readTextFile, UsageError } from "../../config/usage-error.ts";
 import { file, switchOption } from "../../config/value-types.ts";
 import { replaceFile } from "../../runtime/own-files.ts";
-import { countOf, printable } from "../../text/formatting.ts";
+import { countOf, grouped, printable } from "../../text/formatting.ts";
 import { type Context, defineCommand, Failure } from "../command.ts";
 import {
   type CallOperator,
@@ -49,13 +49,13 @@ export const apply = defineCommand({
     const { positionals, values } = input;
     const { FILE: path } = positionals;
     const { "dry-run": isDryRun, "secrets-file": secretsFile, prune, server } = values;
-    if (secretsFile !== undefined && existsSync(secretsFile))
-      throw new UsageError(`--secrets-file is ${quotedPath(secretsFile)}, which exists; name a new file`);
     const { declared, problems, describe } = readDeclared(await textOf(path, context));
     const fail = (lines: readonly string[]): never => {
       for (const line of lines.slice(0, MAX_SHOWN)) context.warn(printable(line));
       if (lines.length > MAX_SHOWN) context.warn(`and ${lines.length - MAX_SHOWN} more`);
-      throw new Failure(`${countOf(lines.length, "problem")} in ${quotedPath(path)}; nothing was changed`);
+      throw new Failure(
+        `${countOf(lines.length, "problem")} in ${path === "-" ? "standard input" : quotedPath(path)}; nothing was changed`,
+      );
     };
     if (declared === undefined) return fail(problems);
     const token = values["admin-token"];
@@ -68,10 +68,24 @@ export const apply = defineCommand({
       const now = context.clock.now();
       const plan = planChanges(declared, current, { now, prune, self });
       if (plan.problems.length > 0) return fail(describe(plan.problems));
+      const makesSecrets = plan.changes.some(({ action }) => action === "create");
+      if (makesSecrets && secretsFile !== undefined && existsSync(secretsFile))
+        throw new UsageError(`--secrets-file is ${quotedPath(secretsFile)}, which exists; name a new file`);
       const applying = new Applying(context, { isJson: values.json, secretsFile });
-      if (isDryRun) for (const change of plan.changes) await applying.show(change);
-      else for (const change of plan.changes) await applying.make(change, call);
       const count = plan.changes.length;
+      try {
+        if (isDryRun) for (const change of plan.changes) await applying.show(change);
+        else for (const change of plan.changes) await applying.make(change, call);
+      } catch (error) {
+        // Nobody can read the secrets of what was created again.
+        if (values.json) await context.print(json({ changes: applying.changes, applied: !isDryRun }));
+        const made = applying.changes.length;
+        if (made > 0)
+          context.warn(
+            `made ${grouped(made)} of ${countOf(count, "change")}; apply the file again for the others`,
+          );
+        throw error;
+      }
       const warning = setByWarning(plan.changes.flatMap(({ setBy = [] }) => setBy));
       if (warning !== undefined) context.warn(printable(warning));
       if (values.json) return json({ changes: applying.changes, applied: !isDryRun });

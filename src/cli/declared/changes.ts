@@ -62,14 +62,58 @@ export function planChanges(declared: Declared, current: Current, options: PlanO
     ...(operators ?? []).map((each, index) => planOperator(each, { index, current, ...options })),
     ...(keys ?? []).map((each, index) => planKey(each, { index, current, ...options })),
   ];
-  const pruned = [
-    ...(keys === undefined ? [] : prunedKeys(keys, current.keys)),
-    ...(operators === undefined ? [] : prunedOperators(operators, current.operators, options)),
-  ];
+  const isPruned = options.prune;
+  const endedOperators = isPruned && operators ? prunedOperators(operators, current.operators, options) : [];
+  const pruned = [...(isPruned && keys ? prunedKeys(keys, current.keys) : []), ...endedOperators];
+  const ended = new Set(endedOperators.map(({ name }) => name));
+  const changes = [...parts.flatMap((part) => part.changes), ...pruned];
   return {
-    changes: [...parts.flatMap(({ changes }) => changes), ...(options.prune ? pruned : [])],
-    problems: parts.flatMap(({ problems }) => problems),
+    // Another admin may replace the last one.
+    changes: [...changes.filter((change) => !endsAdmin(change)), ...changes.filter(endsAdmin)],
+    problems: [
+      ...parts.flatMap(({ problems }) => problems),
+      ...withoutAdmin(operators ?? [], current.operators, ended),
+      ...namedTwice(keys ?? [], current.keys),
+    ],
   };
+}
+
+/** Whether an operator may be a lasting admin until this change. */
+const endsAdmin = ({ kind, before }: Change): boolean =>
+  kind === "operator" && (before["role"] === "admin" || before["expiresAt"] === null);
+
+/** An admin whose token does not expire has to stay. */
+function withoutAdmin(
+  declared: readonly DeclaredOperator[],
+  operators: readonly OperatorView[],
+  ended: ReadonlySet<string | undefined>,
+): readonly InputProblem[] {
+  const isLasting = (operator: Pick<DeclaredOperator, "role" | "expiresAt">) =>
+    operator.role === "admin" && (operator.expiresAt ?? null) === null;
+  const present = operators.filter(({ state }) => state !== "revoked");
+  const last = present.find(isLasting);
+  const declaredFor = (name: string) => declared.find((each) => each.name === name);
+  const staying = present.filter(({ name }) => !ended.has(name));
+  const added = declared.filter(({ name }) => operators.every((each) => each.name !== name));
+  const afterwards = [...staying.map((each) => ({ ...each, ...declaredFor(each.name) })), ...added];
+  if (last === undefined || afterwards.some(isLasting)) return [];
+  const index = declared.findIndex(({ name }) => name === last.name);
+  const path = index === -1 ? ["operators"] : ["operators", index, "name"];
+  const verb = index === -1 ? "lacks" : "is";
+  return [{ path, message: `${verb} ${last.name}, who is the last admin whose token does not expire` }];
+}
+
+/** A key can be named by its name in files and by its identifier. */
+function namedTwice(declared: readonly DeclaredKey[], keys: readonly Key[]): readonly InputProblem[] {
+  const first = new Map<Key, number>();
+  return declared.flatMap(({ id }, index) => {
+    const [key] = keysOf(id, keys).filter(({ state }) => state !== "revoked");
+    const before = key && first.get(key);
+    if (key && before === undefined) first.set(key, index);
+    return key && before !== undefined
+      ? [{ path: ["keys", index, "id"], message: `names key ${key.id}, and so does keys[${before}]` }]
+      : [];
+  });
 }
 
 /** A text that is the same for equal values. The same time can be written with different offsets. */
