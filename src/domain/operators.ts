@@ -55,6 +55,9 @@ export interface Operator {
   readonly subject?: string;
 }
 
+/** The hint of a token that nobody knows: that of an operator who signs in with a provider. */
+export const NO_TOKEN = "none";
+
 /** A person who has signed in with a provider, which has verified the address that is the name. */
 export type ProviderOperator = Required<Pick<Operator, "name" | "role" | "expiresAt" | "subject">>;
 

@@ -3,7 +3,7 @@
 import { Rejection } from "../api/errors.ts";
 import type { ProviderConfig } from "../config/config.ts";
 import type { Actor } from "../domain/audit.ts";
-import { OPERATOR_NAME, operatorState } from "../domain/operators.ts";
+import { NO_TOKEN, OPERATOR_NAME, operatorState } from "../domain/operators.ts";
 import type { AuditStore, Clock, OperatorStore } from "../domain/ports.ts";
 import { type Claims, claimValues, grantedRole, seenClaims } from "../domain/role-rules.ts";
 import type { Log } from "../observe/log.ts";
@@ -14,7 +14,7 @@ import { FailedSignIns } from "./failed-sign-ins.ts";
 import type * as ProviderModule from "./provider.ts";
 import type { Person, ProviderClient, ProviderResponse } from "./provider.ts";
 import { type NewSessionPrincipal, SESSION_MS } from "./sign-in.ts";
-import { generateToken, NO_TOKEN, toNewToken } from "./token.ts";
+import { generateToken, toNewToken } from "./token.ts";
 
 /** The limit for steps of sign-ins, each of which sends up to four requests to the provider. Anybody can cause them. */
 const STEPS = { max: 40, perSecond: 5 };

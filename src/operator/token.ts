@@ -21,9 +21,6 @@ export function generateToken(): string {
   return `pet_admin_${randomBase62(43)}`;
 }
 
-/** The hint of an operator whose token nobody knows. */
-export const NO_TOKEN = "none";
-
 /**
  * The stored form of a token. The hint leaves 210 of the 258 bits unknown; it shows nothing of a token made by hand.
  */

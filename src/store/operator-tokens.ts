@@ -1,10 +1,11 @@
 /*
  * The tokens of operators. Every operator has a current one. A token that was replaced works until its `valid_until`,
- * or never again without one, and stays in the table so that nobody gets it a second time.
+ * or never again without one, and stays in the table: a setting that still has it would make it valid again. One that
+ * nobody knows is deleted instead.
  */
 
 import type { NewSecret } from "../domain/api-keys.ts";
-import { MAX_EARLIER_TOKENS } from "../domain/operators.ts";
+import { MAX_EARLIER_TOKENS, NO_TOKEN } from "../domain/operators.ts";
 import { isAfterNewest, numberRowsOf, rowsOf } from "./statements.ts";
 
 const IS_CURRENT = "replaced_at IS NULL";
@@ -64,6 +65,9 @@ interface Replacement {
   readonly overlapEndsAt: number | undefined;
 }
 
+/** With a sign-in a day, a person would otherwise leave 250 tokens a year. */
+const DELETE_UNKNOWN = `DELETE FROM operator_tokens WHERE operator_id = ? AND ${IS_CURRENT} AND hint = ?`;
+
 /** Makes the token the current one. An earlier one that ends before the overlap keeps that end. */
 export function* replaceCurrentToken(
   operatorId: number,
@@ -72,6 +76,7 @@ export function* replaceCurrentToken(
 ) {
   const replace = `UPDATE operator_tokens SET replaced_at = coalesce(replaced_at, ?1), valid_until = ?2
     WHERE operator_id = ?3 AND (${IS_CURRENT} OR valid_until > coalesce(?2, 0))`;
+  if (overlapEndsAt === undefined) yield* rowsOf(DELETE_UNKNOWN, operatorId, NO_TOKEN);
   yield* rowsOf(replace, at, overlapEndsAt ?? null, operatorId);
   yield* endEarlierTokens(operatorId, MAX_EARLIER_TOKENS);
   yield* addToken(operatorId, token, at);

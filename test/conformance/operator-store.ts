@@ -2,7 +2,12 @@ import { expect } from "bun:test";
 import type { Rejection } from "../../src/api/errors.ts";
 import { toNewSecret } from "../../src/domain/api-keys.ts";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
-import type { NewOperator, Operator, OperatorChange } from "../../src/domain/operators.ts";
+import {
+  type NewOperator,
+  NO_TOKEN,
+  type Operator,
+  type OperatorChange,
+} from "../../src/domain/operators.ts";
 import type { OperatorStore } from "../../src/domain/ports.ts";
 import { AT, rejectionCode, type TestCase } from "./store-fixture.ts";
 
@@ -160,6 +165,19 @@ export function operatorStoreConformance(test: TestCase): void {
     expect([...(await operators.readAccess()).tokens.keys()]).toEqual([hashOf(name)]);
     await create(operators, "ann");
     expect(await operators.admitOperator(person, token("b"), by)).toMatchObject({ tokenHash: hashOf("b") });
+  });
+
+  test("admitOperator: a replaced token stays known unless nobody ever knew it", async ({ operators }) => {
+    const person = { name: "eva@example.com", role: "admin", expiresAt: AT + HOUR } as const;
+    const tokens = [{ ...token("one"), hint: NO_TOKEN }, token("two"), { ...token("three"), hint: NO_TOKEN }];
+    // Each is of another person, so it replaces the token before.
+    for (const [i, each] of tokens.entries())
+      expect(await operators.admitOperator({ ...person, subject: `issuer ${i}` }, each, by)).toMatchObject({
+        tokenHash: each.hash,
+      });
+    const give = (text: string) => operators.importOperator({ name: text, role: "admin" }, token(text), by);
+    for (const text of ["two", "three"]) expect(await give(text)).toMatchObject({ code: "invalid_token" });
+    expect(await give("one")).toMatchObject({ name: "one" });
   });
 
   test("createOperator: a name is used once, also after its operator is revoked", async ({ operators }) => {
