@@ -19,7 +19,7 @@ class TooSlow extends Unavailable {}
 /**
  * Reads for operators, on a connection in a thread of their own: a search of all keys delays no request. The thread
  * starts with the first read, in 40 ms, and ends when no read follows, so that a server that nobody looks at has no
- * memory for it.
+ * memory for it. In it, the read of a pet takes 0.05 ms instead of 0.01.
  */
 export class ReadThread {
   #thread: DatabaseThread | undefined;
