@@ -108,6 +108,24 @@ describe("a row is within its bounds, or is named", () => {
     expect(missed("client", failed)).toEqual([expect.stringContaining("503")]);
   });
 
+  test("petstore keys list takes at most 8 s and 200 MB, and petstore usage 5 s, whatever they took with less", () => {
+    const missedBy = (operation: string, last: Cost) => {
+      const costs = new Map([
+        [1, cost(7_000)],
+        [10, last],
+      ] as const);
+      const row = { side: "command", operation, name: "", costs } as const;
+      return missedBars(growthBars({ ...resultsOf("command", last), rows: [row] }));
+    };
+    expect(missedBy("keys list", cost(8_000, { memoryMb: 200 }))).toEqual([]);
+    expect(missedBy("keys list", cost(8_001, { memoryMb: 201 }))).toEqual([
+      "10×, command, keys list, CPU ms: 8,001, at most 8000",
+      "10×, command, keys list, memory MB: 201, at most 200",
+    ]);
+    expect(missedBy("usage", cost(5_001))).toContain("10×, command, usage, CPU ms: 5,001, at most 5000");
+    expect(missedBy("export", cost(50_000, { memoryMb: 240 }))).toEqual([]);
+  });
+
   test("the table has the request that takes longest, and the figures of each scale", () => {
     const { header, rows } = growthTable(resultsOf("client", cost(6, { blocks: 9 })), "client");
     expect(header).toEqual([
