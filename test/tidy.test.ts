@@ -244,6 +244,31 @@ test("no test outside engines, browser and system needs a program", () => {
   expect(needy.filter((file) => !/^test\/(?:engines|browser|system)\//.test(file))).toEqual([]);
 });
 
+test("npm run test:all installs each program that a test names", () => {
+  const tests = code.filter(({ path }) => path.startsWith("test/"));
+  const runner = read("scripts/test.ts").text;
+  /** The programs of an array in the runner, with those of the arrays that it spreads. */
+  const programsAt = (before: string): readonly string[] => {
+    const [, items = ""] = new RegExp(`\\b${before} \\[([^\\]]*)\\]`).exec(runner) ?? [];
+    return items
+      .split(/[\s,]+/)
+      .flatMap((item) =>
+        item.startsWith("...") ? programsAt(`${item.slice(3)} =`) : item.replace("P.", ""),
+      );
+  };
+  const missing = tests.flatMap(({ path, text }) => {
+    const [, names = ""] = /import \{([^}]*)\} from "\.[./\w]*\/programs\.ts"/.exec(text) ?? [];
+    const used = names.match(/\b[A-Z_]{2,}\b/g) ?? [];
+    return [...importersOf(path)].flatMap((test) => {
+      const group = /^test\/(\w+)\/.*\.test\.ts$/.exec(test)?.[1];
+      const installed = group === undefined ? used : programsAt(`${group}:`);
+      return used.filter((name) => !installed.includes(name)).map((name) => `${test}: ${name}`);
+    });
+  });
+  expect(programsAt("system:")).toContain("POSTGRES");
+  expect(missing).toEqual([]);
+});
+
 test("what needs no engine and no browser is not among the tests with them", () => {
   const importers = importersOf("trials/harness/programs.ts");
   const tests = code.flatMap(({ path }) =>

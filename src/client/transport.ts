@@ -67,8 +67,8 @@ export class Transport {
     const maxConcurrency = options.maxConcurrency ?? MAX_CONCURRENCY;
     if (!(maxConcurrency >= 1)) throw new TypeError("maxConcurrency must be at least 1.");
     // The message has no key, because messages end up in logs.
-    if (!key) throw new TypeError("There is no key: set PETSTORE_KEY, or the option key.");
-    if (!KEY.test(key)) throw new TypeError("key or PETSTORE_KEY is no pet_live_ or pet_test_ key.");
+    if (!key) throw new TypeError("Set key or PETSTORE_KEY.");
+    if (!KEY.test(key)) throw new TypeError("key or PETSTORE_KEY must be a pet_live_ or pet_test_ key.");
     this.#key = key;
     // `localhost:8080` would be a URL whose scheme is localhost.
     if (!/^https?:\/\/./.test(baseUrl))
