@@ -82,21 +82,24 @@ export function planChanges(declared: Declared, current: Current, options: PlanO
 const endsAdmin = ({ kind, before }: Change): boolean =>
   kind === "operator" && (before["role"] === "admin" || before["expiresAt"] === null);
 
+const isLasting = ({ role, expiresAt }: Pick<DeclaredOperator, "role" | "expiresAt">): boolean =>
+  role === "admin" && (expiresAt ?? null) === null;
+
 /** An admin whose token does not expire has to stay. */
 function withoutAdmin(
   declared: readonly DeclaredOperator[],
   operators: readonly OperatorView[],
   ended: ReadonlySet<string | undefined>,
 ): readonly InputProblem[] {
-  const isLasting = (operator: Pick<DeclaredOperator, "role" | "expiresAt">) =>
-    operator.role === "admin" && (operator.expiresAt ?? null) === null;
   const present = operators.filter(({ state }) => state !== "revoked");
   const last = present.find(isLasting);
-  const declaredFor = (name: string) => declared.find((each) => each.name === name);
-  const staying = present.filter(({ name }) => !ended.has(name));
   const added = declared.filter(({ name }) => operators.every((each) => each.name !== name));
-  const afterwards = [...staying.map((each) => ({ ...each, ...declaredFor(each.name) })), ...added];
-  if (last === undefined || afterwards.some(isLasting)) return [];
+  const staysLasting = (operator: OperatorView) => {
+    const { role, expiresAt = operator.expiresAt } =
+      declared.find(({ name }) => name === operator.name) ?? operator;
+    return !ended.has(operator.name) && isLasting({ role, expiresAt });
+  };
+  if (last === undefined || present.some(staysLasting) || added.some(isLasting)) return [];
   const index = declared.findIndex(({ name }) => name === last.name);
   const path = index === -1 ? ["operators"] : ["operators", index, "name"];
   const verb = index === -1 ? "lacks" : "is";
@@ -107,7 +110,7 @@ function withoutAdmin(
 function namedTwice(declared: readonly DeclaredKey[], keys: readonly Key[]): readonly InputProblem[] {
   const first = new Map<Key, number>();
   return declared.flatMap(({ id }, index) => {
-    const [key] = keysOf(id, keys).filter(({ state }) => state !== "revoked");
+    const key = keysOf(id, keys).find(({ state }) => state !== "revoked");
     const before = key && first.get(key);
     if (key && before === undefined) first.set(key, index);
     return key && before !== undefined
