@@ -7,8 +7,7 @@ import { postgresOf } from "../postgres-options.ts";
 import { readQuotas, writeQuotas } from "../rate-limit/valkey/maintenance.ts";
 import type { SchemaState } from "../store/migrations.ts";
 import { postgresSessions, postgresTables } from "../store/postgres/tables.ts";
-import { renameDurably } from "../runtime/own-files.ts";
-import { publishDatabase, removeDatabase } from "../store/sqlite/durable-files.ts";
+import { moveAway, publishDatabase, removeDatabase } from "../store/sqlite/durable-files.ts";
 import { sqliteTables } from "../store/sqlite/tables.ts";
 import { openQuotaStore } from "../store/sqlite/quota-store.ts";
 import {
@@ -181,15 +180,7 @@ function replaceStoredQuotas(quotaStore: string, quotas: KeyQuotas): void {
   const store = openQuotaStore(copy);
   store.save(quotas.map(withSubject));
   store.close();
+  // The file of an interrupted copy looks the same as that of a server.
   moveAway(quotaStore);
   publishDatabase(copy, quotaStore);
-}
-
-/** Moves a file of quotas away. That of an interrupted copy looks the same as that of a server. */
-function moveAway(quotaStore: string): void {
-  const time = new Date().toISOString().replaceAll(":", "");
-  for (const suffix of ["-wal", "-shm", ""]) {
-    const from = quotaStore + suffix;
-    if (existsSync(from)) renameDurably(from, `${quotaStore}.before-${time}${suffix}`);
-  }
 }

@@ -469,6 +469,23 @@ describe("petstore restore", () => {
     expect(inspect()).toMatchObject({ problems: [], rows: { pets: 49 } });
   });
 
+  test("the log of a database that was moved away is not applied to the restored one, and stays", async () => {
+    const before = inspect();
+    using writer = new Database(inData("production.db"));
+    writer.run("UPDATE pets SET name = 'in the log'");
+    const log = readFileSync(inData("production.db-wal"));
+    expect(log.length).toBeGreaterThan(0);
+    writer.close();
+    rmSync(inData("production.db"));
+    writeFileSync(inData("production.db-wal"), log);
+    await restored(backup);
+    expect(inspect()).toMatchObject({ problems: [], rows: { pets: before.rows["pets"] } });
+    using present = new Database(inData("production.db"));
+    expect(present.query("SELECT 1 FROM pets WHERE name = 'in the log'").all()).toEqual([]);
+    const kept = readdirSync(cli.dataDir).filter((name) => /^production\.db\.before-.*-wal$/.test(name));
+    expect(kept.map((name) => readFileSync(inData(name)))).toEqual([log]);
+  });
+
   test("what an interrupted one left is replaced: a copy, and another name of the present database", async () => {
     await changeData();
     for (const suffix of ["", "-wal", "-journal"])
