@@ -1,13 +1,18 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import {
+  chmodSync,
+  chownSync,
   closeSync,
   existsSync,
+  linkSync,
   lstatSync,
+  mkdirSync,
   readFileSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { join } from "node:path";
 import {
   createFile,
   makePrivate,
@@ -64,6 +69,21 @@ test("makePrivate changes the mode of no file where a link leads", () => {
   const target = newPath();
   writeFileSync(target, "precious", { mode: 0o644 });
   expect(makePrivate(newLink(target))).toBeFalse();
+  expect(statSync(target).mode & 0o777).toBe(0o644);
+});
+
+test("makePrivate changes the mode of no file that root has in a directory of another user, who can name any file there", () => {
+  const path = directory.path(`of-another-${++number}`);
+  mkdirSync(path);
+  const [target, file] = [newPath(), join(path, "file")];
+  writeFileSync(target, "precious", { mode: 0o644 });
+  linkSync(target, file);
+  expect(makePrivate(file)).toBeTrue();
+  chmodSync(file, 0o644);
+  // Only root can give the directory away. Nobody else can change the mode of a file of another user.
+  if (process.getuid?.() !== 0) return;
+  chownSync(path, 65_534, 65_534);
+  expect(makePrivate(file)).toBeFalse();
   expect(statSync(target).mode & 0o777).toBe(0o644);
 });
 

@@ -1,5 +1,6 @@
 import { SQL } from "bun";
 import { afterAll, expect, test } from "bun:test";
+import { rmSync } from "node:fs";
 import { messageOf, Unavailable } from "../../../src/api/errors.ts";
 import { laterOf, type Timeline, UNKNOWN_TIMELINE } from "../../../src/domain/timeline.ts";
 import { openPostgres } from "../../../src/store/postgres/store.ts";
@@ -118,6 +119,7 @@ test("a server that knows a promotion tells it to Valkey, which was emptied, bef
   await promote(third);
   await until(() => server.lines.some((line) => line.includes('"database.available"')), 10_000);
   // Everybody forgets, but the server that is running, whose primary is away while the replaced one is back.
+  rmSync(running.dataDir, { recursive: true });
   const outages = () => server.lines.filter((line) => line.includes('"database.unavailable"')).length;
   const outagesBefore = outages();
   await third.kill();
