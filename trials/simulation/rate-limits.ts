@@ -55,8 +55,9 @@ const KEY = { kind: "key", id: 7 } as const;
  * The rules are: With short pauses, Valkey makes every decision. Whoever decides has counted the request. In a window
  * of its own, each of the two allows the limit, so both allow twice the limit. Neither counts what was not allowed. A
  * client that stays with one server is allowed the limit, however often Valkey comes and goes, and no more besides than
- * the requests whose outcome was unknown as it did; unless Valkey loses its data unnoticed or the server is killed. A
- * server applies a ban that it knows until it ends or is lifted, and none that was lifted. No request waits for long.
+ * the requests whose outcome was unknown as it did, unless the server is killed. A server applies a ban that it knows
+ * until it ends or is lifted, and none that was lifted. No request waits for long. What is allowed is not judged after
+ * Valkey has lost its data unnoticed, or with a server that knew them and was killed.
  */
 export function simulateRateLimits(world: World): void {
   new RateLimits(world).play();
@@ -114,8 +115,11 @@ class RateLimits {
   readonly unbans: Unban[] = [];
   /** The requests that were allowed, by when their window opened. */
   readonly allowed: { readonly opensAt: number }[] = [];
-  /** Whether something was lost that nobody could hand over. */
-  isForgotten = false;
+  /** Whether Valkey lost its data while no server noticed. */
+  isFlushed = false;
+  /** Whether Valkey lost its data with its connections, so that each server hands over what it knows. */
+  isLost = false;
+  isKilled = false;
   /** The requests whose outcome their server did not know when another engine took over. */
   unknown = 0;
   readonly #servers: Server[] = [];
@@ -163,6 +167,11 @@ class RateLimits {
         this.#serverOf(process)?.counted(counts);
       },
     });
+  }
+
+  /** Whether something was lost that nobody could hand over. */
+  get isForgotten(): boolean {
+    return this.isFlushed || (this.isLost && this.isKilled);
   }
 
   windowOf({ minute, day }: Quota) {
@@ -250,14 +259,17 @@ class RateLimits {
       () => {
         world.note("Valkey stops");
         valkey.stop();
-        if (random.chance(2)) lose();
+        if (random.chance(2)) {
+          this.isLost = true;
+          lose();
+        }
         world.schedule(outageMs(), () => {
           world.note("Valkey starts");
           valkey.isDown = false;
         });
       },
       () => {
-        this.isForgotten = true;
+        this.isFlushed = true;
         lose();
       },
       () => {
@@ -265,7 +277,7 @@ class RateLimits {
         const { process } = this.#server(i);
         world.note(process.name, "is killed");
         process.kill();
-        this.isForgotten = true;
+        this.isKilled = true;
         this.#servers[i] = new Server(this, process.name);
       },
       () => this.#server().block(random.between(0, 3_000)),
@@ -283,8 +295,8 @@ class RateLimits {
 
   /** A client that stays with one server is allowed the limit in a window, and everybody twice the limit. */
   #judgeWindows(): void {
-    const { world, limit, stays, isForgotten, allowed, unknown } = this;
-    const most = stays ? Math.min(limit + unknown, 2 * limit) : 2 * limit;
+    const { world, limit, stays, isForgotten, isKilled, allowed, unknown } = this;
+    const most = stays && !isKilled ? Math.min(limit + unknown, 2 * limit) : 2 * limit;
     let window: { readonly opensAt: number; count: number } | undefined;
     for (const { opensAt } of allowed.toSorted((one, other) => one.opensAt - other.opensAt)) {
       if (!window || opensAt - window.opensAt > SHOWN_NEAR_MS) window = { opensAt, count: 0 };
