@@ -195,6 +195,37 @@ test("a row that somebody has written is listed, asked in vain, and no server co
   await sql`DELETE FROM servers WHERE id = 'forged'`;
 }, 60_000);
 
+/** Questions that somebody has written, with the code of the answer. Only operations that servers answer are done. */
+const FORGED: Readonly<Record<string, readonly [query: string, code: string]>> = {
+  createKey: ["name=forged&plan=enterprise", "not_found"],
+  createSignInCode: ["operator=bootstrap", "not_found"],
+  constructor: ["", "not_found"],
+  listRequests: ["limit=all", "invalid_parameter"],
+};
+
+test("questions that somebody has written change nothing, and one that is too long is not read", async () => {
+  const ask = (id: string, operation: string, query: string) =>
+    sql`INSERT INTO server_questions (id, operation, query, asked_at)
+      VALUES (${id}, ${operation}, ${query}, extract(epoch FROM clock_timestamp()) * 1000)`;
+  const counts = async () =>
+    (
+      await sql`SELECT (SELECT count(*) FROM api_keys)::int AS keys,
+    (SELECT count(*) FROM audit)::int AS entries, (SELECT count(*) FROM sign_in_codes)::int AS codes`
+    )[0];
+  const before = await counts();
+  await ask("too long", "listRequests", `requestId=${"x".repeat(16_384)}`);
+  for (const [operation, [query]] of Object.entries(FORGED)) await ask(operation, operation, query);
+  const answers = () => sql`SELECT id, answer FROM server_questions WHERE answer IS NOT NULL`;
+  await until(async () => (await answers()).length === Object.keys(FORGED).length, 5_000);
+  for (const { id, answer } of await answers())
+    expect([id, JSON.parse(answer).error.code]).toEqual([id, FORGED[id]?.[1]]);
+  expect(await sql`SELECT taken_by FROM server_questions WHERE id = 'too long'`).toEqual([
+    { taken_by: null },
+  ]);
+  expect(await counts()).toEqual(before);
+  await sql`DELETE FROM server_questions`;
+}, 60_000);
+
 test("whoever asks and is killed leaves nothing, and the tables are not in the write-ahead log", async () => {
   await sql`INSERT INTO server_questions (id, server, operation, query, asked_at)
     VALUES ('old', 'nobody', 'getServer', '', extract(epoch FROM now()) * 1000 - 30001)`;
