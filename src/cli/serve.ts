@@ -139,7 +139,7 @@ async function printWithFirstKey(
   } catch (error) {
     // It serves already: requests get 503 until the database is back.
     log.event("key.first-failed", { error });
-    problem = `The database failed before the first API key was created: ${errorMessage(error)}.\nIf there is no key, create one: petstore keys create --name NAME --plan free\n`;
+    problem = `The database failed before it confirmed the first API key: ${errorMessage(error)}.\nIf there is no key, create one: petstore keys create --name NAME --plan free\n`;
   }
   if (key === undefined) {
     await print(message + problem);
