@@ -1,6 +1,7 @@
 /* A restore copies a backup, checks the copy, adds an audit entry and renames it. Until then nothing has changed. */
 
 import { basename, dirname, resolve } from "node:path";
+import packageJson from "../../package.json" with { type: "json" };
 import { messageOf } from "../api/errors.ts";
 import type { StorageConfig } from "../config/config.ts";
 import type { Attribution } from "../domain/audit.ts";
@@ -98,8 +99,13 @@ async function readAndVerify(path: string, { storage, onProgress }: RestoreReque
     );
   }
   const schema = schemaState(backup.facts.steps, SQLITE_MIGRATIONS);
-  const { rejection } = schema;
-  if (rejection !== undefined) throw new RestoreRejection(`the backup ${path} cannot be used: ${rejection}`);
+  const isNewer = schema.version > schema.supportedVersion;
+  const loss =
+    isNewer && storage.databaseUrl !== undefined
+      ? `a restore to PostgreSQL by petstore ${packageJson.version} would lack what is new in its tables; restore it with the release that made it`
+      : undefined;
+  const obstacle = schema.rejection ?? loss;
+  if (obstacle !== undefined) throw new RestoreRejection(`the backup ${path} cannot be used: ${obstacle}`);
   return { ...backup, schema };
 }
 

@@ -65,6 +65,21 @@ async function backUp(...flags: string[]): Promise<string> {
   return (await cli.json<{ path: string }>("backup", backups, ...onPostgres, ...flags)).path;
 }
 
+test("a backup of a newer release that this one can run on is not restored to PostgreSQL, which would lack what is new", async () => {
+  const source = new InProcessCli();
+  await fillData(source.dataDir);
+  using database = new Database(join(source.dataDir, "production.db"));
+  database.run("ALTER TABLE pets ADD COLUMN later TEXT");
+  database.run(
+    "INSERT INTO schema_migrations (version, name, oldest_release) VALUES (900, 'later', '1.0.0')",
+  );
+  const { path } = await source.json<{ path: string }>("backup", backups);
+  expect(await cli.err(["restore", path, ...onPostgres])).toBe(
+    `the backup ${path} cannot be used: a restore to PostgreSQL by petstore ${version} would lack what is new in its tables; restore it with the release that made it`,
+  );
+  expect(await postgresAt(url).exists()).toBeFalse();
+});
+
 describe("backups of both databases are the same", () => {
   test("SQLite, backup, PostgreSQL, backup, SQLite: all rows of all tables, and one audit entry of each restore", async () => {
     const empty = Object.entries(original.tables).filter(([, { rows }]) => rows === 0);
