@@ -23,7 +23,7 @@ test.each([false, true])(
       opened.defer(valkey.stop);
       limits.push("--limits-url", valkey.url);
     }
-    await using _server = await new InProcessCli().serve(["--database-url", postgres.url, ...limits]);
+    opened.use(await new InProcessCli().serve(["--database-url", postgres.url, ...limits]));
     await Bun.sleep(2_000);
     const [before, startedAt] = [statements, performance.now()];
     await Bun.sleep(MEASURED_MS);
