@@ -3,6 +3,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Contents } from "../../../src/archive/contents.ts";
+import { createClock } from "../../../src/clock.ts";
 import { postgresTables } from "../../../src/store/postgres/tables.ts";
 import { sqliteTables } from "../../../src/store/sqlite/tables.ts";
 import { runProgram } from "../../../trials/harness/child.ts";
@@ -10,6 +11,7 @@ import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { contentsIn } from "../../../trials/harness/contents.ts";
 import { PETSTORE } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
+import { InProcessCli } from "../../cli/cli.ts";
 import { earlierProgram, fixtureBackups, fixtureData, fixtureSql } from "./previous-release.ts";
 
 setDefaultTimeout(60_000);
@@ -19,7 +21,12 @@ async function succeed(program: readonly string[], ...argv: string[]): Promise<s
   expect({ code, argv, ...(code !== 0 && { err }) }).toEqual({ code: 0, argv });
   return out;
 }
-const petstore = (...argv: string[]) => succeed(PETSTORE, ...argv);
+/** A command of this release, in this process, which is faster. */
+async function petstore(...argv: string[]): Promise<string> {
+  const { code, out, err } = await new InProcessCli().run(argv, {}, { clock: createClock(), warn() {} });
+  expect({ code, argv, ...(code !== 0 && { err }) }).toEqual({ code: 0, argv });
+  return out;
+}
 
 const sqliteIn = (data: string) => sqliteTables(join(data, "production.db"));
 const postgresIn = (url: string) => postgresTables({ url, schema: "production" });
