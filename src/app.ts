@@ -13,7 +13,7 @@ import { createDocsSite } from "./docs-site/docs-site.ts";
 import { EXPIRES_SOON_MS } from "./domain/api-keys.ts";
 import type { Clock } from "./domain/ports.ts";
 import type { ServerActivity } from "./domain/servers.ts";
-import { loadOnce, repeat, workRegularly, yieldToEventLoop } from "./runtime/event-loop.ts";
+import { loadOnce, repeat, scheduler, workRegularly, yieldToEventLoop } from "./runtime/event-loop.ts";
 import { FailureReporter } from "./runtime/failure-reporter.ts";
 import { HttpServer, type RequestHandler, slowRejectedClients, type TlsCertificate } from "./http1/index.ts";
 import { byServer } from "./observe/audit-trail.ts";
@@ -405,7 +405,7 @@ function activityOf(server: HttpServer, { requests, live }: AppMetrics): Omit<Se
 
 /** Clients that wait for the server get their responses before it loads more code, which takes 40 ms. */
 async function respondToWaitingClients(): Promise<void> {
-  await Bun.sleep(5);
+  await scheduler.sleep(5);
   await yieldToEventLoop();
 }
 

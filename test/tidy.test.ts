@@ -71,7 +71,7 @@ const ARROWS: Readonly<Record<string, string>> = {
   "content-encoding": "api http1 runtime",
   domain: "api runtime text",
   clock: "domain api runtime",
-  config: "domain api text data-directory",
+  config: "domain api runtime text data-directory",
   "data-directory": "domain runtime store",
   "postgres-options": "config domain store rate-limit",
   auth: "domain api http1 config runtime",
@@ -193,6 +193,15 @@ describe("modules", () => {
     expect(linesWhere(scheduled, (line) => globals.test(line))).toEqual([]);
     // The test can fail.
     expect(linesWhere(source, (line) => globals.test(line))).not.toBeEmpty();
+  });
+
+  test("timers of servers and commands come from the scheduler, whose timers tests move and count", () => {
+    const browsers = /^src\/(?:client|console|pages|docs-site)\//;
+    const timers = /\bBun\.sleep\(|(?<!\.)\b(?:set|clear)(?:Timeout|Interval)\(/;
+    const others = source
+      .filter(({ path }) => !browsers.test(path) && path !== "src/runtime/event-loop.ts")
+      .map(({ path, text }) => ({ path, text: withoutComments(text) }));
+    expect(linesWhere(others, (line) => timers.test(line))).toEqual([]);
   });
 
   test("no two modules export the same name; the client library, a package of its own, aside", () => {

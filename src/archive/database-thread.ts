@@ -1,3 +1,4 @@
+import { scheduler } from "../runtime/event-loop.ts";
 import { DatabaseThread, type ThreadCallName, type ThreadCalls } from "../store/sqlite/database-thread.ts";
 
 const POLL_MS = 100;
@@ -5,8 +6,8 @@ const POLL_MS = 100;
 /** Calls `onPoll` several times a second until the work is done. */
 export async function pollWhile<T>(work: Promise<T>, onPoll: () => void): Promise<T> {
   onPoll();
-  const timer = setInterval(onPoll, POLL_MS);
-  return work.finally(() => clearInterval(timer));
+  const timer = scheduler.setInterval(onPoll, POLL_MS);
+  return work.finally(() => void timer.close());
 }
 
 /** Calls a function in a thread of its own while this one polls. Errors of the function are thrown here. */

@@ -1,3 +1,4 @@
+import { scheduler } from "../runtime/event-loop.ts";
 import { formatTime, printable } from "../text/formatting.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { choice, didYouMean } from "../config/value-types.ts";
@@ -121,7 +122,7 @@ async function follow(
   for (;;) {
     if (fresh.length > 0) await context.print(fresh.map(lineOf).join(""));
     for (const { id } of fresh) if (id > last) last = id;
-    await Bun.sleep(FOLLOW_EVERY_MS);
+    await scheduler.sleep(FOLLOW_EVERY_MS);
     fresh = [...(await list(MAX_LIMIT, { after: last })).items];
   }
 }

@@ -1,3 +1,4 @@
+import { scheduler } from "../runtime/event-loop.ts";
 import { formatTime, printable } from "../text/formatting.ts";
 import { duration } from "../config/value-types.ts";
 import type { RequestEntry, RequestPage } from "../operator/operations.ts";
@@ -101,7 +102,7 @@ async function follow(
     newestAt = Math.max(newestAt, ...fresh.slice(-1).map(({ at }) => Date.parse(at)));
     for (const [id, at] of printed) if (at < newestAt - FOLLOW_BACK_MS) printed.delete(id);
     const since = newestAt === 0 ? {} : { since: formatTime(newestAt - FOLLOW_BACK_MS) };
-    await Bun.sleep(FOLLOW_EVERY_MS);
+    await scheduler.sleep(FOLLOW_EVERY_MS);
     const read = await readRequests(call, { ...query, ...since }, MAX_LIMIT);
     if (hasGap(read, isKnown))
       context.warn(`there are more than ${MAX_LIMIT} new requests; some are not shown`);

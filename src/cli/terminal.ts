@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { scheduler } from "../runtime/event-loop.ts";
 
 /** Every secret is shorter, even with what is pasted along with it. */
 const MAX_LENGTH = 4_096;
@@ -74,10 +75,12 @@ export function stopOnSignals(
         return;
       }
       firstAt = performance.now();
-      setTimeout(() => {
-        process.stderr.write(`petstore: ${TOO_LATE}\n`);
-        process.exit(1);
-      }, drainDelayMs + STOP_TIMEOUT_MS).unref();
+      scheduler
+        .setTimeout(() => {
+          process.stderr.write(`petstore: ${TOO_LATE}\n`);
+          process.exit(1);
+        }, drainDelayMs + STOP_TIMEOUT_MS)
+        .unref();
       resolve(signal);
     };
     process.on("SIGINT", stop);

@@ -1,4 +1,5 @@
 import { statSync } from "node:fs";
+import { scheduler } from "../runtime/event-loop.ts";
 
 export interface FollowOptions<T> {
   readonly everyMs?: number;
@@ -19,7 +20,7 @@ export function followFiles<T>(paths: readonly string[], options: FollowOptions<
   const version = () => paths.map(fileVersion).join();
   let used = version();
   let seen = used;
-  const timer = setInterval(() => {
+  const timer = scheduler.setInterval(() => {
     const current = version();
     const isStable = current === seen;
     seen = current;
@@ -33,7 +34,7 @@ export function followFiles<T>(paths: readonly string[], options: FollowOptions<
     }
   }, everyMs);
   timer.unref();
-  return () => clearInterval(timer);
+  return () => void timer.close();
 }
 
 const NO_FILE = "no file";

@@ -1,4 +1,4 @@
-import { atEndOfIteration } from "../runtime/event-loop.ts";
+import { atEndOfIteration, scheduler } from "../runtime/event-loop.ts";
 
 /** A connection with requests to handle. */
 export interface ScheduledConnection {
@@ -92,7 +92,7 @@ export class ConnectionScheduler {
 
   /** Releases several together, because an iteration of the event loop takes longer than one response. */
   #releaseSlowedLater(): void {
-    setTimeout(() => this.#releaseSlowed(), SLOWED_MS).unref();
+    scheduler.setTimeout(() => this.#releaseSlowed(), SLOWED_MS).unref();
   }
 
   #releaseSlowed(): void {

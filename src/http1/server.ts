@@ -6,6 +6,7 @@ import {
   SOCKET_EVENTS,
   type TrafficCounts,
 } from "./connection.ts";
+import { type ScheduledTimer, scheduler } from "../runtime/event-loop.ts";
 import { ConnectionLimits, type LimitEvent, maxConnectionsWithin } from "./connection-limits.ts";
 import { ConnectionScheduler } from "./scheduler.ts";
 import { CommonLines, type Peer, type RequestHandler } from "./message.ts";
@@ -89,7 +90,7 @@ export class HttpServer<Handler extends RequestHandler = RequestHandler> impleme
   /** Undefined means plain HTTP. */
   #secureContext: object | undefined;
   #tlsCertificate: TlsCertificate | undefined;
-  readonly #timer: Timer;
+  readonly #timer: ScheduledTimer;
   /** Whether connections close when they have no request. */
   #closesBetweenRequests = false;
   #accepted = 0;
@@ -128,7 +129,7 @@ export class HttpServer<Handler extends RequestHandler = RequestHandler> impleme
     tuneListenSocket(this.#listener);
     // The next iteration of the event loop accepts the first connection.
     this.handler = createHandler(this);
-    this.#timer = setInterval(() => this.#onSecond(), secondMs);
+    this.#timer = scheduler.setInterval(() => this.#onSecond(), secondMs);
     this.#timer.unref();
   }
 
@@ -169,14 +170,14 @@ export class HttpServer<Handler extends RequestHandler = RequestHandler> impleme
     this.isShuttingDown = true;
     const { closeTimeoutMs = CLOSE_TIMEOUT_MS } = this.options;
     const timers = [
-      setTimeout(() => this.#closeBetweenRequests(), delayMs + LAST_HEAD_MS),
-      setTimeout(() => this.#terminate(), delayMs + closeTimeoutMs),
+      scheduler.setTimeout(() => this.#closeBetweenRequests(), delayMs + LAST_HEAD_MS),
+      scheduler.setTimeout(() => this.#terminate(), delayMs + closeTimeoutMs),
     ];
     const handshakesMs = Math.min(delayMs, LAST_HANDSHAKES_MS);
-    await Bun.sleep(delayMs - handshakesMs);
+    await scheduler.sleep(delayMs - handshakesMs);
     if (handshakesMs > 0) {
       stopHandshakes(this.#listener);
-      await Bun.sleep(handshakesMs);
+      await scheduler.sleep(handshakesMs);
     }
     this.#listener.stop();
     for (const connection of this.#connections)
@@ -186,8 +187,8 @@ export class HttpServer<Handler extends RequestHandler = RequestHandler> impleme
       if (this.#connections.size === 0) resolve();
     });
     for (const connection of this.#rejected) connection.terminate();
-    for (const timer of timers) clearTimeout(timer);
-    clearInterval(this.#timer);
+    for (const timer of timers) timer.close();
+    this.#timer.close();
   }
 
   #closeBetweenRequests(): void {
