@@ -1,7 +1,7 @@
 import { Rejection } from "../api/errors.ts";
 import { parseIdentifier } from "../api/json.ts";
 import { EXPIRES_SOON_MS } from "../domain/api-keys.ts";
-import { ROLE_MEANINGS, ROLES } from "../domain/operators.ts";
+import { NO_TOKEN, ROLE_MEANINGS, ROLES } from "../domain/operators.ts";
 import type { OperatorView, OperatorWithToken } from "../operator/operations.ts";
 import { confirmed, listCommand, operationCommand, YES_OPTION } from "./operation-command.ts";
 import { type CallOperator, locationOf } from "./operation-call.ts";
@@ -15,7 +15,10 @@ const COLUMNS: readonly TableColumn<OperatorView>[] = [
   ["ROLE", ({ role }) => role],
   ["STATE", stateCell],
   ["TOKEN", ({ hint }) => hint],
-  ["TOKEN CREATED", ({ tokenCreatedAt }, screen) => screen.shortTime(tokenCreatedAt)],
+  [
+    "TOKEN CREATED",
+    ({ hint, tokenCreatedAt }, screen) => screen.shortTime(hint === NO_TOKEN ? null : tokenCreatedAt),
+  ],
   ["EARLIER TOKENS END", ({ overlapEndsAt }, screen) => screen.shortTime(overlapEndsAt)],
   ["EXPIRES", ({ expiresAt: time }, screen) => screen.shortTime(time)],
   ["LAST USED", ({ lastUsedAt }, screen) => screen.shortTime(lastUsedAt)],

@@ -30,6 +30,9 @@ test("a person signs in with the provider, returns to the page that they came fo
   await page.getByRole("banner").getByText("ann@example.com").waitFor();
   await page.goto(`${server.adminUrl}/operators`);
   await page.getByRole("row", { name: "ann@example.com" }).waitFor();
+  // Nobody has made a token for a person of the provider.
+  const cells = page.getByRole("row").filter({ hasText: "signs in with the provider" }).getByRole("cell");
+  expect(await cells.nth(4).textContent()).toBe("–");
   expect(await opened.look("provider-operators")).toEqual([]);
   await page.goto(`${server.adminUrl}/settings`);
   await page.getByRole("button", { name: "Log in on the command line" }).click();

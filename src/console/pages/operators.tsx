@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { type Role, ROLE_MEANINGS, ROLES } from "../../domain/operators.ts";
+import { NO_TOKEN, type Role, ROLE_MEANINGS, ROLES } from "../../domain/operators.ts";
 import type { BodyOf } from "../../operator/operations.ts";
 import { call, may, type OperatorView, type OperatorWithToken } from "../admin-api.ts";
 import { ActionButton, ActionDialog, DialogButton } from "../components/dialogs.tsx";
@@ -100,7 +100,7 @@ const COLUMNS: readonly Column<OperatorView>[] = [
   {
     heading: "Token made",
     position: "wide-only",
-    cell: ({ tokenCreatedAt }) => <TimeAgo at={tokenCreatedAt} />,
+    cell: ({ hint, tokenCreatedAt }) => <TimeAgo at={hint === NO_TOKEN ? null : tokenCreatedAt} none="–" />,
   },
   {
     heading: "Last used",
