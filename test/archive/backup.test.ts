@@ -1,6 +1,15 @@
 import { Database } from "bun:sqlite";
 import { beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, join } from "node:path";
 import { version } from "../../package.json";
 import { createPet } from "../../trials/harness/api-client.ts";
@@ -65,6 +74,20 @@ describe("petstore backup", () => {
     expect(out).toContain(`${warning} ${join(cli.dataDir, "production.db")}: `);
     expect(code).toBe(0);
     expect(names()).toHaveLength(4);
+  });
+
+  test("of a database that is a copied backup says what it is itself", async () => {
+    await fill();
+    const { path } = await cli.json<{ path: string }>("backup", backups);
+    const other = new InProcessCli();
+    mkdirSync(other.dataDir, { mode: 0o700 });
+    copyFileSync(path, join(other.dataDir, "production.db"));
+    other.clock.advance(1_000);
+    const next = await other.json<{ path: string }>("backup", backups);
+    using database = new Database(next.path, { readonly: true });
+    expect(database.query("SELECT created_at FROM backup").all()).toEqual([
+      { created_at: "2026-11-15T12:00:01.000Z" },
+    ]);
   });
 
   test("shows its progress on standard error, and with --json only the result", async () => {

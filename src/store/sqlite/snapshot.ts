@@ -180,6 +180,8 @@ export type BackupDescription = Infer<typeof Description>;
 export function describeCopy(path: string, { environment, createdAt, version }: BackupDescription): void {
   withDatabase(path, (connection) => {
     connection.value("PRAGMA journal_mode = DELETE");
+    // Somebody may have copied a backup to the place of a database.
+    connection.exec("DROP TABLE IF EXISTS backup");
     connection.exec("CREATE TABLE backup (environment TEXT, created_at TEXT, version TEXT)");
     connection.value("INSERT INTO backup VALUES (?, ?, ?)", environment, createdAt, version);
   });
