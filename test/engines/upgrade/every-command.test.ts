@@ -97,6 +97,15 @@ describe.each(Object.entries(STATES))("on %s", (_name, { make, uses, sentence })
     return { columns, rows: await Promise.all(rows) };
   };
 
+  test("petstore migrate --dry-run", async () => {
+    const before = await contents();
+    const result = await run(["migrate", "--dry-run"], url);
+    if (sentence && uses.includes("migrates"))
+      expect(result).toEqual({ code: 1, err: expect.stringMatching(sentence) });
+    else expect(result).toEqual({ code: 0, err: "" });
+    expect(await contents()).toEqual(before);
+  });
+
   const tried = COMMANDS.filter((command) => uses.includes(command.data));
   test.each(tried.map((command) => [command.name, command] as const))("petstore %s", async (_, command) => {
     const before = await contents();
