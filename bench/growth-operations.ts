@@ -232,6 +232,25 @@ function operatorInputs({ rows, tokens, keys, now }: Facts): Inputs<typeof ADMIN
   };
 }
 
+/** Many requests together, for which the server stores what each key has used. */
+export const MANY_GETS = {
+  side: "client",
+  operation: "9,000 getPet",
+  name: "30 keys for each 1×, in turn",
+} as const;
+/** Sent one after the other, they take longer than the two seconds after which usage is stored. */
+const MANY = 9_000;
+
+export function manyGets(keys: readonly string[]): readonly GrowthRequest[] {
+  return Array.from({ length: MANY }, (_, i) => ({
+    method: "GET",
+    path: `${BASE_PATH}/pets/${1 + (i % 1_000)}`,
+    key: keys[i % keys.length],
+    headers: [],
+    body: undefined,
+  }));
+}
+
 /** The most filters of operators together. Of those of clients, every set is measured. */
 const OPERATORS_TOGETHER = 2;
 /** What a name leaves out, because it depends on the scale, or on the time. */

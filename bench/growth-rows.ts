@@ -15,6 +15,8 @@ export function rowsOf(scale: Scale) {
     availableEvery: 20,
     orders: 10_000 * scale,
     keys: 1_000 * scale,
+    /** The keys that send requests in turn. */
+    keysInTurn: 30 * scale,
     audit: 10_000 * scale,
     usage: { days: Math.round(40 * side), keys: Math.round(1_000 * side), hours: 48 },
   };

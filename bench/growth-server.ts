@@ -31,8 +31,10 @@ export type GrowthServer = Awaited<ReturnType<typeof startGrowthServer>>;
 export async function startGrowthServer(data: GrowthData) {
   const receiver = startReceiver();
   const first: string = crypto.randomUUID();
-  const flags = [...adminFlags(first), ...webhookFlags(receiver, "data.restored")];
-  const server = await startPetstore([...data.storage, "--port", "0", ...flags]);
+  // The entries of the data are as old as 1970, and should stay.
+  const flags = ["--port", "0", "--audit-retention", "forever"];
+  const others = [...adminFlags(first), ...webhookFlags(receiver, "data.restored")];
+  const server = await startPetstore([...data.storage, ...flags, ...others]);
   const [clientPort, operatorPort] = [server.url, server.adminUrl].map((url) => Number(new URL(url).port));
   const ports = { client: clientPort ?? 0, operator: operatorPort ?? 0 };
   const host = { client: "petstore.test", operator: new URL(server.adminUrl).host };
@@ -147,6 +149,37 @@ export async function startGrowthServer(data: GrowthData) {
     };
   }
 
+  /** The cost of requests together, which are sent one after the other. */
+  async function costOfMany(requests: readonly GrowthRequest[]): Promise<Cost> {
+    const sendAll = async () => {
+      for (const request of requests) {
+        const { status, body } = await send("client", request);
+        if (status !== 200) throw new Error(`${status} ${body.slice(0, 200)}`);
+      }
+    };
+    await sendAll();
+    const tree = pids.flatMap(processTree);
+    const times: number[] = [];
+    const waits: number[] = [];
+    const controls: number[] = [];
+    for (let i = 0; i < CALLS; i++) {
+      const at = cpuMsOfThreads(tree);
+      const startedAt = performance.now();
+      await sendAll();
+      const ms = performance.now() - startedAt;
+      times.push(cpuMsSince(at, tree));
+      waits.push(await longestWait(sendAll));
+      controls.push(await longestWait(() => Bun.sleep(ms)));
+    }
+    return {
+      cpuMs: Math.min(...times),
+      blocks: NaN,
+      bytes: NaN,
+      waitMs: median(waits),
+      controlMs: median(controls),
+    };
+  }
+
   /** Runs a command that needs no data again and again, for as long as another one took. */
   async function runOthers(seconds: number): Promise<void> {
     const until = performance.now() + seconds * 1_000;
@@ -183,6 +216,7 @@ export async function startGrowthServer(data: GrowthData) {
   return {
     tokens: tokens as readonly string[],
     costOf: (each: GrowthCase) => costOf(each).catch(failed),
+    costOfMany: (requests: readonly GrowthRequest[]) => costOfMany(requests).catch(failed),
     costOfCommand: (...args: Parameters<typeof costOfCommand>) => costOfCommand(...args).catch(failed),
     /** What the second client waits while there is nothing else to do. */
     async control(): Promise<number> {

@@ -55,6 +55,9 @@ export function fillStatements(
   ];
 }
 
+/** The revision of the last of so many keys. */
+export const lastRevision = (keys: number) => 1_000 + keys;
+
 /** Statements that add keys with owners, labels and a secret each. One in 50 is revoked, one in 70 is disabled. */
 export function fillKeyStatements(keys: number, numbers: Numbers, now: number): readonly string[] {
   const zeros = "0".repeat(64);
@@ -68,7 +71,23 @@ export function fillKeyStatements(keys: number, numbers: Numbers, now: number): 
     `INSERT INTO key_secrets (hash, key_id, hint, issued_at)
       SELECT substr('${zeros}' || id, length('${zeros}' || id) - 63), id, 'pet_live_abcd…wxyz', ${createdAt}
       FROM api_keys WHERE id NOT IN (SELECT key_id FROM key_secrets)`,
-    `UPDATE key_revision SET revision = ${1_000 + keys}`,
+    `UPDATE key_revision SET revision = ${lastRevision(keys)}`,
+  ];
+}
+
+/** Statements that add keys with limits that are never reached, whose secrets have these hashes. */
+export function fillUnlimitedKeyStatements(
+  hashes: readonly string[],
+  { after, at }: { readonly after: number; readonly at: number },
+  numbers: Numbers,
+): readonly string[] {
+  const values = hashes.map((hash, i) => `('${hash}', ${after + i + 1})`).join(", ");
+  return [
+    `INSERT INTO api_keys (name, plan, per_minute, per_day, created_at, revision)
+      SELECT 'Unlimited ' || n, 'enterprise', 1000000000, 1000000000, ${at}, ${after} + n FROM ${numbers(hashes.length)}`,
+    `INSERT INTO key_secrets (hash, key_id, hint, issued_at)
+      SELECT column1, id, 'pet_live_abcd…wxyz', ${at} FROM (VALUES ${values}) AS given JOIN api_keys ON revision = column2`,
+    `UPDATE key_revision SET revision = ${after + hashes.length}`,
   ];
 }
 
