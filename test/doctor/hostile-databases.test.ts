@@ -1,0 +1,60 @@
+import { expect, test } from "bun:test";
+import { createServer, type Socket } from "node:net";
+import { cleanUpAfterAll, InProcessCli } from "../cli/cli.ts";
+
+cleanUpAfterAll();
+
+const SECRET = "s3cret";
+
+/** What answers the first bytes of a connection, although it is neither PostgreSQL nor Valkey. */
+const ANSWERS: Readonly<Record<string, (socket: Socket) => unknown>> = {
+  nothing: () => {},
+  "the end of the connection": (socket) => socket.destroy(),
+  "a message of 2 GB for PostgreSQL, without its bytes": (socket) => socket.write("N\x7f\x7f\x7f\x7f"),
+  "a text of 2 GB for Valkey, without its bytes": (socket) => socket.write("$2000000000\r\nabc"),
+  "a byte now and then": (socket) => {
+    const dripping = setInterval(() => socket.write("a"), 20);
+    socket.once("close", () => clearInterval(dripping));
+  },
+};
+
+/** Something at an address, which closes all connections in the end. */
+async function startPeer(answer: (socket: Socket) => unknown) {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => {
+    sockets.push(socket);
+    socket.on("error", () => {}).once("data", () => answer(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    port: Object(server.address()).port as unknown,
+    [Symbol.dispose]() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
+
+// The bounds are those of a connection to PostgreSQL, 5 s, and of a decision of Valkey, 500 ms, on a busy machine.
+test.each([
+  ["PostgreSQL", (address: string) => ["--database-url", `postgres://shop:${SECRET}@${address}`], 15_000],
+  [
+    "Valkey",
+    (address: string) => [
+      ...["--limits-url", `redis://:${SECRET}@${address}`],
+      ...["--database-url", "postgres://127.0.0.1:1/none"],
+    ],
+    10_000,
+  ],
+] as const)("what responds in the place of %s is given up in time, and no message has the password", async (name, flags, withinMs) => {
+  const checked = Object.entries(ANSWERS).map(async ([answer, respond]) => {
+    using peer = await startPeer(respond);
+    const startedAt = performance.now();
+    const { code, out, err } = await new InProcessCli().run(["doctor", ...flags(`127.0.0.1:${peer.port}/0`)]);
+    expect([answer, code]).toEqual([answer, 1]);
+    expect(out).toContain(`${name} at 127.0.0.1:${peer.port}/0 cannot be used: `);
+    expect(out + err).not.toContain(SECRET);
+    expect(performance.now() - startedAt).toBeLessThan(withinMs);
+  });
+  await Promise.all(checked);
+});
