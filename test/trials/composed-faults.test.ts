@@ -26,6 +26,16 @@ describe("the schedule of a seed", () => {
     expect([...drawn].toSorted()).toEqual(Object.keys(CATALOGUE).toSorted() as (keyof typeof CATALOGUE)[]);
   });
 
+  test("pauses a server, empties Valkey, promotes an asynchronous standby and sets a clock back by days in the first 30", () => {
+    const faults = schedules.slice(0, 30).flatMap((schedule) => schedule.faults);
+    for (const name of ["server-paused", "valkey-emptied", "promotion-asynchronous", "clock-behind"] as const)
+      expect(faults.filter((fault) => fault.name === name).length).toBeGreaterThanOrEqual(2);
+    const behind = schedules.flatMap((schedule) =>
+      schedule.faults.filter(({ name }) => name === "clock-behind"),
+    );
+    expect(Math.max(...behind.map(({ aheadS }) => aheadS))).toBeLessThan(-3 * 86_400);
+  });
+
   test("sets clocks forward and back, of one server or of all", () => {
     const steps = schedules.flatMap(stepsOf).filter(({ fault }) => fault.name.startsWith("clock"));
     const texts = new Set(

@@ -188,6 +188,7 @@ export class Deployment {
       case "certificate-untrusted":
         return breakCertificate("untrusted");
       case "clock-set":
+      case "clock-behind":
         return setClocks([index]);
       case "clocks-set":
         return setClocks([...this.fleet.ports.keys()]);

@@ -6,8 +6,10 @@ const EARLIEST = 800;
 const FIRST_FAULT = [1_000, 3_000] as const;
 const LAST_FAULT = 8_000;
 const MAX_DRAWS = 50;
-/** The steps of clocks: seconds, hours, days and weeks. */
-const CLOCK_STEPS_S = [10, -60, 10_000, -10_000, -400_000, 3_000_000] as const;
+/** The steps of clocks: seconds, hours and weeks. */
+const CLOCK_STEPS_S = [10, -60, 10_000, -10_000, 3_000_000] as const;
+/** Further back than the webhook tries to deliver an entry. */
+const DAYS_BEHIND_S = -400_000;
 
 export type FaultName = keyof typeof CATALOGUE;
 
@@ -40,6 +42,8 @@ interface Occupancy {
 interface CatalogueEntry {
   /** How often the fault is drawn, relative to the others. */
   readonly weight: number;
+  /** How far a clock is set forward; by default it is drawn. */
+  readonly aheadS?: number;
   /** A description of each moment, for the list of faults. */
   readonly steps: (fault: Pick<Fault, "server" | "aheadS">) => readonly string[];
   readonly draw: (random: Random, at: number) => readonly number[];
@@ -200,6 +204,8 @@ export const CATALOGUE = {
   },
   "clock-set": clock((server) => `server ${server}`),
   "clocks-set": clock(() => "all servers"),
+  // What the server stores seems to be old to the others.
+  "clock-behind": { ...clock((server) => `server ${server}`), aheadS: DAYS_BEHIND_S },
 } as const satisfies Record<string, CatalogueEntry>;
 
 const ENTRIES: ReadonlyMap<string, CatalogueEntry> = new Map(Object.entries(CATALOGUE));
@@ -254,8 +260,9 @@ export function drawSchedule(seed: number): Schedule {
 
 /** Draws a fault. Returns undefined if it is incompatible with the others. */
 function drawFault(random: Random, name: FaultName, earlier: readonly Fault[]): Fault | undefined {
-  const moments = entryOf({ name }).draw(random, drawMoment(random, earlier.at(-1)));
-  const fault = { name, server: 1 + random.below(SERVERS), aheadS: random.pick(CLOCK_STEPS_S), moments };
+  const { draw, aheadS = random.pick(CLOCK_STEPS_S) } = entryOf({ name });
+  const moments = draw(random, drawMoment(random, earlier.at(-1)));
+  const fault = { name, server: 1 + random.below(SERVERS), aheadS, moments };
   return earlier.every((other) => canGoTogether(fault, other)) ? fault : undefined;
 }
 
