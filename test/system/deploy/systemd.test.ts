@@ -51,4 +51,7 @@ test("the environment file names no host of examples, and the unit and logrotate
   expect(settings).toContain(`\n#PETSTORE_ACCESS_LOG=/var/log/${directory}/access.log\n`);
   // The server creates the next file, and may write to the last one for a second.
   for (const needed of ["nocreate", "delaycompress"]) expect(rotation).toContain(`\n    ${needed}\n`);
+  // As root, it would follow what that user puts in the place of the directory.
+  const [, user] = /^User=(\w+)$/m.exec(readDeploy(`systemd/${UNIT}`)) ?? [];
+  expect(rotation).toContain(`\n    su ${user} ${user}\n`);
 });
