@@ -46,15 +46,21 @@ test.each([
     ],
     10_000,
   ],
-] as const)("what responds in the place of %s is given up in time, and no message has the password", async (name, flags, withinMs) => {
-  const checked = Object.entries(ANSWERS).map(async ([answer, respond]) => {
-    using peer = await startPeer(respond);
-    const startedAt = performance.now();
-    const { code, out, err } = await new InProcessCli().run(["doctor", ...flags(`127.0.0.1:${peer.port}/0`)]);
-    expect([answer, code]).toEqual([answer, 1]);
-    expect(out).toContain(`${name} at 127.0.0.1:${peer.port}/0 cannot be used: `);
-    expect(out + err).not.toContain(SECRET);
-    expect(performance.now() - startedAt).toBeLessThan(withinMs);
-  });
-  await Promise.all(checked);
-});
+] as const)(
+  "what responds in the place of %s is given up in time, and no message has the password",
+  async (name, flags, withinMs) => {
+    const checked = Object.entries(ANSWERS).map(async ([answer, respond]) => {
+      using peer = await startPeer(respond);
+      const startedAt = performance.now();
+      const { code, out, err } = await new InProcessCli().run([
+        "doctor",
+        ...flags(`127.0.0.1:${peer.port}/0`),
+      ]);
+      expect([answer, code]).toEqual([answer, 1]);
+      expect(out).toContain(`${name} at 127.0.0.1:${peer.port}/0 cannot be used: `);
+      expect(out + err).not.toContain(SECRET);
+      expect(performance.now() - startedAt).toBeLessThan(withinMs);
+    });
+    await Promise.all(checked);
+  },
+);
