@@ -1,10 +1,11 @@
 import { connect, createServer, type Socket } from "node:net";
 import { once } from "node:events";
 
-/** A proxy of a database, which can stop forwarding, on one of its connections or on all. */
+/** A proxy of a database, which can delay responses, and stop forwarding, on one of its connections or on all. */
 export async function startStallingProxy(database: URL) {
   const sockets = new Set<Socket>();
   let isCut = false;
+  let delayMs = 0;
   let stall: { readonly text: string; readonly resolve: () => void } | undefined;
   const server = createServer((client) => {
     const target = connect(Number(database.port), database.hostname);
@@ -17,7 +18,11 @@ export async function startStallingProxy(database: URL) {
       }
       if (!isStalled && !isCut) target.write(data);
     });
-    target.on("data", (data) => !isStalled && !isCut && client.write(data));
+    target.on("data", (data) => {
+      if (isStalled || isCut) return;
+      if (delayMs === 0) client.write(data);
+      else setTimeout(() => client.write(data), delayMs);
+    });
     for (const [socket, other] of [
       [client, target],
       [target, client],
@@ -36,6 +41,8 @@ export async function startStallingProxy(database: URL) {
     url: url.href,
     /** Resolves when a connection is about to send this text. Nothing passes on that connection from then on. */
     stallAt: (text: string) => new Promise<void>((resolve) => (stall = { text, resolve })),
+    /** Each response comes so much later from now on, so that round trips can be told apart. */
+    delay: (ms: number) => void (delayMs = ms),
     /** Nothing passes on any connection from now on, until `mend`. */
     cut: () => void (isCut = true),
     /** Ends all connections, because what they have lost is missing. New ones work. */

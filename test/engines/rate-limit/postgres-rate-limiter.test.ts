@@ -19,6 +19,7 @@ import { FREE } from "../../conformance/rate-limiter-fixture.ts";
 import { restartable } from "../../rate-limit/open-memory.ts";
 import { key } from "../../subjects.ts";
 import { TestClock } from "../../test-clock.ts";
+import { startStallingProxy } from "../auth/stalling-proxy.ts";
 import { createMigrated } from "../store/postgres-database.ts";
 import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
 import { openPostgres } from "../../../src/store/postgres/store.ts";
@@ -136,6 +137,27 @@ test("each response has its own count", async () => {
   const limits: Limits = { perMinute: 100, perDay: 100_000 };
   const decisions = await Promise.all(Array.from({ length: 60 }, async () => server?.decide(key(7), limits)));
   expect(decisions.map((each) => each?.remaining)).toEqual(Array.from({ length: 60 }, (_, i) => 99 - i));
+});
+
+test("a decision takes two round trips to PostgreSQL", async () => {
+  await using proxy = await startStallingProxy(new URL(url));
+  const pools = new Pools(await Primary.of(proxy.url), PATIENT);
+  const counter = new PostgresKeyCounter(pools, { clock: createClock(), ban: () => DEFAULT_BAN });
+  const decide = () => counter.decide({ keyId: 1, limits: FREE });
+  // The first one connects, adds the row and prepares the statements.
+  await decide();
+  const roundTripMs = 50;
+  proxy.delay(roundTripMs);
+  const times: number[] = [];
+  for (let i = 0; i < 5; i++) {
+    const startedAt = performance.now();
+    await decide();
+    times.push(performance.now() - startedAt);
+  }
+  expect(Math.min(...times)).toBeWithin(2 * roundTripMs - 5, 3 * roundTripMs - 5);
+  proxy.delay(0);
+  await counter.close();
+  await pools.close();
 });
 
 test("X-RateLimit-Reset is on the clock of the server, however wrong PostgreSQL's is", async () => {
