@@ -385,6 +385,7 @@ describe("petstore restore", () => {
     const old = new Database(database);
     old.run("DROP TABLE backup");
     old.run("ALTER TABLE api_keys DROP COLUMN disabled_at");
+    old.run("DELETE FROM schema_migrations WHERE version > 10");
     old.close();
     const description = {
       environment: "production",
@@ -458,6 +459,25 @@ describe("petstore restore", () => {
       `the backup ${backup} is not sound: it has the trigger x, which no release of Petstore has made`,
     );
     expect(inspect()).toEqual(before);
+  });
+
+  test("a database without one of its tables or columns is not sound for a backup, a restore and doctor", async () => {
+    for (const [statement, problem] of [
+      ["ALTER TABLE plans DROP COLUMN per_day", "no such column: per_day"],
+      ["DROP TABLE plans", "no such table: plans"],
+    ] as const) {
+      for (const path of [backup, inData("production.db")]) {
+        using database = new Database(path);
+        database.run(statement);
+      }
+      const checksum = new Bun.CryptoHasher("sha256").update(readFileSync(backup)).digest("hex");
+      writeFileSync(`${backup}.sha256`, `${checksum}  ${basename(backup)}\n`);
+      await expect(restore(backup, "--replace")).rejects.toThrow(
+        `the backup ${backup} is not sound: ${problem}`,
+      );
+      await expect(run("backup", backups)).rejects.toThrow(`the database is not sound: ${problem}`);
+      expect((await run("doctor", "--port", "0")).out).toContain(problem);
+    }
   });
 
   test("a damaged database is replaced, and kept", async () => {

@@ -14,6 +14,7 @@ import {
   unregisteredRelease,
 } from "../migrations.ts";
 import { registeredReleases } from "../server-reports.ts";
+import { TABLES } from "../tables.ts";
 import type { Connection } from "./connection.ts";
 import { SQLITE_DIALECT } from "./statements.ts";
 
@@ -122,4 +123,14 @@ function versionColumns(connection: Connection): readonly string[] {
 export function hasTable(connection: Connection, table: string, database = "main"): boolean {
   const sql = `SELECT 1 FROM ${database}.sqlite_schema WHERE name = ?`;
   return connection.value(sql, table) !== undefined;
+}
+
+/**
+ * Checks the columns, so that a database that somebody has altered fails when it is opened and not at some later
+ * request.
+ */
+export function checkColumns(connection: Connection): void {
+  for (const { name, columns } of TABLES) {
+    connection.value(`SELECT ${Object.keys(columns).join(", ")} FROM ${name} LIMIT 0`);
+  }
 }

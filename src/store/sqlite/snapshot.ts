@@ -1,6 +1,7 @@
 /* Copies of whole databases: making them, describing them and checking them. */
 
 import { existsSync } from "node:fs";
+import { messageOf } from "../../api/errors.ts";
 import { dateTime, type Infer, Invalid, object, oneOf, text } from "../../api/schema.ts";
 import { ENVIRONMENTS } from "../../domain/api-keys.ts";
 import type { NewAuditEntry } from "../../domain/audit.ts";
@@ -11,7 +12,7 @@ import { addAudit } from "../audit.ts";
 import { type AppliedStep, latestVersion, type SchemaState, schemaState } from "../migrations.ts";
 import { SAVE_SETTING } from "../settings.ts";
 import { Connection, createDatabaseFile, failureOf, keepLogFiles, openFile } from "./connection.ts";
-import { hasTable, rejectForeignDatabase, stepsOf, versionOf } from "./migrate.ts";
+import { checkColumns, hasTable, rejectForeignDatabase, stepsOf, versionOf } from "./migrate.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { QUOTA_MIGRATIONS } from "./quota-store.ts";
 
@@ -77,7 +78,11 @@ export function inspectDatabase(path: string): DatabaseFacts {
     const problems = foreignObjects(connection);
     // Checking the integrity of a foreign virtual table would run code that its maker has chosen.
     if (problems.length === 0)
-      problems.push(...integrityProblems(connection), ...brokenReferences(connection));
+      problems.push(
+        ...integrityProblems(connection),
+        ...brokenReferences(connection),
+        ...missingColumns(connection),
+      );
     const rows = problems.length > 0 ? {} : rowsByTable(connection);
     const newest = rows["api_keys"] && connection.value("SELECT max(created_at) FROM api_keys");
     const newestTime = typeof newest === "bigint" ? Number(newest) : undefined;
@@ -110,6 +115,17 @@ function foreignObjects(connection: Connection): string[] {
   return objects
     .filter(({ type, name }) => type !== "table" || !(isNewer || OWN_TABLES.has(name)))
     .map(({ type, name }) => `it has the ${type} ${name}, which no release of Petstore has made`);
+}
+
+/** Finds what somebody has removed from the tables of this release, without which no server starts. */
+function missingColumns(connection: Connection): string[] {
+  if (versionOf(connection) !== latestVersion(SQLITE_MIGRATIONS)) return [];
+  try {
+    checkColumns(connection);
+    return [];
+  } catch (error) {
+    return [messageOf(error)];
+  }
 }
 
 /** Reads the state of the tables of a store, and nothing else. */

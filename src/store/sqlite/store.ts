@@ -22,12 +22,12 @@ import { SqlQuestionStore } from "../questions.ts";
 import { SqlServerReportStore } from "../server-reports.ts";
 import { SqlSettingsStore } from "../settings.ts";
 import type { SqlDatabase } from "../statements.ts";
-import { TABLES } from "../tables.ts";
 import { SqlUsageHistoryStore } from "../usage-history.ts";
 import { SqlWebhookStore } from "../webhooks.ts";
 import { type Connection, isBusy } from "./connection.ts";
 import { openDatabaseFor } from "./database.ts";
 import { IdempotencyRecords } from "./idempotency.ts";
+import { checkColumns } from "./migrate.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { OpenFiles, type RescueOptions } from "./open-files.ts";
 import { SqlitePetJson } from "./pet-json.ts";
@@ -109,16 +109,6 @@ function indexForeignPets(store: SqliteStore): ScheduledTimer {
   const looking = scheduler.setInterval(look, LOOK_EVERY_MS);
   looking.unref();
   return looking;
-}
-
-/**
- * Checks the columns, so that a database that somebody has altered fails when it is opened and not at some later
- * request.
- */
-function checkColumns(connection: Connection): void {
-  for (const { name, columns } of TABLES) {
-    connection.value(`SELECT ${Object.keys(columns).join(", ")} FROM ${name} LIMIT 0`);
-  }
 }
 
 interface SqliteStoreOptions {
