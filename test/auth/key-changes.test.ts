@@ -1,9 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { openStores } from "../../src/adapters.ts";
 import { startApp } from "../../src/app.ts";
-import { followKeyChanges } from "../../src/auth/key-changes.ts";
 import { generateSecret, toNewSecret } from "../../src/domain/api-keys.ts";
-import { DEFAULT_POLICY } from "../../src/domain/limit-policy.ts";
 import type { RateLimiter } from "../../src/domain/ports.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 import { silentLog } from "../../src/observe/log.ts";
@@ -15,7 +13,7 @@ import { configIn } from "../service.ts";
 import { temporaryDirectory } from "../store/temporary-directory.ts";
 import { TestClock } from "../test-clock.ts";
 import { MapKeyStore } from "./map-key-store.ts";
-import { CLIENT, openAuthenticator } from "./open-authenticator.ts";
+import { CLIENT, followSilently, openAuthenticator } from "./open-authenticator.ts";
 import { followOn, testUnbans } from "./unban-cases.ts";
 import { until } from "../timing.ts";
 
@@ -86,13 +84,10 @@ test("an unban that fails is tried again, is reported once, and does not stop th
     },
   };
   for (const _ of "123") keys.update(keys.create().id, { unbannedAt: clock.now() });
-  const { applyNow, close } = followKeyChanges({
+  const { applyNow, close } = followSilently({
     authenticator,
     rateLimiter,
     clock,
-    readPolicy: () => DEFAULT_POLICY,
-    applyPolicy() {},
-    onChanges() {},
     onUnreadable: () => errors.push("unreadable"),
     onReadable: () => errors.push("readable"),
     onUnbanError: (id, error) => errors.push(`${id}: ${error}`),
@@ -124,16 +119,9 @@ test("a key that this process has changed is looked up again although the change
     },
     clock,
   });
-  const { applyNow, close } = followKeyChanges({
+  const { applyNow, close } = followSilently({
     authenticator,
-    rateLimiter: { unban() {} },
     clock,
-    readPolicy: () => DEFAULT_POLICY,
-    applyPolicy() {},
-    onChanges() {},
-    onUnreadable() {},
-    onReadable() {},
-    onUnbanError() {},
   });
   const use = ({ secret }: typeof changed) => authenticator.authenticate(`Bearer ${secret}`, CLIENT);
   for (const each of [changed, other]) expect(await use(each)).toMatchObject({ keyId: each.id });
@@ -166,16 +154,13 @@ describe("changes", () => {
       clock,
     });
     const seen: string[] = [];
-    const { close } = followKeyChanges({
+    const { close } = followSilently({
       authenticator,
       rateLimiter: { unban: ({ id }, agoMs) => void seen.push(`unban ${id}, ${agoMs} ms ago`) },
       clock,
-      readPolicy: () => DEFAULT_POLICY,
-      applyPolicy() {},
       onChanges: (list) => seen.push(...list.map(({ id }) => `change ${id}`)),
       onUnreadable: (error) => seen.push(String(error)),
       onReadable: () => seen.push("readable"),
-      onUnbanError() {},
     });
     clock.advance(60_000);
     keys.update(changed.id, { plan: "pro" });
@@ -222,16 +207,10 @@ async function openPolled() {
     clock: process.clock,
   });
   const changed: string[] = [];
-  const { whenCurrent } = followKeyChanges({
+  const { whenCurrent } = followSilently({
     authenticator,
-    rateLimiter: { unban() {} },
     clock: process.clock,
-    readPolicy: () => DEFAULT_POLICY,
-    applyPolicy() {},
     onChanges: (list) => changed.push(...list.map(({ plan }) => plan)),
-    onUnreadable() {},
-    onReadable() {},
-    onUnbanError() {},
     scheduler: process,
   });
   world.run(300);

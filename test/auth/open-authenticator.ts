@@ -1,4 +1,5 @@
 import { Authenticator, type AuthenticatorOptions, type Client } from "../../src/auth/authenticator.ts";
+import { followKeyChanges, type KeyChangeFollower } from "../../src/auth/key-changes.ts";
 import { DEFAULT_POLICY } from "../../src/domain/limit-policy.ts";
 import type { RateLimiter } from "../../src/domain/ports.ts";
 import { newQuota, peek } from "../../src/domain/rate-limit.ts";
@@ -16,6 +17,24 @@ export function openAuthenticator(
     environment: "production",
     policy: { current: DEFAULT_POLICY },
     rateLimiter: noQuota,
+    ...options,
+  });
+}
+
+type FollowOptions = Parameters<typeof followKeyChanges>[0];
+
+/** Follows changes and reports nothing, unless a callback is given. */
+export function followSilently(
+  options: Pick<FollowOptions, "authenticator" | "clock"> & Partial<FollowOptions>,
+): KeyChangeFollower {
+  return followKeyChanges({
+    rateLimiter: { unban() {} },
+    readPolicy: () => DEFAULT_POLICY,
+    applyPolicy() {},
+    onChanges() {},
+    onUnreadable() {},
+    onReadable() {},
+    onUnbanError() {},
     ...options,
   });
 }

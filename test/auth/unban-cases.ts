@@ -1,11 +1,9 @@
 import { expect, test } from "bun:test";
-import { followKeyChanges } from "../../src/auth/key-changes.ts";
-import { DEFAULT_POLICY } from "../../src/domain/limit-policy.ts";
 import type { RateLimiter } from "../../src/domain/ports.ts";
 import { key } from "../subjects.ts";
 import type { TestClock } from "../test-clock.ts";
 import { MapKeyStore } from "./map-key-store.ts";
-import { openAuthenticator } from "./open-authenticator.ts";
+import { followSilently, openAuthenticator } from "./open-authenticator.ts";
 
 const LIMITS = { perMinute: 1, perDay: 100 };
 
@@ -21,15 +19,7 @@ export async function followOn(servers: readonly Server[], clock: TestClock) {
   const followers = await Promise.all(
     servers.map(async (server) => {
       const authenticator = await openAuthenticator({ keys, clock: server.clock });
-      const callbacks = {
-        readPolicy: () => DEFAULT_POLICY,
-        applyPolicy() {},
-        onChanges() {},
-        onUnreadable() {},
-        onReadable() {},
-        onUnbanError() {},
-      };
-      return followKeyChanges({ authenticator, ...server, ...callbacks });
+      return followSilently({ authenticator, ...server });
     }),
   );
   const { id } = keys.create();

@@ -2,10 +2,8 @@ import { Database } from "bun:sqlite";
 import { expect, spyOn } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
 import { fillUsageStatements, SQLITE_NUMBERS } from "../../bench/skewed-rows.ts";
-import { followKeyChanges } from "../../src/auth/key-changes.ts";
 import { stopOnSignals } from "../../src/cli/terminal.ts";
 import { followFiles } from "../../src/config/follow-files.ts";
-import { DEFAULT_POLICY } from "../../src/domain/limit-policy.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 import type { UsageBatch } from "../../src/domain/usage-history.ts";
 import { silentLog } from "../../src/observe/log.ts";
@@ -13,6 +11,7 @@ import type { RequestRecord } from "../../src/observe/request-record.ts";
 import { UsageRecorder } from "../../src/observe/usage-history.ts";
 import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { followSilently } from "../auth/open-authenticator.ts";
 import { advance } from "../fake-timers.ts";
 import { MapQuotaStore } from "../rate-limit/map-quota-store.ts";
 import { temporaryDirectory } from "../store/temporary-directory.ts";
@@ -64,16 +63,9 @@ export async function keyChangesAreReadWithinASecond(): Promise<void> {
   const read: number[] = [];
   const followed = { after: 0, changed: [], hasChanged: false, hasQuestions: false };
   const clock = new TestClock();
-  const follower = followKeyChanges({
+  const follower = followSilently({
     authenticator: { followChanges: async () => (read.push(1), followed) as never, keyChanged() {} },
-    rateLimiter: { unban: () => {} },
     clock,
-    readPolicy: () => DEFAULT_POLICY,
-    applyPolicy() {},
-    onChanges() {},
-    onUnreadable() {},
-    onReadable() {},
-    onUnbanError() {},
   });
   for (let second = 1; second <= 3; second++) {
     await advance(1_000);
