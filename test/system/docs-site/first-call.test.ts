@@ -49,6 +49,16 @@ test("from /docs to the first 201 in TypeScript, with the client that the server
   expect((await service.call({ path: "/pets" })).json).toEqual([REX]);
 });
 
+test("from /docs to the first 201 in JavaScript, in the file that the program names", async () => {
+  const directory = temporaryDirectory("first-call");
+  const program = programAfter("// Save this as ");
+  const [, file = ""] = /^\/\/ Save this as (\S+):/.exec(program) ?? [];
+  writeFileSync(join(directory, "package.json"), "{}");
+  writeFileSync(join(directory, file), program);
+  expect(await run(["node", file], directory, env)).toEndWith("completed\n");
+  expect((await service.call({ path: "/pets" })).json).toContainEqual(REX);
+});
+
 test("from /docs to the first 201 in Python", async () => {
   const directory = temporaryDirectory("first-call");
   writeFileSync(join(directory, "first.py"), programAfter("# pip install requests\n"));
