@@ -232,28 +232,35 @@ export const KEY_COMMANDS = [
     examples: ["petstore keys unban 3"],
     async request(call, { id, body }) {
       const before = await call("getKey", { id });
-      const key = await call("unbanKey", { id, ...(body && { body }) });
       const isBanned = before.strikes === null || before.bannedUntil !== null;
-      const bans = isBanned
-        ? []
-        : (await call("listAudit", { query: { target: `key:${id}`, action: "key.banned", limit: 1 } })).items;
-      return { before, key, lastBan: bans[0] };
+      const last = async (action: "key.banned" | "key.unbanned") =>
+        (await call("listAudit", { query: { target: `key:${id}`, action, limit: 1 } })).items[0];
+      const [ban, unban] = isBanned ? [] : [await last("key.banned"), await last("key.unbanned")];
+      const key = await call("unbanKey", { id, ...(body && { body }) });
+      return { before, key, ban, unban };
     },
     json: ({ key }) => key,
-    text: ({ before, key, lastBan }, { context: { screen } }) =>
-      `Key ${key.id} ${unbanText(before, lastBan, screen)}.\n`,
+    text: ({ before, key, ban, unban }, { context: { screen } }) => {
+      const last = ban && lastBanText(ban, unban, screen);
+      return `Key ${key.id} ${unbanText(before, screen)}${last === undefined ? "" : `; ${last}`}.\n`;
+    },
   }),
 ];
 
 /** What an unban has changed. */
-function unbanText({ strikes, bannedUntil }: Key, lastBan: AuditItem | undefined, screen: Screen): string {
+function unbanText({ strikes, bannedUntil }: Key, screen: Screen): string {
   if (strikes === null) return "is unbanned by every running server within a second";
   if (bannedUntil !== null) return `is unbanned; its ban would have ended ${screen.at(bannedUntil)}`;
-  const until = lastBan?.after?.["bannedUntil"];
-  const last = typeof until === "string" ? ` (its last ban was until ${screen.at(until)})` : "";
   return strikes === 0
-    ? `was not banned${last} and had no strikes`
-    : `was not banned${last}; its ${countOf(strikes, "strike")} towards a ban ${strikes === 1 ? "was" : "were"} removed`;
+    ? "was not banned and had no strikes"
+    : `was not banned; its ${countOf(strikes, "strike")} towards a ban ${strikes === 1 ? "was" : "were"} removed`;
+}
+
+/** How the last ban ended: an unban comes after it, or its time has passed. */
+function lastBanText(ban: AuditItem, unban: AuditItem | undefined, screen: Screen): string | undefined {
+  if (unban && unban.id > ban.id) return `its last ban was lifted ${screen.at(unban.at)}`;
+  const until = ban.after?.["bannedUntil"];
+  return typeof until === "string" ? `its last ban ended ${screen.at(until)}` : undefined;
 }
 
 /** A key as `keys show` and `keys find` print it. */

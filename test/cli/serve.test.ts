@@ -281,8 +281,28 @@ describe("commands beside a running server", () => {
     await repeat("/pets", key, (body) => body.startsWith("["));
     // With a grace period of 0, a rejected request is a strike from the next millisecond on.
     await repeat("/pets", key, (body) => body.includes("key_banned"));
-    expect((await cli.run(`keys unban ${id}`)).code).toBe(0);
+    await until(async () => (await cli.out(`audit --key ${id}`)).includes("key.banned"), 10_000);
+    expect(await cli.out(`keys unban ${id}`)).toMatch(/is unbanned; its ban would have ended at \S+Z\.\n$/);
+    // The next request would be a strike.
+    expect(await cli.out(`keys unban ${id}`)).toMatch(
+      /^Key \d+ was not banned and had no strikes; its last ban was lifted at \S+Z\.\n$/,
+    );
     await repeat("/pets", key, (body) => body.includes("rate_limited"));
+  });
+
+  test("keys unban after the end of a ban says when it ended", async () => {
+    const { id, key } = await created("--per-minute 1 --per-day 10");
+    const changes = () => server.lines.filter((line) => line.includes('"limits.changed"')).length;
+    const changesBefore = changes();
+    await cli.run("ban-rules update --length 1s");
+    await until(() => changes() > changesBefore, 10_000);
+    await repeat("/pets", key, (body) => body.includes("key_banned"));
+    await until(async () => (await cli.out(`audit --key ${id}`)).includes("key.banned"), 10_000);
+    await until(async () => (await cli.json(`keys show ${id}`))["state"] === "active", 10_000);
+    expect(await cli.out(`keys unban ${id}`)).toMatch(
+      /^Key \d+ was not banned.*; its last ban ended at \S+Z\.\n$/,
+    );
+    await cli.run("ban-rules update --length 1h");
   });
 
   test("cached pages and pets show the changes of pets", async () => {
