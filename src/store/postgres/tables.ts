@@ -212,7 +212,7 @@ class PostgresTableReader implements TableReader {
   }
 
   async quotas(): Promise<KeyQuotas> {
-    return this.lacking.has("quotas") ? [] : readAllQuotas(this.sql);
+    return this.lacking.has("quotas") ? [] : inTime(readAllQuotas(this.sql));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -263,7 +263,7 @@ async function createTables({ url, schema, primary }: OnPrimary): Promise<NewTab
   const close = () => sql.close({ timeout: 0 });
   const dropUnpublished = () => inTime(sql`DROP SCHEMA IF EXISTS ${sql(unpublished)} CASCADE`);
   try {
-    if (!(await takeLock(sql, COPY_LOCK, SESSION_END_MS)))
+    if (!(await inTime(takeLock(sql, COPY_LOCK, SESSION_END_MS))))
       throw new Error("another petstore copy or restore is writing to this database");
     // Nothing of this is seen before the last transaction, which waits for the disk and for standbys.
     await inTime(sql`SET synchronous_commit = off`);
@@ -280,7 +280,7 @@ async function createTables({ url, schema, primary }: OnPrimary): Promise<NewTab
         throw toUnavailable(error);
       });
     },
-    putQuotas: (quotas) => putQuotas(sql, quotas),
+    putQuotas: (quotas) => inTime(putQuotas(sql, quotas)),
     async complete(counters) {
       for (const table of TABLES_WITH_IDS) {
         const lastId = counters[table] ?? 0n;
@@ -314,7 +314,7 @@ async function createTables({ url, schema, primary }: OnPrimary): Promise<NewTab
     async [Symbol.asyncDispose]() {
       try {
         // A new session has lost the lock, and another run may have it.
-        if (await takeLock(sql, COPY_LOCK, 0)) await dropUnpublished();
+        if (await inTime(takeLock(sql, COPY_LOCK, 0))) await dropUnpublished();
       } catch {
         // The next run drops what is left.
       } finally {

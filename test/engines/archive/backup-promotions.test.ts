@@ -97,6 +97,24 @@ test("a server that stops responding ends a backup, which leaves nothing", async
   second.thaw();
 });
 
+test("a server that stops responding ends a restore or a copy", async () => {
+  const server = await startPostgres();
+  const source = new InProcessCli();
+  expect(await source.run("pets add --name Rex --category 7")).toMatchObject({ code: 0 });
+  await using reader = await sqliteTables(join(source.dataDir, "production.db")).read();
+  using timers = spyOn(scheduler, "setTimeout");
+  // Two minutes take two seconds.
+  timers.mockImplementation((work, ms) => setTimeout(work, ms / 60));
+  const filling = fillNewTables({
+    source: reader,
+    to: postgresTables({ url: server.url, schema: "production" }),
+    onProgress: () => server.freeze(),
+  });
+  await expect(filling).rejects.toThrow("no response within 125000 ms");
+  server.thaw();
+  await server.stop();
+}, 60_000);
+
 test("after a restore over the data of a primary with a standby, every process uses the primary as before", async () => {
   const one = await startPostgres();
   const two = await startStandby(one, { isSynchronous: false });
