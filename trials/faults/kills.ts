@@ -2,6 +2,7 @@
 
 import { SQL } from "bun";
 import { rmSync } from "node:fs";
+import { errorMessage } from "../../src/cli/arguments.ts";
 import { temporaryDirectory } from "../harness/cleanup.ts";
 import { integer, names, runCommand } from "../harness/command-line.ts";
 import { PETSTORE, runPetstore } from "../harness/petstore.ts";
@@ -72,7 +73,10 @@ async function durationOf(attempt: Attempt): Promise<number> {
 
 async function finish({ argv, exitCode = 0, checkAtEnd }: Attempt): Promise<string[]> {
   const { code, err } = await runPetstore(...argv);
-  return [...(code === exitCode ? [] : [`run again, it fails: ${err.trim()}`]), ...(await checkAtEnd())];
+  const problems = await checkAtEnd().catch((error: unknown) => {
+    throw new Error(`${errorMessage(error)}; the command exited with ${code}: ${err.trim()}`);
+  });
+  return [...(code === exitCode ? [] : [`run again, it fails: ${err.trim()}`]), ...problems];
 }
 
 /** Kills a command. Returns whether it was running. */
