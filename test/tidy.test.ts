@@ -291,9 +291,18 @@ describe("tests", () => {
   const tests = code.filter(({ path }) => path.startsWith("test/") && path !== "test/timing.ts");
 
   test("nothing is awaited for as long as the runner allows: `until` takes a bound", () => {
-    const endless = /\bwhile \(.*\) await Bun\.sleep\(/;
-    expect(linesWhere(tests, (line) => endless.test(line))).toEqual([]);
-    expect(endless.test(`while (!isDone()) await ${"Bun"}.sleep(5);`)).toBeTrue();
+    const sleep = "Bun\\.sleep\\(";
+    const inLine = new RegExp(`\\bwhile \\(.*\\) await ${sleep}|\\bfor \\(;.*\\) await ${sleep}`);
+    expect(linesWhere(tests, (line) => inLine.test(line))).toEqual([]);
+    expect(inLine.test(`while (!isDone()) await ${"Bun"}.sleep(5);`)).toBeTrue();
+    // What throws has a bound.
+    const loop = /^( *)for \(;;\) \{\n((?:\1 .*\n|\n)*)/gm;
+    const endless = tests.flatMap(({ path, text }) =>
+      [...text.matchAll(loop)].flatMap(([whole, , body = ""]) =>
+        new RegExp(sleep).test(body) && !body.includes("throw new") ? `${path}: ${whole}` : [],
+      ),
+    );
+    expect(endless).toEqual([]);
   });
 
   test("no limit is shorter than the runner's, which a busy machine needs", () => {

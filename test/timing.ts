@@ -22,3 +22,11 @@ export async function until(isTrue: () => boolean | Promise<boolean>, withinMs: 
     await Bun.sleep(PAUSE_MS);
   }
 }
+
+/** As `until`, for a value: resolves to the first one that is not undefined. */
+export async function untilFound<T>(find: () => Promise<T | undefined>, withinMs: number): Promise<T> {
+  let found: T | undefined;
+  await until(async () => (found = await find()) !== undefined, withinMs);
+  if (found === undefined) throw new Error("nothing was found");
+  return found;
+}

@@ -1,17 +1,17 @@
 import { expect, test } from "bun:test";
+import { untilFound } from "../timing.ts";
 import { useAdminService } from "./admin-service.ts";
 
 const DAY_MS = 86_400_000;
 const service = await useAdminService();
 
 /** The keys whose expiry the audit trail announces, oldest entry first, when it has so many entries. */
-async function announced(count: number): Promise<unknown[]> {
-  for (;;) {
+function announced(count: number): Promise<unknown[]> {
+  return untilFound(async () => {
     const { items } = await service.ok("/api/audit?action=key.expires-soon&after=0");
     if (!Array.isArray(items)) throw new Error("there are no items");
-    if (items.length >= count) return items.map(({ target }) => target.id);
-    await Bun.sleep(5);
-  }
+    return items.length < count ? undefined : items.map(({ target }) => target.id);
+  }, 10_000);
 }
 
 test("a server announces seven days before its expiry that a key expires, by the machine's clock and once", async () => {

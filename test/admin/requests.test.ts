@@ -15,7 +15,7 @@ import type { RequestPage } from "../../src/operator/operations.ts";
 import { scheduler } from "../../src/runtime/event-loop.ts";
 import { parseConfig } from "../config/parsing.ts";
 import { finish } from "../fake-timers.ts";
-import { until } from "../timing.ts";
+import { until, untilFound } from "../timing.ts";
 import { startAdminService, useAdminService } from "./admin-service.ts";
 
 const service = await useAdminService();
@@ -261,11 +261,8 @@ describe("questions in the database", () => {
     const id = crypto.randomUUID();
     await questions.ask([{ id, to, operation, query }]);
     try {
-      for (;;) {
-        const [state] = await questions.readAnswers([id]);
-        if (state?.answer !== undefined) return JSON.parse(state.answer);
-        await Bun.sleep(10);
-      }
+      const answer = async () => (await questions.readAnswers([id]))[0]?.answer;
+      return JSON.parse(await untilFound(answer, 5_000));
     } finally {
       await questions.forget([id]);
     }

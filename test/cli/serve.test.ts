@@ -253,7 +253,7 @@ describe("commands beside a running server", () => {
 
   /** Repeats a request until its response is as expected. */
   async function repeat(path: string, secret: string, isExpected: (body: string) => boolean): Promise<void> {
-    while (!isExpected(await (await get(server.url + path, secret)).text()));
+    await until(async () => isExpected(await (await get(server.url + path, secret)).text()), 1_000);
   }
 
   test("the server follows keys create, rotate and revoke, and logs them", async () => {

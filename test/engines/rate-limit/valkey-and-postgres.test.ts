@@ -41,14 +41,12 @@ interface Keys {
 /** Sends requests until all limits are reached and the outages are over. Returns how many were allowed, by key. */
 async function sendDuring(servers: readonly Server[], { own, shared }: Keys, outages: () => Promise<void>) {
   const allowed = new Map<number, number>();
-  let isOver = false;
+  const over = new AbortController();
   /** Sends requests for a key, one after the other. */
   const send = async (id: number, { limiter }: Server) => {
-    for (;;) {
-      const { outcome } = await limiter.decide(key(id), LIMITS);
-      if (outcome === "allowed") allowed.set(id, (allowed.get(id) ?? 0) + 1);
-      else if (isOver) return;
-      await Bun.sleep(5 * Math.random());
+    for (let isLimited = false; !(over.signal.aborted && isLimited); await Bun.sleep(5 * Math.random())) {
+      isLimited = (await limiter.decide(key(id), LIMITS)).outcome !== "allowed";
+      if (!isLimited) allowed.set(id, (allowed.get(id) ?? 0) + 1);
     }
   };
   const clients = [
@@ -56,7 +54,7 @@ async function sendDuring(servers: readonly Server[], { own, shared }: Keys, out
     ...shared.flatMap((id) => servers.map((server) => send(id, server))),
   ];
   await outages();
-  isOver = true;
+  over.abort();
   await Promise.all(clients);
   await Promise.all(servers.map(({ limiter }) => limiter.close()));
   return allowed;

@@ -6,6 +6,7 @@ import { openPostgres, type PostgresStores } from "../../../src/store/postgres/s
 import { startPostgres } from "../../../trials/harness/postgres.ts";
 import { AT, KEY_ID, rex } from "../../conformance/store-fixture.ts";
 import { CertificateAuthority } from "../../../trials/harness/certificates.ts";
+import { until } from "../../timing.ts";
 
 const authority = new CertificateAuthority();
 const valid = authority.issue("IP:127.0.0.1");
@@ -43,16 +44,15 @@ async function replace(contents: Readonly<Record<string, string>>): Promise<void
 
 /** Resolves when a new connection shows that the server has applied a change. */
 async function untilConnecting(outcome: "fails" | "succeeds"): Promise<void> {
-  for (;;) {
+  await until(async () => {
     const sql = new SQL(url.href, { max: 1 });
     const actual = await sql`SELECT 1`.then(
       () => "succeeds",
       () => "fails",
     );
     await sql.close({ timeout: 0 });
-    if (actual === outcome) return;
-    await Bun.sleep(20);
-  }
+    return actual === outcome;
+  }, 10_000);
 }
 
 const TLS_FILES = (cert: typeof valid) => ({
@@ -151,15 +151,14 @@ test.each(FAULTS)(
     }
     await untilConnecting("succeeds");
     for (const call of calls(stores)) {
-      for (;;) {
+      await until(async () => {
         const error = await Promise.try(call).then(
           () => undefined,
           (reason: unknown) => reason,
         );
-        if (error === undefined) break;
-        expect(error).toBeInstanceOf(Unavailable);
-        await Bun.sleep(20);
-      }
+        if (error !== undefined) expect(error).toBeInstanceOf(Unavailable);
+        return error === undefined;
+      }, 10_000);
     }
   },
 );

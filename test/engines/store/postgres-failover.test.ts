@@ -5,7 +5,7 @@ import { openPostgres, type PostgresStores } from "../../../src/store/postgres/s
 import { postgresTables } from "../../../src/store/postgres/tables.ts";
 import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
 import { addPet, AT, resultOf, rex } from "../../conformance/store-fixture.ts";
-import { until } from "../../timing.ts";
+import { until, untilFound } from "../../timing.ts";
 
 const first = await startPostgres();
 const second = await startStandby(first);
@@ -34,16 +34,16 @@ const CLIENTS = 8;
 /** Repeats a create with its Idempotency-Key until it succeeds, as the client library does. */
 async function create({ store }: PostgresStores, name: string): Promise<bigint> {
   const request = { keyId: 1, idempotencyKey: name, fingerprint: "f" };
-  for (;;) {
+  return untilFound(async () => {
     try {
       const result = await store.createPet({ ...rex, name }, AT, request);
       // Another attempt at the same request may still be in progress.
-      if (!("code" in result)) return resultOf(result).id;
+      return "code" in result ? undefined : resultOf(result).id;
     } catch (error) {
       if (!(error instanceof Unavailable)) throw error;
+      return undefined;
     }
-    await Bun.sleep(10);
-  }
+  }, 10_000);
 }
 
 test("the primary is killed and the standby promoted: no acknowledged write is lost or doubled, no read goes back, and writes succeed within 5 s", async () => {

@@ -8,6 +8,7 @@ import { AT, KEY_ID, addPet, rex, resultOf } from "../../conformance/store-fixtu
 import { BY, storedSecret } from "../../key-store-arguments.ts";
 import { startPostgres } from "../../../trials/harness/postgres.ts";
 import { databaseAt } from "./postgres-database.ts";
+import { untilFound } from "../../timing.ts";
 
 /** Of instances whose server does not respond. */
 const TIMEOUT_MS = 1_000;
@@ -68,14 +69,15 @@ const rejectedAtOnce = (calls: readonly (() => unknown)[]) => rejectedWithin(TIM
 
 /** A busy machine may take longer than the timeout. */
 async function untilAvailable<T>(work: () => Promise<T>): Promise<T> {
-  for (;;) {
+  const found = await untilFound(async () => {
     try {
-      return await work();
+      return { value: await work() };
     } catch (error) {
       if (!(error instanceof Unavailable)) throw error;
-      await Bun.sleep(STEP_MS);
+      return undefined;
     }
-  }
+  }, 10_000);
+  return found.value;
 }
 
 /** Opens all connections, so that a query hangs and not the connection. */

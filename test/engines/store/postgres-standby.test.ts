@@ -6,6 +6,7 @@ import { promote, startPostgres, startStandby } from "../../../trials/harness/po
 import { InProcessCli } from "../../cli/cli.ts";
 import { addPet, AT, KEY_ID, resultOf, rex } from "../../conformance/store-fixture.ts";
 import { BY, storedSecret } from "../../key-store-arguments.ts";
+import { until, untilFound } from "../../timing.ts";
 
 const primary = await startPostgres();
 const standby = await startStandby(primary);
@@ -13,28 +14,28 @@ afterAll(() => Promise.all([primary.stop(), standby.stop()]));
 
 /** Also until the same request is no longer in progress. */
 async function untilAvailable<T>(work: () => Promise<T>): Promise<T> {
-  for (;;) {
+  const found = await untilFound(async () => {
     try {
       const result = await work();
-      if (!Object.is(result, IDEMPOTENCY_CONFLICT)) return result;
+      return Object.is(result, IDEMPOTENCY_CONFLICT) ? undefined : { result };
     } catch (error) {
       if (!(error instanceof Unavailable)) throw error;
-      await Bun.sleep(10);
+      return undefined;
     }
-  }
+  }, 10_000);
+  return found.result;
 }
 
 /** Rejects if the write is acknowledged. While a pool knows that the server is down, it has not tried. */
 async function isNotReplicated(write: () => Promise<unknown>): Promise<void> {
-  for (;;) {
+  await until(async () => {
     const error = await write().then(
       () => new Error("it was acknowledged"),
       (reason: unknown) => reason,
     );
     if (!(error instanceof Unavailable)) throw error;
-    if (error.message.includes("no response within")) return;
-    await Bun.sleep(10);
-  }
+    return error.message.includes("no response within");
+  }, 10_000);
 }
 
 const request = (idempotencyKey: string) => ({ keyId: KEY_ID, idempotencyKey, fingerprint: "f" });

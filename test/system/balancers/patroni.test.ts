@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { anyNetwork, startProxy } from "../../../trials/harness/patroni.ts";
-import { until } from "../../timing.ts";
+import { until, untilFound } from "../../timing.ts";
 
 /** Two checks that fail, at an interval of a second and a quarter, with their timeouts. */
 const NOTICED_WITHIN_MS = 5_000;
@@ -50,12 +50,11 @@ test("HAProxy leads to the server that is Patroni's leader, and ends connections
   closing.push(() => proxy.stop());
   /** A connection to this server, once HAProxy leads there. */
   const leadsTo = async (name: string) => {
-    for (;;) {
+    return untilFound(async () => {
       const seen = await connect(`${network}.20`).catch(() => undefined);
       if (seen) await until(() => seen.name !== "" || seen.hasEnded, NOTICED_WITHIN_MS);
-      if (seen?.name === name) return seen;
-      await Bun.sleep(10);
-    }
+      return seen?.name === name ? seen : undefined;
+    }, NOTICED_WITHIN_MS);
   };
   const connection = await leadsTo("db2");
   expect(connection.hasEnded).toBe(false);

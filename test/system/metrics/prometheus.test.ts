@@ -9,6 +9,7 @@ import { executable, PROMETHEUS, PROMTOOL } from "../../../trials/harness/progra
 import { METRICS } from "../../../src/observe/metrics.ts";
 import { startAdminService } from "../../admin/admin-service.ts";
 import { IDLE_WEBHOOK } from "../../service.ts";
+import { until } from "../../timing.ts";
 
 const DEPLOY = join(import.meta.dir, "../../../deploy");
 const CONFIG = join(DEPLOY, "prometheus/prometheus.yml");
@@ -91,10 +92,11 @@ await service.call({ method: "POST", path: "/pets", body: { name: "Rex", categor
 const prometheus = await startPrometheus(new URL(service.adminUrl).host);
 /** When the first scrape was over. On a busy machine a later one can take too long, and its series are gone then. */
 let scrapedAt = Date.now() / 1000;
-while ((await prometheus.query(LISTED, scrapedAt)).length === 0) {
-  await Bun.sleep(50);
+const isListed = async () => {
   scrapedAt = Date.now() / 1000;
-}
+  return (await prometheus.query(LISTED, scrapedAt)).length > 0;
+};
+await until(isListed, 10_000);
 
 afterAll(async () => {
   await prometheus.stop();
