@@ -4,8 +4,7 @@ import { locationOf } from "./operation-call.ts";
 import { operationCommand } from "./operation-command.ts";
 import { columns, table, type TableColumn } from "./output.ts";
 
-const SERVER_ASKED =
-  "It asks the running server of this data directory, or one that shares --limits-url, or the one of --server.";
+const SERVER_ASKED = "It asks a running server on this data directory or database, or the one of --server.";
 
 const COLUMNS: readonly TableColumn<Webhook["deliveries"][number]>[] = [
   ["TIME", ({ at }, screen) => screen.time(at)],

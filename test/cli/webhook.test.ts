@@ -58,6 +58,16 @@ test("webhook test fails if the receiver does not accept the event, or is not th
   receiver.comeBack();
 });
 
+test("webhook test says that a receiver is slow, here and on a server elsewhere", async () => {
+  const late = Promise.withResolvers<Response>();
+  receiver.behave(() => late.promise);
+  const lines = ["webhook test", `webhook test ${elsewhere}`];
+  const results = await Promise.all(lines.map((line) => run(line)));
+  const slow = failure(`${shownUrl} does not respond: no response within 5 seconds`);
+  expect(results).toEqual([slow, slow]);
+  late.resolve(accept());
+});
+
 test("webhook show: the URL, the events, what waits, and the last attempts of all servers", async () => {
   receiver.behave(() => new Response(null, { status: 503 }));
   await run("operators create --name ann --role viewer");
