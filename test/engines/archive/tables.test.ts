@@ -1,5 +1,8 @@
+import { SQL } from "bun";
 import { expect, test } from "bun:test";
+import { postgresTables } from "../../../src/store/postgres/tables.ts";
 import { TABLES } from "../../../src/store/tables.ts";
+import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { createDatabase } from "../store/postgres-database.ts";
 import { temporaryDatabase } from "../../store/sqlite-database.ts";
 
@@ -49,4 +52,18 @@ test("every column of PostgreSQL is copied", async () => {
     SELECT table_name || '.' || column_name AS name FROM information_schema.columns
     WHERE table_schema = 'public'`;
   expect(relevant(rows.map(({ name }) => name))).toEqual(copied.toSorted());
+});
+
+test("the commit that publishes a copy or a restore in PostgreSQL waits for the disk", async () => {
+  const url = await postgresUrl();
+  await using sql = new SQL(url, { max: 1 });
+  const note = `CREATE TABLE public.renamed (waits text);
+    CREATE FUNCTION public.note() RETURNS event_trigger LANGUAGE plpgsql AS
+      $$BEGIN INSERT INTO public.renamed VALUES (current_setting('synchronous_commit')); END$$;
+    CREATE EVENT TRIGGER note ON ddl_command_end WHEN TAG IN ('ALTER SCHEMA') EXECUTE FUNCTION public.note()`;
+  await sql.unsafe(note).simple();
+  await using tables = await postgresTables({ url, schema: "production" }).create();
+  await tables.complete({});
+  await tables.publish({});
+  expect([...(await sql`SELECT waits FROM public.renamed`)]).toEqual([{ waits: "on" }]);
 });
