@@ -101,35 +101,24 @@ function entryOf(row: Readonly<Record<string, unknown>>): AuditEntry {
  * bound.
  */
 export function auditPage(query: AuditQuery, dialect: Dialect): BoundedPage {
-  const { since, until, before, after, limit } = query;
+  const { after, limit } = query;
   const values = new SqlValues(dialect);
   const add = (value: SqlValue) => values.add(value);
-  const conditionOf = {
-    target: ({ target }: AuditQuery) =>
-      target && `target_kind = ${add(target.kind)} AND target_id = ${add(target.id)}`,
-    action: ({ action }: AuditQuery) => action && `action = ${add(action)}`,
-    actor: ({ actor }: AuditQuery) => actor && `actor = ${add(actor)}`,
-    operator: ({ operator }: AuditQuery) => operator && `operator = ${add(operator)}`,
-  };
+  const equals = (columns: Columns) => columns.map(([column, value]) => `${column} = ${add(value)}`);
   const index = after === undefined ? indexOf(query) : BY_ID;
-  const indexed = index.filters.flatMap((name) => conditionOf[name](query) ?? []);
-  const times = () => {
-    const bounds: string[] = [];
-    if (since !== undefined) bounds.push(`at >= ${add(since)}`);
-    if (until !== undefined) bounds.push(`at < ${add(until)}`);
-    if (before === undefined) return bounds;
-    const id = add(before);
-    return [...bounds, `(at, id) < ((SELECT at FROM audit WHERE id = ${id}), ${id})`];
-  };
-  indexed.push(...(after === undefined ? times() : [`id > ${add(after)}`]));
+  const columns = index.filters.flatMap((name) => COLUMNS_OF[name](query));
+  const last = dialect.comparesRows ? columns.at(-1) : undefined;
+  const indexed = equals(last === undefined ? columns : columns.slice(0, -1));
+  indexed.push(...(after === undefined ? timesOf(query, add, last) : [`id > ${add(after)}`]));
   const given = [...values.all];
-  const others = FILTERS.filter((name) => !index.filters.includes(name)).flatMap(
-    (name) => conditionOf[name](query) ?? [],
+  const others = equals(
+    FILTERS.filter((name) => !index.filters.includes(name)).flatMap((name) => COLUMNS_OF[name](query)),
   );
-  if (after !== undefined) others.push(...times());
+  if (after !== undefined) others.push(...timesOf(query, add));
   const where = indexed.length === 0 ? "" : ` WHERE ${indexed.join(" AND ")}`;
   const from = after === undefined ? `audit${dialect.indexedBy(index.name)}` : "audit";
-  const order = after === undefined ? "at DESC, id DESC" : "id";
+  const newestFirst = [...(last === undefined ? [] : last.slice(0, 1)), "at", "id"];
+  const order = after === undefined ? newestFirst.map((column) => `${column} DESC`).join(", ") : "id";
   // A page selects one row more than it has: it shows that another page follows. SQLite plans by the value of a bare
   // LIMIT.
   const limited = () => `LIMIT +${add(limit + 1)}`;
@@ -146,7 +135,50 @@ export function auditPage(query: AuditQuery, dialect: Dialect): BoundedPage {
   };
 }
 
+/** Adds a value, and returns its parameter. */
+type Add = (value: SqlValue) => string;
+
+/**
+ * Conditions on the times of entries. With the column before the time in the index, in which all entries have the same
+ * value, PostgreSQL is given pairs: with the condition `actor = ?` it may walk all entries by time and filter them, which
+ * reads the whole table if ANALYZE has seen no other actor. As for pages of pets, only the index that begins with the
+ * column fits the pairs and the order.
+ */
+function timesOf({ since, until, before }: AuditQuery, add: Add, last?: Columns[number]): readonly string[] {
+  const [column, value] = last === undefined ? [] : [last[0], add(last[1])];
+  const compared = (operator: string, columns: Readonly<Record<string, string>>) => {
+    const pairs = Object.entries(column === undefined ? columns : { [column]: value, ...columns });
+    const [names, given] = [pairs.map(([name]) => name), pairs.map(([, each]) => each)];
+    return `(${names.join(", ")}) ${operator} (${given.join(", ")})`;
+  };
+  const conditions: string[] = [];
+  if (column !== undefined) conditions.push(`${column} >= ${value}`);
+  if (since !== undefined) conditions.push(compared(">=", { at: add(since) }));
+  if (before !== undefined) {
+    const id = add(before);
+    conditions.push(compared("<", { at: `(SELECT at FROM audit WHERE id = ${id})`, id }));
+    if (until !== undefined) conditions.push(`at < ${add(until)}`);
+  } else if (until !== undefined) conditions.push(compared("<", { at: add(until) }));
+  else if (column !== undefined) conditions.push(`${column} <= ${value}`);
+  return conditions;
+}
+
 const FILTERS = ["target", "action", "actor", "operator"] as const;
+
+type Columns = readonly (readonly [column: string, value: SqlValue])[];
+
+const COLUMNS_OF: Readonly<Record<(typeof FILTERS)[number], (query: AuditQuery) => Columns>> = {
+  target({ target }) {
+    if (target === undefined) return [];
+    return [
+      ["target_kind", target.kind],
+      ["target_id", target.id],
+    ];
+  },
+  action: ({ action }) => (action === undefined ? [] : [["action", action]]),
+  actor: ({ actor }) => (actor === undefined ? [] : [["actor", actor]]),
+  operator: ({ operator }) => (operator === undefined ? [] : [["operator", operator]]),
+};
 
 interface AuditIndex {
   readonly name: string;

@@ -99,13 +99,23 @@ test("with four times as many rows, no statement of the stores reads twice as mu
   const many = await calledOn("many", 4);
   expect([few.missing, many.missing]).toEqual([[], []]);
   expect(many.blocks.size).toBeGreaterThan(80);
-  const grown = [...many.blocks].filter(
-    ([statement, read]) =>
-      read > 1.5 * (few.blocks.get(statement) ?? 0) + 40 &&
-      !READS_MORE.some(([pattern]) => pattern.test(statement)),
-  );
+  const isExpected = (statement: string) => READS_MORE.some(([pattern]) => pattern.test(statement));
+  const grownIn = (blocks: ReadonlyMap<string, number>) =>
+    [...blocks].flatMap(([statement, read]) =>
+      read > 1.5 * (few.blocks.get(statement) ?? 0) + 40 && !isExpected(statement) ? statement : [],
+    );
+  let grown = grownIn(many.blocks);
+  if (grown.length > 0) {
+    // An insert into a full page of an index may tidy it, which reads its rows. What grows, grows again.
+    const again = await calledOn("many_again", 4);
+    grown = grownIn(new Map(grown.map((statement) => [statement, again.blocks.get(statement) ?? Infinity])));
+  }
   expect(
-    grown.map(([statement, read]) => ({ statement, few: few.blocks.get(statement), many: read })),
+    grown.map((statement) => ({
+      statement,
+      few: few.blocks.get(statement),
+      many: many.blocks.get(statement),
+    })),
   ).toEqual([]);
   const unused = READS_MORE.filter(
     ([pattern]) => ![...many.blocks.keys()].some((each) => pattern.test(each)),

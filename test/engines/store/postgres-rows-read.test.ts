@@ -6,6 +6,7 @@ import {
   fillUsageStatements,
   POSTGRES_NUMBERS,
 } from "../../../bench/skewed-rows.ts";
+import { auditPage } from "../../../src/store/audit.ts";
 import { petFiltersIn, petPage } from "../../../src/store/pages.ts";
 import { connect } from "../../../src/store/postgres/connection.ts";
 import { selectPetPages } from "../../../src/store/postgres/pet-json.ts";
@@ -141,3 +142,22 @@ test.each(lists("small"))(
   },
   120_000,
 );
+
+test("entries of an actor, an action, an operator and a target that no statistics know are found without reading the others", async () => {
+  await using database = await createMigrated();
+  const sql = connect(database.url, OPTIONS);
+  await sql.unsafe(`INSERT INTO audit (at, actor, actor_name, operator, action, target_kind, target_id)
+    SELECT n, 'operator', 'ann', 'ann', 'key.created', 'key', '1' FROM generate_series(1, ${FEW_ROWS}) AS n`);
+  await sql`VACUUM ANALYZE audit`;
+  const target = { kind: "pet", id: 7n } as const;
+  const filters = [{ actor: "server" }, { action: "key.updated" }, { operator: "bob" }, { target }] as const;
+  const times = [{}, { since: 5 }, { until: 9_000 }, { before: 9_000n, since: 5, until: 9_001 }];
+  for (const query of filters.flatMap((filter) =>
+    times.map((time) => ({ ...filter, ...time, limit: 500 })),
+  )) {
+    const { rows } = await readBy(sql, auditPage(query, POSTGRES_DIALECT).page);
+    // The entry of the cursor is read for its time.
+    expect({ query, rows: rows - ("before" in query ? 1 : 0) }).toMatchObject({ rows: 0 });
+  }
+  await sql.close();
+});
