@@ -141,8 +141,8 @@ type Add = (value: SqlValue) => string;
 /**
  * Conditions on the times of entries. With the column before the time in the index, in which all entries have the same
  * value, PostgreSQL is given pairs: with the condition `actor = ?` it may walk all entries by time and filter them. If
- * ANALYZE has seen no other actor, that reads the whole table. As for pages of pets, only the index that begins with the
- * column fits the pairs and the order.
+ * ANALYZE has seen no other actor, that reads the whole table. As for pages of pets, only the index that begins with
+ * the column fits the pairs and the order.
  */
 function timesOf({ since, until, before }: AuditQuery, add: Add, last?: Columns[number]): readonly string[] {
   const [column, value] = last === undefined ? [] : [last[0], add(last[1])];
