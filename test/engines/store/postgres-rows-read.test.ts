@@ -152,9 +152,10 @@ test("entries of an actor, an action, an operator and a target that no statistic
   const target = { kind: "pet", id: 7n } as const;
   const filters = [{ actor: "server" }, { action: "key.updated" }, { operator: "bob" }, { target }] as const;
   const times = [{}, { since: 5 }, { until: 9_000 }, { before: 9_000n, since: 5, until: 9_001 }];
-  for (const query of filters.flatMap((filter) =>
-    times.map((time) => ({ ...filter, ...time, limit: 500 })),
-  )) {
+  const queries = filters.flatMap((filter) =>
+    times.map((time) => Object.assign({ limit: 500 }, filter, time)),
+  );
+  for (const query of queries) {
     const { rows } = await readBy(sql, auditPage(query, POSTGRES_DIALECT).page);
     // The entry of the cursor is read for its time.
     expect({ query, rows: rows - ("before" in query ? 1 : 0) }).toMatchObject({ rows: 0 });
