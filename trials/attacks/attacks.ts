@@ -94,6 +94,12 @@ const LIST_HEADERS = ["Accept-Encoding", "If-None-Match", "Cookie"].map(
 
 const requestWithKey = (key: string, query = "limit=20") =>
   `GET /v1/pets?${query} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+/** Requests with each combination of filters in turn, each with a parameter that no request had before. */
+function filteredRequests(key: string): () => string {
+  let sent = 0;
+  return () => requestWithKey(key, `${FILTERED[sent % FILTERED.length]}&n=${sent++}`);
+}
+
 /**
  * A request with a key that has the right prefix and checksum, a new one each time, so that the server must look it up.
  */
@@ -212,13 +218,30 @@ export const ATTACKS: readonly Attack[] = [
   {
     name: "filters",
     title: "60 requests at once with every combination of filters, with 1,000,000 sold pets of a category",
-    engines: ["sqlite", "shared"],
     soldPets: 1_000_000,
     bars: { p99Ms: 20 },
     connections(key) {
-      let sent = 0;
-      const next = () => requestWithKey(key, `${FILTERED[sent % FILTERED.length]}&n=${sent++}`);
+      const next = filteredRequests(key);
       return { count: 60, onOpen: (socket) => sendInTurn(socket, next) };
+    },
+  },
+  // A Free key may send them once a minute.
+  {
+    name: "filter-bursts",
+    title:
+      "60 requests at once in each second with every combination of filters, with 1,000,000 sold pets of a category",
+    engines: ["shared"],
+    soldPets: 1_000_000,
+    bars: { p99Ms: 20 },
+    connections(key) {
+      const next = filteredRequests(key);
+      const onOpen = (socket: Socket) => {
+        ignoreResponses(socket);
+        const send = () => socket.writable && socket.write(next());
+        const timer = setInterval(() => setTimeout(send, 1_000 - (Date.now() % 1_000)), 1_000);
+        socket.on("close", () => clearInterval(timer));
+      };
+      return { count: 60, onOpen };
     },
   },
   // This is the largest response that needs no key, requested as often as the server sends it.
