@@ -108,8 +108,15 @@ export class Primary {
   async #use({ url, timeline, hasTable }: Candidate, options: ConnectOptions): Promise<void> {
     this.#isMarked = timeline.mark !== "";
     const isKnown = timeline.number === this.#known.number;
-    if (hasTable) await this.#raiseTo(url, await this.#markedTimeline(url, timeline, options));
-    else await this.#raiseTo(url, isKnown ? this.#known : timeline);
+    const unmarked = isKnown ? this.#known : timeline;
+    const found = hasTable ? await this.#markedTimeline(url, timeline, options) : unmarked;
+    const latest = await this.#raise(found);
+    if (found.mark === "" && latest.mark !== "" && latest.number === found.number) {
+      // Another process has stored a mark since the servers were asked, in these tables or on another server.
+      await this.find(options);
+      return;
+    }
+    this.#confirmLatest(url, found, latest);
     this.#url = url;
   }
 
@@ -125,7 +132,8 @@ export class Primary {
         await withConnection(this.#url, { schema }, (sql) => storeMark(sql, mark));
       return;
     }
-    await this.#raiseTo(this.#url, await this.#markedTimeline(this.#url, this.#known, { schema }));
+    const marked = await this.#markedTimeline(this.#url, this.#known, { schema });
+    this.#confirmLatest(this.#url, marked, await this.#raise(marked));
   }
 
   /** A server that cannot write, for example on a full disk, keeps a timeline without a mark. */
@@ -140,8 +148,7 @@ export class Primary {
   }
 
   /** Throws if another process has used a later timeline. */
-  async #raiseTo(url: string, timeline: Timeline): Promise<void> {
-    const latest = await this.#raise(timeline);
+  #confirmLatest(url: string, timeline: Timeline, latest: Timeline): void {
     this.#known = latest;
     if (!isSameTimeline(latest, timeline)) throw replacedPrimary(url, timeline, latest);
   }

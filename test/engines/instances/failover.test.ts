@@ -299,3 +299,30 @@ test("a server that stood still acknowledges no write of a primary that was repl
   await expect(write()).rejects.toThrow(Unavailable);
   await stores.close();
 });
+
+test("processes that start at the same time in an empty database use the same primary", async () => {
+  const { url } = await startPair();
+  let latest = UNKNOWN_TIMELINE;
+  const latestTimeline = {
+    async raise(timeline: Timeline) {
+      latest = laterOf(latest, timeline);
+      return latest;
+    },
+    replace: async () => {},
+  };
+  let calls = 0;
+  const stores = await openPostgres(url, {
+    schema: "production",
+    latestTimeline: {
+      ...latestTimeline,
+      // It has found no tables. Before it says so, another process creates them and stores a mark.
+      async raise(timeline: Timeline) {
+        if (++calls === 2) await (await openPostgres(url, { schema: "production", latestTimeline })).close();
+        return latestTimeline.raise(timeline);
+      },
+    },
+  });
+  expect(await stores.store.createPet({ name: "Rex", categoryId: 1n }, Date.now())).toMatchObject({ id: 1n });
+  expect(latest.mark).not.toBe("");
+  await stores.close();
+});
