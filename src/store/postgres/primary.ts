@@ -1,6 +1,7 @@
 import type { SQL } from "bun";
 import { messageOf } from "../../api/errors.ts";
 import { isSameTimeline, type Timeline, UNKNOWN_TIMELINE } from "../../domain/timeline.ts";
+import { scheduler } from "../../runtime/event-loop.ts";
 import { hostUrls } from "../../text/host-urls.ts";
 import { addressOf, type ConnectOptions, withConnection, withExplanation, isStandby } from "./connection.ts";
 import { type FoundTimeline, readTimeline, storeMark } from "./timeline.ts";
@@ -28,7 +29,13 @@ export interface PrimaryOptions {
 
 interface Candidate extends FoundTimeline {
   readonly url: string;
+  /** How long it took to respond. */
+  readonly tookMs: number;
 }
+
+/** Another server may have been promoted while one took longer to respond, as after a pause. */
+const MAX_RESPONSE_MS = 500;
+const MAX_ATTEMPTS = 3;
 
 interface Asked {
   readonly found: readonly Candidate[];
@@ -178,15 +185,27 @@ export class Primary {
     return replacedPrimary(this.#url, before, latest);
   }
 
-  /** Asks all servers. */
+  /** Asks all servers, and again if one that accepts writes was slow, so that all responses are of about one time. */
   async #ask(options: ConnectOptions = {}): Promise<Asked> {
+    for (let attempt = 1; ; attempt++) {
+      const asked = await this.#askOnce(options);
+      const isSlow = asked.found.some(({ tookMs }) => tookMs > MAX_RESPONSE_MS);
+      if (!isSlow || !this.#isOneOfSeveral || attempt === MAX_ATTEMPTS) return asked;
+    }
+  }
+
+  async #askOnce(options: ConnectOptions): Promise<Asked> {
     const urls = hostUrls(this.#readUrl());
     this.#urls = urls;
     const { schema } = this.#options;
     // A single server may be set up anew with a lower timeline.
     const read = this.#isOneOfSeveral ? readTimeline : async (sql: SQL) => (await sql`SELECT 1`, NOT_ASKED);
+    const startedAt = scheduler.now();
     const asked = await Promise.allSettled(
-      urls.map(async (url) => ({ url, ...(await withConnection(url, { schema, ...options }, read)) })),
+      urls.map(async (url) => {
+        const found = await withConnection(url, { schema, ...options }, read);
+        return { url, ...found, tookMs: scheduler.now() - startedAt };
+      }),
     );
     const found = asked.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
     const rejected = asked.flatMap((answer, i) =>

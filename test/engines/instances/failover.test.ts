@@ -326,3 +326,23 @@ test("processes that start at the same time in an empty database use the same pr
   expect(latest.mark).not.toBe("");
   await stores.close();
 });
+
+test("a process that waits for a frozen primary uses the standby that is promoted meanwhile", async () => {
+  const { primary, standby, url } = await startPair();
+  const { store, close } = await openPostgres(url, { schema: "production" });
+  const write = (opened: Pick<typeof store, "createPet">, name: string) =>
+    opened.createPet({ name, categoryId: 1n }, Date.now());
+  await write(store, "before");
+  await close();
+  await until(async () => (await petsIn(standby)).length === 1, 10_000);
+  primary.freeze();
+  const opening = openPostgres(url, { schema: "production" });
+  // The standby responds that it is one.
+  await Bun.sleep(700);
+  await promote(standby);
+  primary.thaw();
+  const stores = await opening;
+  await write(stores.store, "after");
+  await stores.close();
+  expect(await petsIn(standby)).toEqual(["before", "after"]);
+});
