@@ -34,7 +34,7 @@ interface Candidate extends FoundTimeline {
 }
 
 /** Another server may have been promoted while one took longer to respond, as after a pause. */
-const MAX_RESPONSE_MS = 500;
+const MAX_RESPONSE_MS = 100;
 const MAX_ATTEMPTS = 3;
 
 interface Asked {
