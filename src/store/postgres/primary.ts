@@ -115,8 +115,8 @@ export class Primary {
   async #use({ url, timeline, hasTable }: Candidate, options: ConnectOptions): Promise<void> {
     this.#isMarked = timeline.mark !== "";
     const isKnown = timeline.number === this.#known.number;
-    const unmarked = isKnown ? this.#known : timeline;
-    const found = hasTable ? await this.#markedTimeline(url, timeline, options) : unmarked;
+    const withoutTables = isKnown ? this.#known : timeline;
+    const found = hasTable ? await this.#markedTimeline(url, timeline, options) : withoutTables;
     const latest = await this.#raise(found);
     if (found.mark === "" && latest.mark !== "" && latest.number === found.number) {
       // Another process has stored a mark since the servers were asked, in these tables or on another server.
