@@ -23,6 +23,16 @@ test("the changelog has the release with its date, and every earlier one", () =>
     expect(heading).toMatch(/^## (?:Unreleased|\d+\.\d+\.\d+ \(\d{4}-\d{2}-\d{2}\))$/);
 });
 
+test("the newest part of the changelog is short: 10 items for clients, 12 for operators", () => {
+  const [, newest = ""] = read("CHANGELOG.md").split(/^## /m);
+  const items = (heading: string) => {
+    const [, part = ""] = newest.split(`### ${heading}\n`);
+    return part.split(/^### /m)[0]?.match(/^- /gm)?.length ?? 0;
+  };
+  expect(items("For clients")).toBeWithin(0, 11);
+  expect(items("For operators")).toBeWithin(0, 13);
+});
+
 test.each(["README.md", "CONTRIBUTING.md", "docs/client-library.md", "src/client/README.md"])(
   "%s names the oldest Node of package.json, which the client package has, too",
   (path) => {
