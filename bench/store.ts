@@ -6,7 +6,7 @@
 import { join } from "node:path";
 import { temporaryDirectory } from "../trials/harness/cleanup.ts";
 import { median } from "../trials/harness/statistics.ts";
-import { andThen } from "../src/runtime/event-loop.ts";
+import { andThen } from "../src/runtime/awaitable.ts";
 import { type Connection } from "../src/store/sqlite/connection.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
 import { SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";

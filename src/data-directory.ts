@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } 
 import { dirname, join, resolve } from "node:path";
 import type { Environment } from "./domain/api-keys.ts";
 import { isSameTimeline, laterOf, parseTimeline, type Timeline, timelineText } from "./domain/timeline.ts";
-import { scheduler } from "./runtime/event-loop.ts";
+import { scheduler } from "./runtime/scheduler.ts";
 import {
   makeDirectory,
   makePrivate,

@@ -13,7 +13,7 @@ import type { Log } from "./observe/log.ts";
 import type { Tracer } from "./observe/tracing.ts";
 import type { WebhookSender } from "./observe/webhook-delivery.ts";
 import type { AdminCredentials } from "./operator/start-admin.ts";
-import { type ScheduledTimer, scheduler } from "./runtime/event-loop.ts";
+import { type ScheduledTimer, scheduler } from "./runtime/scheduler.ts";
 import { PETSTORE_API } from "./petstore/operations.ts";
 
 export interface Closable {

@@ -199,7 +199,7 @@ describe("modules", () => {
     const browsers = /^src\/(?:client|console|pages|docs-site)\//;
     const timers = /\bBun\.sleep\(|(?<!\.)\b(?:set|clear)(?:Timeout|Interval)\(/;
     const others = source
-      .filter(({ path }) => !browsers.test(path) && path !== "src/runtime/event-loop.ts")
+      .filter(({ path }) => !browsers.test(path) && path !== "src/runtime/scheduler.ts")
       .map(({ path, text }) => ({ path, text: withoutComments(text) }));
     expect(linesWhere(others, (line) => timers.test(line))).toEqual([]);
   });

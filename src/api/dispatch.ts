@@ -1,13 +1,8 @@
 import type { Request, Response } from "../http1/index.ts";
 import type { Operation } from "./api.ts";
-import {
-  andThen,
-  type Awaitable,
-  recover,
-  scheduler,
-  withTimeout,
-  yieldToEventLoop,
-} from "../runtime/event-loop.ts";
+import { andThen, type Awaitable, recover } from "../runtime/awaitable.ts";
+import { scheduler, yieldToEventLoop } from "../runtime/scheduler.ts";
+import { withTimeout } from "../runtime/timeout.ts";
 import {
   BODY_REQUIRED,
   bodyTooLarge,

@@ -1,4 +1,4 @@
-import { scheduler } from "../runtime/event-loop.ts";
+import { scheduler } from "../runtime/scheduler.ts";
 import { DatabaseThread, type ThreadCallName, type ThreadCalls } from "../store/sqlite/database-thread.ts";
 
 const POLL_MS = 100;

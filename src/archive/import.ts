@@ -1,4 +1,4 @@
-import { yieldToEventLoop } from "../runtime/event-loop.ts";
+import { yieldToEventLoop } from "../runtime/scheduler.ts";
 import type { InputFile } from "./files.ts";
 import { Invalid, type InputProblem } from "../api/schema.ts";
 import type { BatchResult, ConflictRule, ImportedRow, ImportKind } from "./import-kinds.ts";

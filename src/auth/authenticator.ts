@@ -14,7 +14,8 @@ import {
 import type { Access, PlanName } from "../domain/key-fields.ts";
 import type { PolicyInEffect } from "../domain/limit-policy.ts";
 import type { Limits } from "../domain/rate-limit.ts";
-import { andThen, type Awaitable, recover, type Scheduler } from "../runtime/event-loop.ts";
+import { andThen, type Awaitable, recover } from "../runtime/awaitable.ts";
+import type { Scheduler } from "../runtime/scheduler.ts";
 import type { Clock, KeyChanges, KeyStore, RateLimiter } from "../domain/ports.ts";
 import { LookupQueue } from "./lookup-queue.ts";
 import type { Request } from "../http1/index.ts";

@@ -2,7 +2,9 @@ import { FailureReporter } from "../runtime/failure-reporter.ts";
 import type { ApiKey } from "../domain/api-keys.ts";
 import type { LimitPolicy } from "../domain/limit-policy.ts";
 import type { ChangedKey, Clock, RateLimiter } from "../domain/ports.ts";
-import { type Awaitable, repeat, scheduler, type Scheduler } from "../runtime/event-loop.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
+import { repeat } from "../runtime/repeat.ts";
+import { scheduler, type Scheduler } from "../runtime/scheduler.ts";
 import type { Authenticator, DatabaseReplacement } from "./authenticator.ts";
 
 interface FollowOptions {

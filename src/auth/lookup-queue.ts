@@ -1,7 +1,8 @@
 import { AdmissionFilter } from "../runtime/bounded-cache.ts";
 import { TokenBucket } from "../runtime/token-bucket.ts";
 import { Overloaded } from "../api/errors.ts";
-import { type Awaitable, scheduler } from "../runtime/event-loop.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
+import { scheduler } from "../runtime/scheduler.ts";
 import type { Clock } from "../domain/ports.ts";
 import type { ApiKeyPrincipal, AuthFailure } from "../domain/api-keys.ts";
 

@@ -1,4 +1,4 @@
-import { scheduler } from "../runtime/event-loop.ts";
+import { scheduler } from "../runtime/scheduler.ts";
 import { formatTime, printable } from "../text/formatting.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { choice, didYouMean } from "../config/value-types.ts";

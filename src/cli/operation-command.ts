@@ -1,4 +1,4 @@
-import type { Awaitable } from "../runtime/event-loop.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import { expectedUrl } from "../config/config.ts";
 import { ADDRESS_OPTIONS } from "../config/options.ts";
 import type { Options, ValuesOf } from "../config/parse-options.ts";

@@ -1,4 +1,4 @@
-import { scheduler } from "../runtime/event-loop.ts";
+import { scheduler } from "../runtime/scheduler.ts";
 import { formatTime, printable } from "../text/formatting.ts";
 import { duration } from "../config/value-types.ts";
 import type { RequestEntry, RequestPage } from "../operator/operations.ts";

@@ -15,7 +15,7 @@ import {
   type AdminOperationId,
   type ResponseOf,
 } from "../operator/operations.ts";
-import { scheduler } from "../runtime/event-loop.ts";
+import { scheduler } from "../runtime/scheduler.ts";
 import {
   OutgoingError,
   type OutgoingRequest,

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { scheduler } from "../runtime/event-loop.ts";
+import { scheduler } from "../runtime/scheduler.ts";
 
 /** Every secret is shorter, even with what is pasted along with it. */
 const MAX_LENGTH = 4_096;

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { scheduler } from "../runtime/event-loop.ts";
+import { scheduler } from "../runtime/scheduler.ts";
 
 export interface FollowOptions<T> {
   readonly everyMs?: number;

@@ -7,7 +7,7 @@ import type { Clock, KeyStore } from "../domain/ports.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
 import type { Log } from "../observe/log.ts";
 import type { Setting } from "../operator/operations.ts";
-import type { Scheduler } from "../runtime/event-loop.ts";
+import type { Scheduler } from "../runtime/scheduler.ts";
 import { openQuotaStore } from "../store/sqlite/quota-store.ts";
 import { DEMO_CLIENTS, type DemoClient, OPEN_MS } from "./clients.ts";
 import { earlierRequests, liveFigures, usageBatches } from "./history.ts";

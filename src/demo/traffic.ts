@@ -1,7 +1,8 @@
 import { ApiError, type NewPet, Petstore } from "../client/index.ts";
 import type { Clock } from "../domain/ports.ts";
 import type { Decision } from "../domain/rate-limit.ts";
-import { repeat, type Scheduler } from "../runtime/event-loop.ts";
+import { repeat } from "../runtime/repeat.ts";
+import type { Scheduler } from "../runtime/scheduler.ts";
 import { anyOperation, type DemoClient, OPEN_MS, Pace } from "./clients.ts";
 
 const NAMES = "Rex Mia Balu Luna Fips Nala Oskar Cleo Bruno Wilma Zoë 李小龙 قمر".split(" ");

@@ -1,5 +1,6 @@
 import { CLIENT_PACKAGE_PATHS } from "../domain/constants.ts";
-import { andThen, loadFor, loadOnce } from "../runtime/event-loop.ts";
+import { andThen } from "../runtime/awaitable.ts";
+import { loadFor, loadOnce } from "../runtime/load-once.ts";
 import type { DocsPages } from "../public/static-routes.ts";
 import { documentedVersion } from "../petstore/operations.ts";
 import type { DocsSettings } from "./layout.ts";

@@ -3,7 +3,7 @@ import { headerLinesOf } from "../api/responses.ts";
 import { type Asset, assetOf, loadBundle } from "../browser-bundle/bundle.ts";
 import { DOCS_PATH, POSTMAN_PATH } from "../domain/constants.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
-import { yieldToEventLoop } from "../runtime/event-loop.ts";
+import { yieldToEventLoop } from "../runtime/scheduler.ts";
 import { OPERATIONS } from "../petstore/operations.ts";
 import { acceptsHtml, type DocsPages } from "../public/static-routes.ts";
 import { exampleContext, examplesOf } from "./examples.ts";

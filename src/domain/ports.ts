@@ -1,4 +1,4 @@
-import type { Awaitable } from "../runtime/event-loop.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Rejection } from "../api/errors.ts";
 import type { TaggedJson } from "../runtime/etag.ts";
 import type { Identifier } from "../api/json.ts";

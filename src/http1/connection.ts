@@ -16,7 +16,7 @@ import {
   MAX_REQUESTS_PER_SLICE,
   type ResponseWriter,
   type ScheduledConnection,
-} from "./scheduler.ts";
+} from "./connection-scheduler.ts";
 import { MAX_READ_AHEAD_BYTES, ReadBuffer } from "./read-buffer.ts";
 import { type ProtocolErrorStatus, type RequestHead, RequestHeadParser } from "./request-head.ts";
 

@@ -6,9 +6,9 @@ import {
   SOCKET_EVENTS,
   type TrafficCounts,
 } from "./connection.ts";
-import { type ScheduledTimer, scheduler } from "../runtime/event-loop.ts";
+import { type ScheduledTimer, scheduler } from "../runtime/scheduler.ts";
 import { ConnectionLimits, type LimitEvent, maxConnectionsWithin } from "./connection-limits.ts";
-import { ConnectionScheduler } from "./scheduler.ts";
+import { ConnectionScheduler } from "./connection-scheduler.ts";
 import { CommonLines, type Peer, type RequestHandler } from "./message.ts";
 import { stopHandshakes, tuneListenSocket } from "./listen-socket.ts";
 import { MAX_HANDSHAKES_PER_SECOND, secureContextOf, startTls, type TlsCertificate } from "./tls.ts";

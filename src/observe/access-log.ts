@@ -11,7 +11,7 @@ import type { Response } from "../http1/index.ts";
 import type { Log } from "./log.ts";
 import { type FileHandle, stat } from "node:fs/promises";
 import { openToAppend } from "../runtime/own-files.ts";
-import { scheduler } from "../runtime/event-loop.ts";
+import { scheduler } from "../runtime/scheduler.ts";
 import { type LineOutput, LineWriter } from "./line-writer.ts";
 import { traceContextOf } from "./trace.ts";
 

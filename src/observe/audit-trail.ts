@@ -5,7 +5,8 @@ import type { Ban, OnBan } from "../domain/rate-limit.ts";
 import { FailureReporter } from "../runtime/failure-reporter.ts";
 import { formatTime } from "../text/formatting.ts";
 import type { Log } from "./log.ts";
-import { repeat, scheduler } from "../runtime/event-loop.ts";
+import { repeat } from "../runtime/repeat.ts";
+import { scheduler } from "../runtime/scheduler.ts";
 
 /** The author of what a server does by itself. */
 export function byServer(clock: Pick<Clock, "now">): Attribution {

@@ -7,7 +7,7 @@ import { formatOptionalTime } from "../text/formatting.ts";
 import { TokenBucket } from "../runtime/token-bucket.ts";
 import { type ApiKey, type AuthFailure, stateOf } from "../domain/api-keys.ts";
 import { type AuditEntry, auditView } from "../domain/audit.ts";
-import { scheduler } from "../runtime/event-loop.ts";
+import { scheduler } from "../runtime/scheduler.ts";
 
 /** The limit for the events of each kind. */
 const EVENTS = { max: 100, perSecond: 10 };

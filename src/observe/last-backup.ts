@@ -1,6 +1,6 @@
 import type { SettingsStore } from "../domain/ports.ts";
 import { LAST_BACKUP_SETTING } from "../domain/servers.ts";
-import { repeat } from "../runtime/event-loop.ts";
+import { repeat } from "../runtime/repeat.ts";
 
 const READ_EVERY_MS = 60_000;
 

@@ -1,4 +1,5 @@
-import { type ScheduledTimer, scheduler, withTimeout } from "../runtime/event-loop.ts";
+import { type ScheduledTimer, scheduler } from "../runtime/scheduler.ts";
+import { withTimeout } from "../runtime/timeout.ts";
 import { FailureReporter } from "../runtime/failure-reporter.ts";
 
 export interface LineOutput {

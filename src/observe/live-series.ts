@@ -1,6 +1,6 @@
 import { byLabel, OUTCOMES, type OutcomeTotals, type RequestMetrics } from "./request-metrics.ts";
 import { quantilesOf, sumOfCounts } from "./histogram.ts";
-import { repeat, type RepeatedWork } from "../runtime/event-loop.ts";
+import { repeat, type RepeatedWork } from "../runtime/repeat.ts";
 
 interface LiveSources {
   readonly requests: Pick<RequestMetrics, "totals" | "latencies">;

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { maskSecrets, MAX_LOGGED_LENGTH, MAX_LOGGED_METHOD_LENGTH } from "../domain/constants.ts";
 import { OPERATION_IDS, type OperationId } from "../domain/operation-ids.ts";
-import { yieldToEventLoop } from "../runtime/event-loop.ts";
+import { yieldToEventLoop } from "../runtime/scheduler.ts";
 import type { Response } from "../http1/index.ts";
 import type { RequestObserver } from "./request-record.ts";
 

@@ -4,7 +4,7 @@ import { AUTH_FAILURES, isPrincipal } from "../domain/api-keys.ts";
 import { PLANS } from "../domain/key-fields.ts";
 import { HEALTH_PATH } from "../domain/constants.ts";
 import { OPERATION_IDS } from "../domain/operation-ids.ts";
-import { type ScheduledTimer, scheduler } from "../runtime/event-loop.ts";
+import { type ScheduledTimer, scheduler } from "../runtime/scheduler.ts";
 import type { ProtocolErrorStatus } from "../http1/index.ts";
 import { DURATION_BOUNDS, Histogram, latencyHistogram, sumOfCounts } from "./histogram.ts";
 import type { RequestObserver, RequestRecord } from "./request-record.ts";

@@ -1,6 +1,6 @@
 import type { Clock, SettingsStore } from "../domain/ports.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
-import { type ScheduledTimer, scheduler } from "../runtime/event-loop.ts";
+import { type ScheduledTimer, scheduler } from "../runtime/scheduler.ts";
 import { FailureReporter } from "../runtime/failure-reporter.ts";
 
 const TRUST_CHECK_EVERY_MS = 600_000;

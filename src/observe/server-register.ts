@@ -10,7 +10,7 @@ import {
   type ServerState,
   type StoredReport,
 } from "../domain/servers.ts";
-import { repeat, type RepeatedWork } from "../runtime/event-loop.ts";
+import { repeat, type RepeatedWork } from "../runtime/repeat.ts";
 
 /** How often a server reports what it does, and reads what the others do. */
 const HEARTBEAT_MS = 1_000;

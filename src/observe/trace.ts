@@ -1,5 +1,5 @@
 import type { Request } from "../http1/index.ts";
-import { scheduler } from "../runtime/event-loop.ts";
+import { scheduler } from "../runtime/scheduler.ts";
 
 /** What a client says about its trace in `traceparent` (W3C Trace Context). */
 export interface TraceContext {

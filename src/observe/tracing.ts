@@ -9,7 +9,7 @@ import {
 import { ABORTED_RESPONSE } from "../api/responses.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
 import type { Request, Response } from "../http1/index.ts";
-import { scheduler } from "../runtime/event-loop.ts";
+import { scheduler } from "../runtime/scheduler.ts";
 import { sendRequest } from "../runtime/outgoing-request.ts";
 import { quotedWithoutSecrets } from "./access-log.ts";
 import { type LineOutput, LineWriter } from "./line-writer.ts";

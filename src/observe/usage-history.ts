@@ -9,7 +9,8 @@ import {
   intervalStart,
   type UsageBatch,
 } from "../domain/usage-history.ts";
-import { repeat, type RepeatedWork, scheduler, yieldToEventLoop } from "../runtime/event-loop.ts";
+import { repeat, type RepeatedWork } from "../runtime/repeat.ts";
+import { scheduler, yieldToEventLoop } from "../runtime/scheduler.ts";
 import type { Log } from "./log.ts";
 import type { RequestObserver } from "./request-record.ts";
 

@@ -13,7 +13,8 @@ import {
   type WebhookState,
   withDelivery,
 } from "../domain/webhooks.ts";
-import { repeat, type RepeatedWork, scheduler } from "../runtime/event-loop.ts";
+import { repeat, type RepeatedWork } from "../runtime/repeat.ts";
+import { scheduler } from "../runtime/scheduler.ts";
 import { FailureReporter } from "../runtime/failure-reporter.ts";
 import type { Log } from "./log.ts";
 import {

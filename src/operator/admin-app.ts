@@ -1,4 +1,5 @@
-import { andThen, type Awaitable, takingTurns } from "../runtime/event-loop.ts";
+import { andThen, type Awaitable } from "../runtime/awaitable.ts";
+import { takingTurns } from "../runtime/scheduler.ts";
 import { type Call, dispatch, type DispatchSteps, handlerOf } from "../api/dispatch.ts";
 import { PROTOCOL_ERRORS, protocolErrorResponse } from "../api/protocol-errors.ts";
 import { newRequestId, requestIdOf, withRequestId } from "../api/request-ids.ts";

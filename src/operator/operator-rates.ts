@@ -3,7 +3,7 @@ import { MAX_OPERATORS } from "../domain/operators.ts";
 import type { Clock } from "../domain/ports.ts";
 import { MAX_ADMIN_BODY_BYTES } from "../domain/size-limits.ts";
 import type { Request } from "../http1/index.ts";
-import { scheduler } from "../runtime/event-loop.ts";
+import { scheduler } from "../runtime/scheduler.ts";
 import { TokenBucket, type TokenBucketOptions } from "../runtime/token-bucket.ts";
 import { tooManyRequests } from "./errors.ts";
 

@@ -7,7 +7,7 @@
 import * as openId from "openid-client";
 import type { ProviderConfig } from "../config/config.ts";
 import type { Claims, RoleRule } from "../domain/role-rules.ts";
-import { scheduler } from "../runtime/event-loop.ts";
+import { scheduler } from "../runtime/scheduler.ts";
 import { OutgoingError, sendRequest, trustProblem } from "../runtime/outgoing-request.ts";
 import { printable } from "../text/formatting.ts";
 

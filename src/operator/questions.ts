@@ -4,7 +4,7 @@ import { parseJson } from "../api/json.ts";
 import { messageOf } from "../api/errors.ts";
 import type { QuestionStore } from "../domain/ports.ts";
 import type { Question, QuestionState } from "../domain/servers.ts";
-import { scheduler } from "../runtime/event-loop.ts";
+import { scheduler } from "../runtime/scheduler.ts";
 import { type AnyCallInput, queryText, type ReadResponse, readRejection, readResponse } from "./calls.ts";
 import type { ServerOperationId } from "./operations.ts";
 

@@ -1,5 +1,5 @@
 import type { Request } from "../http1/index.ts";
-import { withTimeout } from "../runtime/event-loop.ts";
+import { withTimeout } from "../runtime/timeout.ts";
 import type { ServerServices } from "./handlers/services.ts";
 
 /** Whether the server is ready, or a remark about one that is. */

@@ -3,7 +3,7 @@ import type { AdminConfig } from "../config/config.ts";
 import { followFiles } from "../config/follow-files.ts";
 import type { NewOperator } from "../domain/operators.ts";
 import type { Clock, OperatorStore } from "../domain/ports.ts";
-import { repeat } from "../runtime/event-loop.ts";
+import { repeat } from "../runtime/repeat.ts";
 import { byServer } from "../observe/audit-trail.ts";
 import type { Log } from "../observe/log.ts";
 import { readTokenFile, toNewToken } from "./token.ts";

@@ -18,7 +18,7 @@ import { encodeCursor, type ListName } from "../domain/cursor.ts";
 import { Rejection, Unavailable } from "../api/errors.ts";
 import { encodeOrder, orderNotFound, petNotFound } from "../domain/resources.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
-import { andThen, type Awaitable } from "../runtime/event-loop.ts";
+import { andThen, type Awaitable } from "../runtime/awaitable.ts";
 import type { Clock, KeyStore, Page, PageJson, PetJsonSource, Store, WriteResult } from "../domain/ports.ts";
 
 export interface HandlerOptions {

@@ -8,7 +8,7 @@ import type { OperationId } from "../domain/operation-ids.ts";
 import type { IdempotentRequest } from "../domain/ports.ts";
 import type { Decision } from "../domain/rate-limit.ts";
 import type { Request } from "../http1/index.ts";
-import type { Awaitable } from "../runtime/event-loop.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import { docsUrl } from "./documented-settings.ts";
 import type { CurrentRevision, ResponseCache, SharedResponses } from "./response-cache.ts";
 

@@ -1,5 +1,5 @@
 import type { Api, Route } from "../api/api.ts";
-import { andThen, type Awaitable, recover } from "../runtime/event-loop.ts";
+import { andThen, type Awaitable, recover } from "../runtime/awaitable.ts";
 import { type AnyInput, type Call, dispatch, type DispatchSteps } from "../api/dispatch.ts";
 import { protocolErrorResponse } from "../api/protocol-errors.ts";
 import { newRequestId, requestIdOf, withRequestId } from "../api/request-ids.ts";

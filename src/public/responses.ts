@@ -3,7 +3,7 @@ import { emptyResponse, errorResponse, jsonResponse } from "../api/responses.ts"
 import { CACHE_CONTROL, CHALLENGE, INVALID_KEY_CHALLENGE } from "../domain/constants.ts";
 import { type Decision, exhaustedWindow } from "../domain/rate-limit.ts";
 import { headerLine, type Request, type Response } from "../http1/index.ts";
-import type { Awaitable } from "../runtime/event-loop.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import { matchesEtag } from "../runtime/etag.ts";
 import { FRONT_ERRORS, keyBanned, rateLimited } from "./errors.ts";
 import type { Representation } from "./response-cache.ts";

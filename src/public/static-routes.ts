@@ -8,7 +8,8 @@ import {
 import { docsUrl, type DocumentedSettings, siteUrl } from "./documented-settings.ts";
 import { methodNotAllowed, serviceUnavailable } from "../api/errors.ts";
 import { formatTime, shortDuration } from "../text/formatting.ts";
-import { andThen, type Awaitable, loadFor } from "../runtime/event-loop.ts";
+import { andThen, type Awaitable } from "../runtime/awaitable.ts";
+import { loadFor } from "../runtime/load-once.ts";
 import type { Clock } from "../domain/ports.ts";
 import { DAY_MS, type Decision } from "../domain/rate-limit.ts";
 import type { Request, Response } from "../http1/index.ts";

@@ -1,4 +1,4 @@
-import { scheduler } from "./event-loop.ts";
+import { scheduler } from "./scheduler.ts";
 
 /** Reports the first of consecutive failures, and the first success after them. */
 export class FailureReporter {

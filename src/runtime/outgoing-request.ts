@@ -2,7 +2,7 @@
 
 import { getCACertificates } from "node:tls";
 import packageJson from "../../package.json" with { type: "json" };
-import { scheduler } from "./event-loop.ts";
+import { scheduler } from "./scheduler.ts";
 
 export type TlsOptions = Pick<BunFetchRequestInitTLS, "ca" | "checkServerIdentity" | "rejectUnauthorized">;
 

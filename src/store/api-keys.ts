@@ -16,7 +16,7 @@ import { type Attribution, keyCreated, keyExpiresSoon, keyRolled, keyUpdated } f
 import type { ChangedKey, KeyChanges, KeyStore, Page } from "../domain/ports.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
 import { DAILY_USAGE_DAYS } from "../domain/usage-history.ts";
-import type { Awaitable } from "../runtime/event-loop.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import { addAudit } from "./audit.ts";
 import { ReusedCounts } from "./key-counts.ts";
 import { countsOf, KEY_COLUMNS, keyPage, type SortValue, sortValue } from "./key-list.ts";

@@ -1,7 +1,7 @@
 import type { AuditEntry, AuditQuery, AuditRow, NewAuditEntry } from "../domain/audit.ts";
 import type { AuditStore, Page } from "../domain/ports.ts";
 import { MAX_ROWS_SEARCHED } from "../domain/size-limits.ts";
-import type { Awaitable } from "../runtime/event-loop.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import { AUDIT_ROWS } from "./rows.ts";
 import {
   type BoundedPage,

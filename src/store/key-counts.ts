@@ -1,5 +1,5 @@
 import type { KeyListQuery } from "../domain/api-keys.ts";
-import { scheduler } from "../runtime/event-loop.ts";
+import { scheduler } from "../runtime/scheduler.ts";
 import { keyCounts, type StateCount } from "./key-list.ts";
 import { type Dialect, rowsOf, rowsOfQuery, type Steps } from "./statements.ts";
 

@@ -13,7 +13,7 @@ import {
 } from "../domain/limit-policy.ts";
 import type { PolicyStore } from "../domain/ports.ts";
 import type { BanRules, Limits } from "../domain/rate-limit.ts";
-import type { Awaitable } from "../runtime/event-loop.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import { nextRevision } from "./api-keys.ts";
 import { addAudit } from "./audit.ts";
 import { objectsOf, requireRow, rowsOf, type SqlDatabase, type Steps } from "./statements.ts";

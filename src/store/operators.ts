@@ -32,7 +32,7 @@ import {
 import { withChange } from "../domain/fields.ts";
 import type { OperatorStore, TokenRotation } from "../domain/ports.ts";
 import { HOUR_MS } from "../domain/usage-history.ts";
-import type { Awaitable } from "../runtime/event-loop.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import { formatTime } from "../text/formatting.ts";
 import { addAudit } from "./audit.ts";
 import {

@@ -46,7 +46,7 @@ import {
   STATUS_AFTER,
   STATUS_WHEN_ORDERED,
 } from "../domain/resources.ts";
-import type { Awaitable } from "../runtime/event-loop.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import { addAudit } from "./audit.ts";
 import { orderPage, orderPageOfKey, petPage, petSearch } from "./pages.ts";
 import { OPERATOR_ORDER_ROWS, ORDER_ROWS, PET_ROWS } from "./rows.ts";

@@ -2,7 +2,7 @@ import { Overloaded } from "../api/errors.ts";
 import type { QuestionStore } from "../domain/ports.ts";
 import type { Question, QuestionState } from "../domain/servers.ts";
 import { MAX_ANSWER_LENGTH } from "../domain/size-limits.ts";
-import type { Awaitable } from "../runtime/event-loop.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import { jsonArray, jsonRows, objectsOf, rowsOf, type SqlDatabase } from "./statements.ts";
 
 /** The most questions that wait or whose answer does. */

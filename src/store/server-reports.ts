@@ -1,6 +1,6 @@
 import type { ServerReportStore } from "../domain/ports.ts";
 import { GONE_AFTER_MS, ServerVersion, type StoredReport } from "../domain/servers.ts";
-import type { Awaitable } from "../runtime/event-loop.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import { parseJson } from "../api/json.ts";
 import { Invalid } from "../api/schema.ts";
 import { type Dialect, jsonArray, objectsOf, rowsOf, type SqlDatabase, type Steps } from "./statements.ts";

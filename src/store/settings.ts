@@ -1,5 +1,5 @@
 import type { SettingsStore } from "../domain/ports.ts";
-import type { Awaitable } from "../runtime/event-loop.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import { numberRowsOf, rowsOf, type SqlDatabase } from "./statements.ts";
 
 const INSERT = "INSERT INTO server_settings (name, value) VALUES (?, ?) ON CONFLICT (name)";

@@ -5,7 +5,7 @@
 
 import type { NewAuditEntry } from "../domain/audit.ts";
 import type { Page } from "../domain/ports.ts";
-import type { Awaitable } from "../runtime/event-loop.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 
 export type SqlValue = string | number | bigint;
 

@@ -23,7 +23,7 @@ import {
   type UsageRow,
 } from "../domain/usage-history.ts";
 import { DEPRECATED_OPERATIONS, OPERATION_IDS } from "../domain/operation-ids.ts";
-import type { Awaitable } from "../runtime/event-loop.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import {
   type Dialect,
   jsonArray,

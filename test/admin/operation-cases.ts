@@ -5,7 +5,7 @@ import {
   type AdminOperation,
   type AdminOperationId,
 } from "../../src/operator/operations.ts";
-import type { Awaitable } from "../../src/runtime/event-loop.ts";
+import type { Awaitable } from "../../src/runtime/awaitable.ts";
 import { startIdentityProvider } from "../../trials/harness/identity-provider.ts";
 import { startReceiver } from "../../trials/harness/webhook-receiver.ts";
 import { sessionOf, startAdminService, TOKEN } from "./admin-service.ts";

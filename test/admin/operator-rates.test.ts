@@ -2,7 +2,7 @@ import { expect, spyOn, test } from "bun:test";
 import { callServer } from "../../src/cli/server-call.ts";
 import { OPERATOR_RATE } from "../../src/operator/operator-rates.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
-import { scheduler } from "../../src/runtime/event-loop.ts";
+import { scheduler } from "../../src/runtime/scheduler.ts";
 import { sendOnce } from "../../trials/harness/http-connection.ts";
 import { sessionOf, useAdminService } from "./admin-service.ts";
 

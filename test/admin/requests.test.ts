@@ -12,7 +12,7 @@ import { answerQuestions } from "../../src/operator/answers.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import { requestHandlers } from "../../src/operator/handlers/requests.ts";
 import type { RequestPage } from "../../src/operator/operations.ts";
-import { scheduler } from "../../src/runtime/event-loop.ts";
+import { scheduler } from "../../src/runtime/scheduler.ts";
 import { parseConfig } from "../config/parsing.ts";
 import { finish } from "../fake-timers.ts";
 import { until, untilFound } from "../timing.ts";

@@ -6,7 +6,7 @@ import {
   hashSecret,
   type NewKey,
 } from "../../src/domain/api-keys.ts";
-import type { Awaitable } from "../../src/runtime/event-loop.ts";
+import type { Awaitable } from "../../src/runtime/awaitable.ts";
 import type { KeyChanges } from "../../src/domain/ports.ts";
 
 /** The part of a key store that an Authenticator uses, in Maps. It counts lookups, and can be slow or fail. */

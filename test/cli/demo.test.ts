@@ -8,7 +8,7 @@ import { DAY_MS, DEFAULT_BAN, newQuota, peek } from "../../src/domain/rate-limit
 import { NO_REQUESTS } from "../../src/domain/usage-history.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import type { Key } from "../../src/operator/operations.ts";
-import { scheduler, type Scheduler } from "../../src/runtime/event-loop.ts";
+import { scheduler, type Scheduler } from "../../src/runtime/scheduler.ts";
 import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
 import { freePort } from "../../trials/harness/server.ts";
 import { configIn, TestClock } from "../service.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { scheduler } from "../../src/runtime/event-loop.ts";
+import { scheduler } from "../../src/runtime/scheduler.ts";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { createPet } from "../../trials/harness/api-client.ts";

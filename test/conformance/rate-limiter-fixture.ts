@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Awaitable } from "../../src/runtime/event-loop.ts";
+import type { Awaitable } from "../../src/runtime/awaitable.ts";
 import type { RateLimiter } from "../../src/domain/ports.ts";
 import {
   type BanRules,

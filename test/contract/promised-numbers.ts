@@ -183,7 +183,7 @@ export const PROMISED_NUMBERS: Readonly<Record<string, readonly PromisedNumber[]
       text: "slowed after 20 responses with 401 or 429, and closed after 1,000",
       kept: { [CONNECTION]: "MAX_UNSLOWED_REJECTIONS = 20" },
       proof: [
-        "test/http1/scheduler.test.ts",
+        "test/http1/connection-scheduler.test.ts",
         "20 in a row are not slowed; then it waits 10 ms after each, and closes after 1,000",
       ],
     },

@@ -1,7 +1,7 @@
 import { expect, jest, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
 import { REQUEST_TIMEOUT_MS } from "../../src/api/dispatch.ts";
-import { withTimeout } from "../../src/runtime/event-loop.ts";
+import { withTimeout } from "../../src/runtime/timeout.ts";
 import { useFakeTimers } from "../fake-timers.ts";
 
 useFakeTimers();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { RequestHandler, Response } from "../../src/http1/index.ts";
 import { slowRejectedClients } from "../../src/http1/connection.ts";
-import { ConnectionScheduler } from "../../src/http1/scheduler.ts";
+import { ConnectionScheduler } from "../../src/http1/connection-scheduler.ts";
 import { get, nextIteration, respond, TestConnection } from "./test-connection.ts";
 
 /** Connections of one server. `log` has their requests and their writes in order. */

@@ -4,7 +4,7 @@ import {
   type Pacer,
   type Socket,
 } from "../../src/http1/connection.ts";
-import { ConnectionScheduler } from "../../src/http1/scheduler.ts";
+import { ConnectionScheduler } from "../../src/http1/connection-scheduler.ts";
 import type { Peer, Request, RequestHandler, Response } from "../../src/http1/index.ts";
 
 type Handle = RequestHandler["handle"];

@@ -1,5 +1,5 @@
 import type { RateLimiter, QuotaStore } from "../../src/domain/ports.ts";
-import type { Awaitable } from "../../src/runtime/event-loop.ts";
+import type { Awaitable } from "../../src/runtime/awaitable.ts";
 import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import type { OpenRateLimiter, RateLimiterUnderTest } from "../conformance/rate-limiter.ts";
 import { TestClock } from "../test-clock.ts";

@@ -1,6 +1,6 @@
 import { expect, spyOn, test } from "bun:test";
 import { FailureReporter } from "../../src/runtime/failure-reporter.ts";
-import { scheduler } from "../../src/runtime/event-loop.ts";
+import { scheduler } from "../../src/runtime/scheduler.ts";
 
 test("a failure is reported once until it is over, and so is the recovery with its time", () => {
   using now = spyOn(scheduler, "now").mockReturnValue(1_000);

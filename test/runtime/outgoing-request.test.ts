@@ -12,7 +12,7 @@ import { Trace } from "../../src/observe/trace.ts";
 import { Tracer } from "../../src/observe/tracing.ts";
 import { sendMessage } from "../../src/observe/webhook-request.ts";
 import { beginSignIn } from "../../src/operator/provider.ts";
-import { scheduler } from "../../src/runtime/event-loop.ts";
+import { scheduler } from "../../src/runtime/scheduler.ts";
 import { OutgoingError, sendRequest } from "../../src/runtime/outgoing-request.ts";
 import {
   HOSTILE_RESPONSES,

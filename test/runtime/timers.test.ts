@@ -1,6 +1,6 @@
 import { expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
-import { scheduler, type ScheduledTimer } from "../../src/runtime/event-loop.ts";
+import { scheduler, type ScheduledTimer } from "../../src/runtime/scheduler.ts";
 import { WEBHOOK_SECRET } from "../../trials/harness/webhook-receiver.ts";
 import { cleanUpAfterAll, cliDirectory, InProcessCli } from "../cli/cli.ts";
 
@@ -13,7 +13,9 @@ function recordTimers() {
     (start: typeof scheduler.setTimeout, repeats: boolean): typeof start =>
     (work, ms) => {
       const lines = new Error().stack?.split("\n") ?? [];
-      const caller = lines.find((line) => /\/src\/(?!runtime\/event-loop)/.test(line)) ?? lines.join("\n");
+      const caller =
+        lines.find((line) => /\/src\/(?!runtime\/(?:scheduler|repeat|timeout))/.test(line)) ??
+        lines.join("\n");
       const run = () => {
         if (!repeats) left.delete(token);
         work();

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { scheduler } from "../../src/runtime/event-loop.ts";
+import { scheduler } from "../../src/runtime/scheduler.ts";
 import { ReusedCounts } from "../../src/store/key-counts.ts";
 import { SQLITE_DIALECT } from "../../src/store/sqlite/statements.ts";
 

@@ -1,6 +1,6 @@
 import { type Asset, assetOf, loadBundle } from "../../browser-bundle/bundle.ts";
 import { ICON } from "../../pages/mark.ts";
-import { loadOnce } from "../../runtime/event-loop.ts";
+import { loadOnce } from "../../runtime/load-once.ts";
 import { etagOf } from "../../runtime/etag.ts";
 import { conditional, type ContentRequest } from "../../content-encoding.ts";
 import type { Environment } from "../../domain/api-keys.ts";

@@ -11,7 +11,7 @@ import {
   type KeyTotals,
   type UsagePeriod,
 } from "../../domain/usage-history.ts";
-import { yieldToEventLoop } from "../../runtime/event-loop.ts";
+import { yieldToEventLoop } from "../../runtime/scheduler.ts";
 import { ADMIN_PAGE_LIMIT, type QueryOf, type ResponseOf, USAGE_LIMIT } from "../operations.ts";
 import type { AdminHandlers, OperatorServices } from "./services.ts";
 

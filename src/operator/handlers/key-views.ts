@@ -19,7 +19,8 @@ import {
   type Window,
 } from "../../domain/rate-limit.ts";
 import type { KeyTotals } from "../../domain/usage-history.ts";
-import { reuseBriefly, yieldToEventLoop } from "../../runtime/event-loop.ts";
+import { reuseBriefly } from "./reuse-briefly.ts";
+import { yieldToEventLoop } from "../../runtime/scheduler.ts";
 import { formatOptionalTime, formatTime } from "../../text/formatting.ts";
 import type { Key } from "../operations.ts";
 import type { OperatorServices } from "./services.ts";

@@ -9,7 +9,7 @@ import {
   requestsOf,
   sumOfRequests,
 } from "../../domain/usage-history.ts";
-import { reuseBriefly } from "../../runtime/event-loop.ts";
+import { reuseBriefly } from "./reuse-briefly.ts";
 import type { ServerSeries } from "../operations.ts";
 import { KeyViews } from "./key-views.ts";
 import { askOthers } from "./other-servers.ts";

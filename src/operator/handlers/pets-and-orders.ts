@@ -4,7 +4,7 @@ import { parseIdentifier } from "../../api/json.ts";
 import type { PetQuery } from "../../domain/ports.ts";
 import { type OperatorOrder, orderNotFound, type Pet, petNotFound } from "../../domain/resources.ts";
 import { PET_SEARCH } from "../../domain/size-limits.ts";
-import { yieldToEventLoop } from "../../runtime/event-loop.ts";
+import { yieldToEventLoop } from "../../runtime/scheduler.ts";
 import { ADMIN_PAGE_LIMIT } from "../operations.ts";
 import type { AdminHandlers, OperatorServices } from "./services.ts";
 

@@ -10,7 +10,7 @@ import {
 import type { Attribution } from "../../domain/audit.ts";
 import type { BanRules } from "../../domain/rate-limit.ts";
 import { type LimitSetter, limitSetters } from "../../domain/servers.ts";
-import { reuseBriefly } from "../../runtime/event-loop.ts";
+import { reuseBriefly } from "./reuse-briefly.ts";
 import type { AdminHandlers, OperatorServices } from "./services.ts";
 
 /** Handles the operations on the limits of the plans and on the ban rules. */

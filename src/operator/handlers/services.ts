@@ -5,7 +5,7 @@ import type { Clock, RateLimiter, ServerRegister } from "../../domain/ports.ts";
 import type { Attribution } from "../../domain/audit.ts";
 import type { PolicyInEffect } from "../../domain/limit-policy.ts";
 import type { ServerIdentity } from "../../domain/servers.ts";
-import type { Awaitable } from "../../runtime/event-loop.ts";
+import type { Awaitable } from "../../runtime/awaitable.ts";
 import type { Request } from "../../http1/index.ts";
 import type { Log } from "../../observe/log.ts";
 import type { AppMetrics } from "../../observe/metrics.ts";

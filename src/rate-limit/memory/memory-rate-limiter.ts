@@ -16,7 +16,7 @@ import {
   unban,
   type Quota,
 } from "../../domain/rate-limit.ts";
-import { type ScheduledTimer, type Scheduler, scheduler } from "../../runtime/event-loop.ts";
+import { type ScheduledTimer, type Scheduler, scheduler } from "../../runtime/scheduler.ts";
 import { loadQuota, storeQuota, subjectOf, type QuotaEntry, QuotaTable } from "./quota-table.ts";
 import { FailureReporter } from "../../runtime/failure-reporter.ts";
 

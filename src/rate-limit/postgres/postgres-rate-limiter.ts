@@ -8,7 +8,7 @@ import {
   shiftDecision,
   type Subject,
 } from "../../domain/rate-limit.ts";
-import type { Awaitable } from "../../runtime/event-loop.ts";
+import type { Awaitable } from "../../runtime/awaitable.ts";
 import { KnownQuotas } from "../known-quotas.ts";
 
 interface PostgresRateLimiterOptions {

@@ -1,4 +1,4 @@
-import type { ScheduledTimer, Scheduler } from "../../runtime/event-loop.ts";
+import type { ScheduledTimer, Scheduler } from "../../runtime/scheduler.ts";
 import { loggableError, type ValkeyLink } from "./connection.ts";
 import type { KeySubject } from "./script.ts";
 

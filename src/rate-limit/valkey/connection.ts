@@ -14,7 +14,7 @@ import {
   toStored,
   fromStored,
 } from "../../domain/rate-limit.ts";
-import { withTimeout } from "../../runtime/event-loop.ts";
+import { withTimeout } from "../../runtime/timeout.ts";
 import {
   type KeyHandOver,
   type KeySubject,

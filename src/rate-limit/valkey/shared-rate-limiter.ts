@@ -1,4 +1,5 @@
-import { type Awaitable, type ScheduledTimer, type Scheduler, scheduler } from "../../runtime/event-loop.ts";
+import type { Awaitable } from "../../runtime/awaitable.ts";
+import { type ScheduledTimer, type Scheduler, scheduler } from "../../runtime/scheduler.ts";
 import { Overloaded } from "../../api/errors.ts";
 import type { Clock, RateLimiter } from "../../domain/ports.ts";
 import {

@@ -2,7 +2,8 @@ import { SQL } from "bun";
 import packageJson from "../../../package.json" with { type: "json" };
 import { messageOf, Unavailable } from "../../api/errors.ts";
 import { hostUrls } from "../../text/host-urls.ts";
-import { scheduler, DeadlineExceeded, withTimeout } from "../../runtime/event-loop.ts";
+import { scheduler } from "../../runtime/scheduler.ts";
+import { DeadlineExceeded, withTimeout } from "../../runtime/timeout.ts";
 
 /** The timeouts of a connection. Each is five seconds by default, which suits commands; 0 means no limit. */
 export interface Timeouts {

@@ -17,7 +17,8 @@ import {
 import { registeredReleases } from "../server-reports.ts";
 import { earlierApplicationName, isLocked, MIGRATIONS_LOCK, tableExists, takeLock } from "./connection.ts";
 import { POSTGRES_DIALECT, runAll } from "./statements.ts";
-import { scheduler, withTimeout } from "../../runtime/event-loop.ts";
+import { scheduler } from "../../runtime/scheduler.ts";
+import { withTimeout } from "../../runtime/timeout.ts";
 import { type OnlineMigration, POSTGRES_MIGRATIONS } from "./migrations.ts";
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (

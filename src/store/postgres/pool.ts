@@ -17,14 +17,9 @@ import type { Primary } from "./primary.ts";
 import { readReplication } from "./replication.ts";
 import { type StandbyChange, StandbyWatch } from "./standby-watch.ts";
 import { MAX_READ_MS } from "../read-queue.ts";
-import {
-  DeadlineExceeded,
-  repeat,
-  type RepeatedWork,
-  type ScheduledTimer,
-  scheduler,
-  withTimeout,
-} from "../../runtime/event-loop.ts";
+import { DeadlineExceeded, withTimeout } from "../../runtime/timeout.ts";
+import { repeat, type RepeatedWork } from "../../runtime/repeat.ts";
+import { type ScheduledTimer, scheduler } from "../../runtime/scheduler.ts";
 
 export interface PoolsOptions {
   /** The schema of the tables. The default is that of the server. */

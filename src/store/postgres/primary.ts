@@ -1,7 +1,7 @@
 import type { SQL } from "bun";
 import { messageOf } from "../../api/errors.ts";
 import { isSameTimeline, type Timeline, UNKNOWN_TIMELINE } from "../../domain/timeline.ts";
-import { scheduler } from "../../runtime/event-loop.ts";
+import { scheduler } from "../../runtime/scheduler.ts";
 import { hostUrls } from "../../text/host-urls.ts";
 import { addressOf, type ConnectOptions, withConnection, withExplanation, isStandby } from "./connection.ts";
 import { type FoundTimeline, readTimeline, storeMark } from "./timeline.ts";

@@ -1,4 +1,5 @@
-import { repeat, type RepeatedWork, scheduler } from "../../runtime/event-loop.ts";
+import { repeat, type RepeatedWork } from "../../runtime/repeat.ts";
+import { scheduler } from "../../runtime/scheduler.ts";
 import type { Replication } from "./replication.ts";
 
 /** Whether commits wait for a synchronous standby that is away. */

@@ -12,7 +12,7 @@ import type {
   WriteResult,
 } from "../../domain/ports.ts";
 import type { NewPet } from "../../domain/resources.ts";
-import { withTimeout } from "../../runtime/event-loop.ts";
+import { withTimeout } from "../../runtime/timeout.ts";
 import { findCredentials, SELECT_CREDENTIALS } from "../api-keys.ts";
 import { auditedDatabase, type OnAudit, reportAudit } from "../audit.ts";
 import { BatchQueue } from "../batch-queue.ts";

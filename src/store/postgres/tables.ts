@@ -21,7 +21,7 @@ import {
   type TableStore,
 } from "../tables.ts";
 import { LAST_BACKUP_SETTING } from "../../domain/servers.ts";
-import { withTimeout } from "../../runtime/event-loop.ts";
+import { withTimeout } from "../../runtime/timeout.ts";
 import { SAVE_SETTING } from "../settings.ts";
 import {
   COMMAND_TIMEOUT_MS,

@@ -10,7 +10,7 @@ import { accessSync, closeSync, constants, statfsSync } from "node:fs";
 import type { Statement as SqlStatement, Statements } from "../statements.ts";
 import { dirname } from "node:path";
 import { messageOf, Unavailable } from "../../api/errors.ts";
-import { scheduler } from "../../runtime/event-loop.ts";
+import { scheduler } from "../../runtime/scheduler.ts";
 import { createFile, isLink, LINK_PROBLEM, withoutLinks } from "../../runtime/own-files.ts";
 
 type Values = SQLQueryBindings[];

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { Connection, createDatabaseFile, failureOf, isBusy, keepLogFiles, openFile } from "./connection.ts";
 import type { Migration, TableUse } from "../migrations.ts";
 import { migrate, rejectForeignDatabase } from "./migrate.ts";
-import { scheduler } from "../../runtime/event-loop.ts";
+import { scheduler } from "../../runtime/scheduler.ts";
 
 /** Earlier versions can corrupt the file when one process checkpoints the log while another writes. */
 const OLDEST_SQLITE = "3.51.3";

@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { makeDirectory, statOf, withoutLinks } from "../../runtime/own-files.ts";
 import { Unavailable } from "../../api/errors.ts";
-import { type ScheduledTimer, scheduler } from "../../runtime/event-loop.ts";
+import { type ScheduledTimer, scheduler } from "../../runtime/scheduler.ts";
 import { FailureReporter } from "../../runtime/failure-reporter.ts";
 import { type Connection, createDatabaseFile } from "./connection.ts";
 import { publishDatabase, removeDatabase, removeLog } from "./durable-files.ts";

@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { statOf } from "../../runtime/own-files.ts";
 import { createDatabaseFile, failureOf, isBusy, openFile } from "./connection.ts";
-import { scheduler } from "../../runtime/event-loop.ts";
+import { scheduler } from "../../runtime/scheduler.ts";
 
 interface ProcessLock extends Disposable {
   release(): void;

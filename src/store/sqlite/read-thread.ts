@@ -1,5 +1,6 @@
 import { Unavailable } from "../../api/errors.ts";
-import { type ScheduledTimer, scheduler, withTimeout } from "../../runtime/event-loop.ts";
+import { type ScheduledTimer, scheduler } from "../../runtime/scheduler.ts";
+import { withTimeout } from "../../runtime/timeout.ts";
 import { MAX_READ_MS, ReadQueue } from "../read-queue.ts";
 import { runSteps, type Statement, type Statements } from "../statements.ts";
 import { DatabaseThread } from "./database-thread.ts";

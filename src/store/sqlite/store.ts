@@ -32,7 +32,7 @@ import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { OpenFiles, type RescueOptions } from "./open-files.ts";
 import { SqlitePetJson } from "./pet-json.ts";
 import { ReadThread } from "./read-thread.ts";
-import { type ScheduledTimer, scheduler } from "../../runtime/event-loop.ts";
+import { type ScheduledTimer, scheduler } from "../../runtime/scheduler.ts";
 import { indexRecentPets, MAX_RECENT_PETS, SELECT_BEHIND } from "./recent-pets.ts";
 import { insertInto, SQLITE_DIALECT, sqliteDatabase } from "./statements.ts";
 

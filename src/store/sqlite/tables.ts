@@ -26,7 +26,7 @@ import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { INCREMENT_PET_REVISION } from "./pet-json.ts";
 import { indexRecentPets, NO_PET_IS_RECENT } from "./recent-pets.ts";
 import { inspectSchema, recordBackup, setLastId } from "./snapshot.ts";
-import { scheduler } from "../../runtime/event-loop.ts";
+import { scheduler } from "../../runtime/scheduler.ts";
 
 const OPTIONS = {
   migrations: SQLITE_MIGRATIONS,

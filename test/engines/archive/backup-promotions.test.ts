@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { version } from "../../../package.json";
 import { makeBackup } from "../../../src/archive/backup.ts";
 import { fillNewTables } from "../../../src/archive/copy.ts";
-import { scheduler } from "../../../src/runtime/event-loop.ts";
+import { scheduler } from "../../../src/runtime/scheduler.ts";
 import { openPostgres } from "../../../src/store/postgres/store.ts";
 import { postgresTables } from "../../../src/store/postgres/tables.ts";
 import { inspectDatabase } from "../../../src/store/sqlite/snapshot.ts";

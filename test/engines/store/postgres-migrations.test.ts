@@ -1,7 +1,7 @@
 import { SQL } from "bun";
 import { expect, spyOn, test } from "bun:test";
 import { version } from "../../../package.json";
-import { scheduler } from "../../../src/runtime/event-loop.ts";
+import { scheduler } from "../../../src/runtime/scheduler.ts";
 import { POSTGRES_MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
 import {
   ADD_SESSIONS,

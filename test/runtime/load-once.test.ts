@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { loadFor, loadOnce } from "../../src/runtime/event-loop.ts";
+import { loadFor, loadOnce } from "../../src/runtime/load-once.ts";
 
 describe("a value that is loaded once", () => {
   test("is there at once after it was loaded", async () => {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, jest, test } from "bun:test";
-import { ConnectionScheduler } from "../../src/http1/scheduler.ts";
+import { ConnectionScheduler } from "../../src/http1/connection-scheduler.ts";
 import { slowRejectedClients } from "../../src/http1/connection.ts";
 import { echoTarget, get, nextIteration, respond, TestConnection } from "./test-connection.ts";
 

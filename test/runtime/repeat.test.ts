@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { workRegularly } from "../../src/runtime/event-loop.ts";
+import { workRegularly } from "../../src/runtime/repeat.ts";
 import { advance, useFakeTimers } from "../fake-timers.ts";
 
 useFakeTimers();

@@ -1,4 +1,4 @@
-import { atEndOfIteration, scheduler } from "../runtime/event-loop.ts";
+import { atEndOfIteration, scheduler } from "../runtime/scheduler.ts";
 
 /** A connection with requests to handle. */
 export interface ScheduledConnection {
