@@ -209,7 +209,7 @@ function metricLabelRows(): string[][] {
   return [...new Map(labels)].map(([label, values]) => [code(label), values]);
 }
 
-/** What the first start of the last two releases migrates. */
+/** The tables of the last two releases. */
 function migrationList(): string {
   const isReleased = RELEASES.some(({ release }) => release === packageJson.version);
   const next = {
@@ -224,14 +224,15 @@ function migrationList(): string {
     const ofPostgres = POSTGRES_MIGRATIONS.filter(
       ({ version }) => version > before.postgres && version <= postgres,
     );
-    const subjects = new Set([...ofSqlite, ...ofPostgres].flatMap(({ name }) => name.split(", ")));
     const [onSqlite, onPostgres] = [latestVersion(ofSqlite), latestVersion(ofPostgres)];
     const oldest = [...ofSqlite, ...ofPostgres].map(({ oldestRelease }) => oldestRelease);
     const needed = oldest.toSorted(Bun.semver.order).at(-1);
     // Releases before 1.2.0 start on no newer tables.
     const runs =
-      needed === undefined || Bun.semver.order(needed, "1.2.0") < 0 ? "" : `; oldest release ${needed}`;
-    return `- ${release} (schema ${onSqlite} on SQLite, ${onPostgres} on PostgreSQL${runs}): ${[...subjects].join(", ")}`;
+      needed === undefined || Bun.semver.order(needed, "1.2.0") < 0
+        ? ""
+        : `; ${needed} and newer can run on them`;
+    return `- The tables of ${release}: schema ${onSqlite} on SQLite, ${onPostgres} on PostgreSQL${runs}`;
   });
   return items.join("\n");
 }
