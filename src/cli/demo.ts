@@ -37,7 +37,6 @@ export const demo = defineCommand({
       await stopSignal;
     } finally {
       remove();
-      process.off("exit", remove);
     }
     return undefined;
   },

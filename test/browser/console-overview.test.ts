@@ -61,6 +61,8 @@ test("a part of a plot is shown by dragging or by keys, the URL has it, and a ma
   await page.mouse.move(x + width * 0.5, y + 50);
   await page.mouse.down();
   await page.mouse.move(x + width * 0.6, y + 50, { steps: 3 });
+  const selected = `[...document.querySelectorAll(".u-select")].map(({ offsetWidth }) => offsetWidth > 0)`;
+  expect(await page.evaluate<boolean[]>(selected)).toEqual([true, false, false]);
   await page.mouse.up();
   const range = /\?range=(\d+)-(\d+)$/;
   await page.waitForURL(range);
