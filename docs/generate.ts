@@ -10,7 +10,7 @@ import { longDuration, grouped, kibibytes, longDate, plural } from "../src/text/
 import { REQUEST_TIMEOUT_MS } from "../src/api/dispatch.ts";
 import type { Schema } from "../src/api/schema.ts";
 import { COMMANDS } from "../src/cli/commands.ts";
-import { OPERATOR_OPTIONS } from "../src/cli/operation-call.ts";
+import { OPERATOR_OPTIONS } from "../src/cli/calls/call.ts";
 import { DEFAULT_URL } from "../src/config/config.ts";
 import { SETTINGS } from "../src/config/options.ts";
 import { describeDefault, flagUsage, type Option, type Options } from "../src/config/parse-options.ts";

@@ -7,8 +7,8 @@ import { OPERATOR_NAME } from "../domain/operators.ts";
 import type { ServerState } from "../domain/servers.ts";
 import { openRegister } from "../observe/server-register.ts";
 import { defineCommand, Failure } from "./command.ts";
-import { noServer } from "./operation-call.ts";
-import { RejectedCall } from "./server-call.ts";
+import { noServer } from "./calls/running-server.ts";
+import { RejectedCall } from "./calls/call.ts";
 
 export const adminUrl = defineCommand({
   name: "admin-url",

@@ -11,7 +11,8 @@ import {
 } from "../domain/audit.ts";
 import type { AuditItem } from "../operator/operations.ts";
 import type { Context } from "./command.ts";
-import { type CallOperator, firstItems } from "./operation-call.ts";
+import type { CallOperator } from "./calls/call.ts";
+import { firstItems } from "./calls/pages.ts";
 import { FOLLOW_EVERY_MS, followOption, limitOption, listCommand } from "./operation-command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
 import { json, shortened } from "./output.ts";

@@ -5,9 +5,11 @@ import { readTextFile, UsageError } from "../config/usage-error.ts";
 import { adminToken, file, optional } from "../config/value-types.ts";
 import { defineCommand, Failure } from "./command.ts";
 import { loginFile, readLogins, saveLogins } from "./login-file.ts";
-import { OPERATOR_OPTIONS, PLAIN_HTTP_OPTION, rejectPlainHttp } from "./operation-call.ts";
+import { OPERATOR_OPTIONS, PLAIN_HTTP_OPTION } from "./calls/call.ts";
+import { rejectPlainHttp } from "./calls/remote-server.ts";
 import { columns, json } from "./output.ts";
-import { callServer, RejectedCall, type RemoteServer } from "./server-call.ts";
+import { callServer, type RemoteServer } from "./calls/remote-server.ts";
+import { RejectedCall } from "./calls/call.ts";
 
 /** What a server says of a token: who has it, and in which environment. */
 async function identify(remote: RemoteServer) {

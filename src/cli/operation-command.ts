@@ -13,14 +13,13 @@ import { type FieldFlags, ID_TYPES, OperationFlags } from "./operation-flags.ts"
 import {
   type CallOperator,
   type CallUnchecked,
-  firstItems,
   OPERATOR_OPTIONS,
-  pagesOf,
   type OperatorInput,
   type SavedSettings,
   locationOf,
-  withOperator,
-} from "./operation-call.ts";
+} from "./calls/call.ts";
+import { firstItems, pagesOf } from "./calls/pages.ts";
+import { withOperator } from "./calls/with-operator.ts";
 import { json, JsonItems, type TableColumn, TableRows } from "./output.ts";
 
 /** The option of a command that asks before it does what cannot be undone. */

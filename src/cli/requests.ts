@@ -5,7 +5,8 @@ import type { RequestEntry, RequestPage } from "../operator/operations.ts";
 import type { Context } from "./command.ts";
 import { FOLLOW_EVERY_MS, followOption, limitOption, operationCommand } from "./operation-command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
-import { type CallOperator, firstItems, locationOf } from "./operation-call.ts";
+import { type CallOperator, locationOf } from "./calls/call.ts";
+import { firstItems } from "./calls/pages.ts";
 import { json, shortened, table, type TableColumn } from "./output.ts";
 
 const MAX_LIMIT = 10_000;

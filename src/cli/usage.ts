@@ -28,7 +28,9 @@ import { OPERATION_IDS, type OperationId } from "../domain/operation-ids.ts";
 import { type Key, type KeyUsageHistory, USAGE_LIMIT, type UsageTotals } from "../operator/operations.ts";
 import { defineCommand } from "./command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
-import { type CallOperator, OPERATOR_OPTIONS, pagesOf, withOperator } from "./operation-call.ts";
+import { type CallOperator, OPERATOR_OPTIONS } from "./calls/call.ts";
+import { pagesOf } from "./calls/pages.ts";
+import { withOperator } from "./calls/with-operator.ts";
 import { json, type Screen, shortened, table, type TableColumn } from "./output.ts";
 
 const USAGE_OPTIONS = {

@@ -1,6 +1,6 @@
 import type { ResponseOf, Webhook } from "../operator/operations.ts";
 import { Failure } from "./command.ts";
-import { locationOf } from "./operation-call.ts";
+import { locationOf } from "./calls/call.ts";
 import { operationCommand } from "./operation-command.ts";
 import { columns, table, type TableColumn } from "./output.ts";
 

@@ -243,6 +243,10 @@ export function describeStorage(storage: StorageConfig): { data: string; rateLim
   };
 }
 
+export function databaseExists({ databaseUrl, directory }: StorageConfig): boolean {
+  return databaseUrl !== undefined || directory.hasDatabase();
+}
+
 /** Describes an environment, such as `production (data: ./data)`. */
 export function describeEnvironment(storage: StorageConfig): string {
   return `${storage.environment} (data: ${describeStorage(storage).data})`;

@@ -1,5 +1,5 @@
 import { expect, spyOn, test } from "bun:test";
-import { callServer } from "../../src/cli/server-call.ts";
+import { callServer } from "../../src/cli/calls/remote-server.ts";
 import { OPERATOR_RATE } from "../../src/operator/operator-rates.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
 import { scheduler } from "../../src/runtime/scheduler.ts";

@@ -5,7 +5,7 @@ import type { Request } from "../../src/http1/index.ts";
 import { checkDestinations } from "../../src/doctor/outgoing.ts";
 import { HeaderFields } from "../../src/http1/header-fields.ts";
 import { statusOf } from "../../src/cli/health.ts";
-import { callServer } from "../../src/cli/server-call.ts";
+import { callServer } from "../../src/cli/calls/remote-server.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { RequestRecord } from "../../src/observe/request-record.ts";
 import { Trace } from "../../src/observe/trace.ts";
@@ -67,7 +67,7 @@ const USERS: Readonly<Record<string, (port: number) => Promise<string>>> = {
     });
     return Bun.inspect(await checkDestinations(config, Date.now));
   },
-  "src/cli/server-call.ts": async (port) => {
+  "src/cli/calls/remote-server.ts": async (port) => {
     const remote = { server: `http://127.0.0.1:${port}`, token: SECRET };
     return Bun.inspect(await callServer(remote, "listOperators").catch((error: unknown) => error));
   },

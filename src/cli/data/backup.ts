@@ -1,12 +1,11 @@
 import type { Backup } from "../../archive/backup.ts";
-import { storageOf } from "../../config/config.ts";
+import { databaseExists, storageOf } from "../../config/config.ts";
 import { DATABASE_OPTIONS, JSON_OPTION } from "../../config/options.ts";
 import { directory, integerWithin } from "../../config/value-types.ts";
 import { countOf } from "../../text/formatting.ts";
 import packageJson from "../../../package.json" with { type: "json" };
 import { errorMessage } from "../arguments.ts";
 import { defineCommand, Failure } from "../command.ts";
-import { databaseExists } from "../operation-call.ts";
 import { json } from "../output.ts";
 import { Progress } from "./progress.ts";
 

@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { describeEnvironment, storageOf } from "../../config/config.ts";
+import { databaseExists, describeEnvironment, storageOf } from "../../config/config.ts";
 import { JSON_OPTION, DATABASE_OPTIONS } from "../../config/options.ts";
 import { quotedPath, UsageError } from "../../config/usage-error.ts";
 import { choice, file, optional, switchOption } from "../../config/value-types.ts";
@@ -7,7 +7,6 @@ import { grouped } from "../../text/formatting.ts";
 import { EXPORT_KINDS, exportRows } from "../../archive/export.ts";
 import { fileOutput, type Output } from "../../archive/files.ts";
 import { EXPORT_FORMATS } from "../../archive/row-formats.ts";
-import { databaseExists } from "../operation-call.ts";
 import { json } from "../output.ts";
 import { type Context, defineCommand, Failure, stopRequest } from "../command.ts";
 import { Progress } from "./progress.ts";

@@ -13,14 +13,13 @@ import {
 import { type ImportResult, importRows } from "../../archive/import.ts";
 import { describeRejectedRow } from "../../archive/rejects-file.ts";
 import { InputError } from "../../archive/row-formats.ts";
-import { describeEnvironment, storageOf } from "../../config/config.ts";
+import { databaseExists, describeEnvironment, storageOf } from "../../config/config.ts";
 import { JSON_OPTION, DATABASE_OPTIONS } from "../../config/options.ts";
 import type { Options, ValuesOf } from "../../config/parse-options.ts";
 import { quotedPath, UsageError } from "../../config/usage-error.ts";
 import { choice, file, integerWithin, switchOption } from "../../config/value-types.ts";
 import { errorMessage, isBug } from "../arguments.ts";
 import { attributionOf, type Context, defineCommand, Failure, stopRequest } from "../command.ts";
-import { databaseExists } from "../operation-call.ts";
 import { columns, json } from "../output.ts";
 import { Progress } from "./progress.ts";
 

@@ -1,9 +1,8 @@
-import { describeEnvironment, type StorageConfig, storageOf } from "../../config/config.ts";
+import { databaseExists, describeEnvironment, type StorageConfig, storageOf } from "../../config/config.ts";
 import { DATABASE_OPTIONS, JSON_OPTION } from "../../config/options.ts";
 import { switchOption } from "../../config/value-types.ts";
 import { latestVersion, type Migration, releaseOfTables } from "../../store/migrations.ts";
 import { attributionOf, type Context, defineCommand, Failure } from "../command.ts";
-import { databaseExists } from "../operation-call.ts";
 import { columns, json } from "../output.ts";
 
 export const migrateCommand = defineCommand({

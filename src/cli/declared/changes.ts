@@ -7,7 +7,7 @@ import { invalidExpiry, invalidKeyField } from "../../domain/key-rules.ts";
 import { LIMITED_PLANS } from "../../domain/limit-policy.ts";
 import type { BanRulesView, Key, OperatorView, PlanLimits } from "../../operator/operations.ts";
 import { formatTime } from "../../text/formatting.ts";
-import type { CallOperator } from "../operation-call.ts";
+import type { CallOperator } from "../calls/call.ts";
 import {
   type Declared,
   type DeclaredKey,

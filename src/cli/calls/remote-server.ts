@@ -1,6 +1,8 @@
-import { printable } from "../text/formatting.ts";
-import { messageOf, Rejection } from "../api/errors.ts";
-import { parseJson } from "../api/json.ts";
+import { isLoopback } from "../../config/network.ts";
+import type { ValuesOf } from "../../config/parse-options.ts";
+import { UsageError } from "../../config/usage-error.ts";
+import { messageOf, Rejection } from "../../api/errors.ts";
+import { parseJson } from "../../api/json.ts";
 import {
   adminRequestOf,
   type AnyCallInput,
@@ -8,31 +10,58 @@ import {
   readRejection,
   readResponse,
   unexpectedResponse,
-} from "../operator/calls.ts";
+} from "../../operator/calls.ts";
 import {
   ADMIN_OPERATIONS,
   type AdminOperation,
   type AdminOperationId,
   type ResponseOf,
-} from "../operator/operations.ts";
-import { scheduler } from "../runtime/scheduler.ts";
+} from "../../operator/operations.ts";
+import { scheduler } from "../../runtime/scheduler.ts";
 import {
   OutgoingError,
   type OutgoingRequest,
   sendRequest,
   trustProblem,
-} from "../runtime/outgoing-request.ts";
-import { Failure } from "./command.ts";
+} from "../../runtime/outgoing-request.ts";
+import { Failure, type Outcome } from "../command.ts";
+import {
+  type OperatorInput,
+  type OperatorWork,
+  type PLAIN_HTTP_OPTION,
+  RejectedCall,
+  UnansweredCall,
+} from "./call.ts";
 
-/** The call was understood and rejected. The message is that of the operation. */
-export class RejectedCall extends Failure {
-  constructor(readonly rejection: Rejection) {
-    super(printable(rejection.message));
-  }
+/** Passes to `work` the operations of a remote server. */
+export async function withRemoteServer(
+  server: string,
+  { values, source }: OperatorInput,
+  { work, onUnreadable, showsUrl }: OperatorWork,
+): Promise<Outcome> {
+  const { "admin-token": token, env } = values;
+  rejectPlainHttp(server, values);
+  if (token === undefined)
+    throw new UsageError(
+      `${server} needs a token: run petstore login ${server}, or set PETSTORE_TOKEN or --admin-token-file`,
+    );
+  const remote = { server, token, onUnreadable };
+  const given = source("env");
+  const { environment = env } = given ? await callServer(remote, "getSession") : {};
+  if (given && environment !== env)
+    throw new Failure(`${given.name} is ${env}, and ${server} is ${environment}; nothing was changed`);
+  const saved = showsUrl ? { "public-url": (await callServer(remote, "getServer")).publicUrl } : {};
+  return work((id, input = {}) => callServer(remote, id, input), saved);
 }
 
-/** The call may have been executed, although there is no response that says so. */
-export class UnansweredCall extends RejectedCall {}
+/** kubectl sends no token over plain HTTP either, and gh has HTTPS only. */
+export function rejectPlainHttp(server: string, values: ValuesOf<typeof PLAIN_HTTP_OPTION>): void {
+  const url = new URL(server);
+  if (values["plain-http"] || url.protocol !== "http:" || isLoopback(url.hostname)) return;
+  throw new UsageError(
+    `${server} has no TLS, and everybody on the way could read the token; use https://, or --plain-http in a network that you trust`,
+  );
+}
 
 /** A remote server, and the token with which it is called. */
 export interface RemoteServer {

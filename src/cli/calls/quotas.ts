@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
-import { Unavailable } from "../api/errors.ts";
-import { describeStorage, type StorageConfig } from "../config/config.ts";
-import { SETTINGS } from "../config/options.ts";
-import type { KeyCounter, KeyCounterOptions } from "../domain/key-counter.ts";
-import type { Clock, KeyStore, RateLimiter } from "../domain/ports.ts";
-import { canUnban, COMMAND_BAN_RULES, isBanned, type Quota, shift, unban } from "../domain/rate-limit.ts";
-import { errorMessage } from "./arguments.ts";
-import { type Context, Failure } from "./command.ts";
+import { Unavailable } from "../../api/errors.ts";
+import { describeStorage, type StorageConfig } from "../../config/config.ts";
+import { SETTINGS } from "../../config/options.ts";
+import type { KeyCounter, KeyCounterOptions } from "../../domain/key-counter.ts";
+import type { Clock, KeyStore, RateLimiter } from "../../domain/ports.ts";
+import { canUnban, COMMAND_BAN_RULES, isBanned, type Quota, shift, unban } from "../../domain/rate-limit.ts";
+import { errorMessage } from "../arguments.ts";
+import { type Context, Failure } from "../command.ts";
 
 /** What keys have used of their limits, as a command reads it while servers run. */
 interface Quotas extends Pick<RateLimiter, "quota" | "bannedKeys" | "unban" | "close"> {
@@ -60,7 +60,7 @@ async function openStoredQuotas(path: string, keys: Pick<KeyStore, "getKey">, cl
     }
   };
   const store = await attempt(async () => {
-    const { openQuotaStore } = await import("../store/sqlite/quota-store.ts");
+    const { openQuotaStore } = await import("../../store/sqlite/quota-store.ts");
     return existsSync(path) ? openQuotaStore(path) : undefined;
   });
   return {
@@ -118,7 +118,7 @@ async function openSharedQuotas(
   counters: Pick<QuotaSources, "openKeyCounter">,
   { clock, warn }: Pick<Context, "clock" | "warn">,
 ): Promise<Quotas> {
-  const { openValkey } = await import("../adapters.ts");
+  const { openValkey } = await import("../../adapters.ts");
   const timeoutMs = SETTINGS["limits-timeout"].default;
   // While Valkey is unavailable, what it has counted is unknown.
   let problem: string | undefined;

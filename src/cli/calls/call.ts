@@ -1,0 +1,86 @@
+import { serverOrigin } from "../../config/address-types.ts";
+import { describeEnvironment, storageOf } from "../../config/config.ts";
+import { ADMIN_TOKEN_OPTIONS, DATABASE_OPTIONS, JSON_OPTION } from "../../config/options.ts";
+import type { Options, ValuesOf } from "../../config/parse-options.ts";
+import { file, switchOption } from "../../config/value-types.ts";
+import type { Rejection } from "../../api/errors.ts";
+import type { AnyCallInput, CallInput } from "../../operator/calls.ts";
+import type { CommandOperationId } from "../../operator/handlers/data-handlers.ts";
+import type { ResponseOf } from "../../operator/operations.ts";
+import { printable } from "../../text/formatting.ts";
+import { type DataUse, Failure, type Input, type Outcome } from "../command.ts";
+import type { OperationFlags } from "../operation-flags.ts";
+
+export const PLAIN_HTTP_OPTION = {
+  "plain-http": switchOption("Send the token to an http:// URL, which everybody on the way can read"),
+} as const satisfies Options;
+
+/** The options of every command that calls an operation of operators, on this data or on a remote server. */
+export const OPERATOR_OPTIONS = {
+  ...DATABASE_OPTIONS,
+  server: {
+    type: serverOrigin,
+    defaultText: "that of petstore login, or the data here",
+    help: "URL of the listener for operators of a running server, such as https://admin.example.com",
+  },
+  ...PLAIN_HTTP_OPTION,
+  ...ADMIN_TOKEN_OPTIONS,
+  "admin-token-file": { type: file, help: "File with a token for --server" },
+  ...JSON_OPTION,
+} as const satisfies Options;
+
+type OperatorValues = ValuesOf<typeof OPERATOR_OPTIONS>;
+
+/** What a command parsed; `O` are options besides those of every such command. */
+export type OperatorInput<O extends Options = Record<never, never>> = Omit<
+  Input<Record<never, never>, O & typeof OPERATOR_OPTIONS>,
+  "positionals"
+>;
+
+/** Calls an operation. Throws RejectedCall if it is rejected. */
+export type CallOperator = <Id extends CommandOperationId>(
+  id: Id,
+  input?: CallInput<Id>,
+) => Promise<ResponseOf<Id>>;
+
+/** What a server saves when it starts: values of options by flag. A remote server has its URL only, if needed. */
+export type SavedSettings = Readonly<Record<string, string>>;
+
+/** A CallOperator whose input only the call itself checks. */
+export type CallUnchecked = <Id extends CommandOperationId>(
+  id: Id,
+  input?: AnyCallInput,
+) => Promise<ResponseOf<Id>>;
+
+/** The call was understood and rejected. The message is that of the operation. */
+export class RejectedCall extends Failure {
+  constructor(readonly rejection: Rejection) {
+    super(printable(rejection.message));
+  }
+}
+
+/** The call may have been executed, although there is no response that says so. */
+export class UnansweredCall extends RejectedCall {}
+
+/** What a command does. `call` is a call of a remote server, or on the data here. */
+export type Work = (call: CallUnchecked, saved: SavedSettings) => Promise<Outcome>;
+
+export interface WorkOptions {
+  /** What the command does to the data. */
+  readonly data: DataUse;
+  /** Whether the URL of the API is needed. */
+  readonly showsUrl?: true | undefined;
+  /** The flags that set the fields of the call. */
+  readonly flags?: OperationFlags;
+}
+
+export interface OperatorWork extends WorkOptions {
+  readonly work: Work;
+  /** Called with the number of rows of a response that this release cannot read. */
+  readonly onUnreadable: (rows: number) => void;
+}
+
+/** Names the environment, or the remote server. */
+export function locationOf(values: OperatorValues): string {
+  return values.server ?? describeEnvironment(storageOf(values));
+}

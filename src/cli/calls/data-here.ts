@@ -1,0 +1,97 @@
+import { type AnyInput, handlerOf, readBody, readQuery } from "../../api/dispatch.ts";
+import { Rejection } from "../../api/errors.ts";
+import { parseIdentifier } from "../../api/json.ts";
+import { storageOf } from "../../config/config.ts";
+import { openRegister } from "../../observe/server-register.ts";
+import { type AnyCallInput, queryText } from "../../operator/calls.ts";
+import type { CommandOperationId, DataOperationId } from "../../operator/handlers/data-handlers.ts";
+import type { AdminContext } from "../../operator/handlers/services.ts";
+import {
+  ADMIN_OPERATIONS,
+  type AdminOperation,
+  type ResponseOf,
+  type ServerOperationId,
+} from "../../operator/operations.ts";
+import { attributionOf, type Context, type Outcome } from "../command.ts";
+import { type OperatorInput, type OperatorWork, RejectedCall } from "./call.ts";
+import { openQuotas } from "./quotas.ts";
+import { callRunningServer } from "./running-server.ts";
+
+/** Passes to `work` the operations on the data here. Those of a server ask one that runs on it. */
+export async function withDataHere(
+  input: OperatorInput,
+  context: Context,
+  { work, onUnreadable, data }: OperatorWork,
+): Promise<Outcome> {
+  const storage = storageOf(input.values);
+  const { clock, warn } = context;
+  const { openStores } = await import("../../adapters.ts");
+  const { dataHandlers } = await import("../../operator/handlers/data-handlers.ts");
+  const stores = await openStores(storage, { use: data === "creates" ? "create" : "existing" });
+  const quotas = await openQuotas(storage, stores, context);
+  try {
+    const settings = await stores.settings.readSettings();
+    const policy = { current: await stores.policies.readPolicy() };
+    const servers = openRegister(stores.serverReports, clock);
+    const asked = { storage, questions: stores.questions, servers, onUnreadable };
+    const handlers = dataHandlers({
+      ...stores,
+      environment: storage.environment,
+      rateLimiter: quotas,
+      servers,
+      clock,
+      policy,
+      limiterMonitor: monitorOf(quotas, warn),
+      // Running servers see the change within a second.
+      applyKeyChanges: async () => {},
+      applyOperatorChanges: () => {},
+    });
+    const execute = async (id: CommandOperationId, input: AnyCallInput): Promise<unknown> => {
+      const checked = validated(id, input);
+      if (needsServer(id)) return callRunningServer(id, input, asked);
+      const handler = handlerOf<DataOperationId, [AdminContext], unknown>(handlers, id);
+      return handler(checked, { by: attributionOf(context) });
+    };
+    return await work(async (id, input = {}) => {
+      const result = await execute(id, input);
+      if (result instanceof Rejection) throw new RejectedCall(result);
+      // The types of the handlers and of the table say so.
+      return result as ResponseOf<typeof id>;
+    }, settings);
+  } finally {
+    await quotas.close();
+    await stores.close();
+  }
+}
+
+/** Says whether the quotas can be read, and warns of each problem once. */
+function monitorOf(quotas: { readonly problem: string | undefined }, warn: Context["warn"]) {
+  let warnedOf: string | undefined;
+  return {
+    get isAvailable() {
+      const { problem } = quotas;
+      if (problem !== undefined && problem !== warnedOf)
+        warn(`${problem} (usage, strikes and bans are unknown)`);
+      warnedOf = problem;
+      return problem === undefined;
+    },
+  };
+}
+
+/** Whether only a running server can execute the operation. */
+function needsServer(id: CommandOperationId): id is ServerOperationId {
+  const { isOfServer }: AdminOperation = ADMIN_OPERATIONS[id];
+  return isOfServer === true;
+}
+
+/** Validates as the server would, so that a command says the same with --server and without. */
+function validated(operationId: CommandOperationId, input: AnyCallInput): AnyInput {
+  const operation: AdminOperation = ADMIN_OPERATIONS[operationId];
+  const query = readQuery(queryText(input.query), operation.query ?? {});
+  if (query instanceof Rejection) throw new RejectedCall(query);
+  const body = operation.body && readBody(input.body ?? {}, operation.body);
+  if (body instanceof Rejection) throw new RejectedCall(body);
+  const id = input.id === undefined ? undefined : parseIdentifier(String(input.id));
+  if (id === undefined && input.id !== undefined) throw new TypeError("the id of a call is an integer");
+  return { id, query, body, bytes: undefined };
+}

@@ -1,0 +1,41 @@
+import { hostname } from "node:os";
+import { describeEnvironment, type StorageConfig } from "../../config/config.ts";
+import type { QuestionStore, ServerRegister } from "../../domain/ports.ts";
+import type { AnyCallInput } from "../../operator/calls.ts";
+import type { ResponseOf, ServerOperationId } from "../../operator/operations.ts";
+import { printable } from "../../text/formatting.ts";
+import { Failure } from "../command.ts";
+import type { OperatorWork } from "./call.ts";
+
+interface AskOptions extends Pick<OperatorWork, "onUnreadable"> {
+  readonly storage: StorageConfig;
+  readonly questions: QuestionStore;
+  readonly servers: ServerRegister;
+}
+
+/** Asks for what only a running server knows or does: a server of this machine, or else any other. */
+export async function callRunningServer<Id extends ServerOperationId>(
+  id: Id,
+  { query }: AnyCallInput,
+  { storage, questions, servers, onUnreadable }: AskOptions,
+): Promise<ResponseOf<Id>> {
+  const { askServers, ASK_TIMEOUT_MS } = await import("../../operator/questions.ts");
+  const names = new Set((await servers.list()).map(({ name }) => name));
+  const machines = [hostname()].filter((name) => names.has(name));
+  for (const to of names.size > machines.length ? [...machines, undefined] : machines) {
+    const [response] = await askServers([to], id, { questions, query, timeoutMs: ASK_TIMEOUT_MS });
+    if (response === undefined) continue;
+    if (typeof response === "string") throw new Failure(printable(response));
+    if (response.unreadable > 0) onUnreadable(response.unreadable);
+    return response.body;
+  }
+  throw new Failure(`${noServer(storage, names.size > 0)}, or name another one with --server`);
+}
+
+/** Why no server has answered a command. */
+export function noServer(storage: StorageConfig, isListed: boolean): string {
+  const where = describeEnvironment(storage);
+  return isListed
+    ? `no server of ${where} answers, since it was killed or stands still; try again in 5 seconds`
+    : `no server runs in ${where}; start it with petstore serve`;
+}
