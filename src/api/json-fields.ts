@@ -77,7 +77,7 @@ function scanFields(text: string, shapes: FieldShapes): Record<string, unknown> 
   const open: number[] = [];
   /** Those of them that are returned, from the outermost on. */
   const wanted: Wanted[] = [];
-  /** By the names of the field and of those around it, so that there are no more than the schema has fields. */
+  /** The problems of repeated fields, by the path of the field: no more than the schema has fields. */
   const repeated = new Map<string, InputProblem>();
   let name = "";
   /** Where the text stops being JSON, as soon as that is known. */

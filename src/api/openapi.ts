@@ -44,7 +44,7 @@ interface OpenApiOptions<Id extends string, O extends Operation> {
     id: Id,
     operation: O,
   ) => {
-    /** Instead of that of the table. */
+    /** Replaces the description in the table. */
     description?: string;
     request?: JsonSchema;
     success: JsonSchema;

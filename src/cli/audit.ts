@@ -128,7 +128,7 @@ async function follow(
   }
 }
 
-/** One of many, which come later: a table would have other widths each time. */
+/** The line of an entry. Entries arrive one after the other, so a table would have other widths each time. */
 function textLine(item: AuditItem): string {
   const { at, action, target, actor } = item;
   return `${printable(`${at}  ${action}  ${targetText(target)}  ${describeActor(actor)}  ${describeChanges(item)}`)}\n`;

@@ -287,7 +287,7 @@ function keyTable(key: Key, screen: Screen, extra: readonly (readonly string[])[
   ]);
 }
 
-/** One row for each that works: after a rotation, the previous ones until their overlap ends. */
+/** A row for each secret that works: after a rotation, the previous ones until their overlap ends. */
 function secretRows({ secrets }: Key, screen: Screen): string[][] {
   return secrets.map(({ hint, createdAt, validUntil }, index) => {
     const since = createdAt === null ? "" : `, created ${screen.at(createdAt)}`;

@@ -278,7 +278,7 @@ export function formatLimits({ perMinute, perDay }: Limits): string {
   return `${grouped(perMinute)} ${requests} per minute, ${grouped(perDay)} per day`;
 }
 
-/** Follows a sentence about the new secret, which is on a line of its own here. */
+/** The text after a sentence about a new secret: the secret on a line of its own, and how to try it. */
 export function formatSecret(secret: string, url: string | undefined): string {
   const trial =
     url === undefined

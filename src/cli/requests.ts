@@ -88,7 +88,7 @@ async function follow(
   let { items, servers } = listed;
   // Requests before the first page are not new.
   const first = (listed.hasMore && items.at(-1)?.id) || 0n;
-  /** Their times. A server that does not respond once still has those that it had before. */
+  /** The times of the requests that were printed, also of those whose server does not respond now. */
   const printed = new Map<bigint, number>();
   let missing: readonly string[] = [];
   let newestAt = 0;
@@ -143,7 +143,7 @@ function keyText({ keyId, keyName }: RequestEntry): string {
   return keyId === null ? "-" : [keyId, keyName && shortened(keyName, 20)].filter(Boolean).join(" ");
 }
 
-/** One of many, which come later: a table would have other widths each time. */
+/** The line of a request. Requests arrive one after the other, so a table would have other widths each time. */
 function textLine(entry: RequestEntry): string {
   const { at, status, durationMs, method, path, code, requestId, message } = entry;
   const ms = durationMs.toFixed(2).padStart(8);

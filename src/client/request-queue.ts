@@ -43,7 +43,7 @@ export class RequestQueue {
   #isBlind = false;
   /** What starts each request that waits, and what announces to it how long it waits. */
   readonly #waiting = new Map<() => void, (waitMs: number) => void>();
-  /** Those that do not know yet, or for whom the wait has grown. */
+  /** The callbacks of requests to which the wait was not announced, or was announced shorter than it is. */
   #unannounced = new Set<(waitMs: number) => void>();
   #announcedUntil = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;

@@ -7,7 +7,7 @@ interface State {
   /** Where the browser is: the URL holds the page, its filters, its order and its range. */
   path: string;
   query: URLSearchParams;
-  /** Undefined until the server has said so. */
+  /** Undefined until the server has responded. */
   isSignedIn?: boolean;
   /** The last one who has signed in: the pages stay while nobody has. */
   operator?: NonNullable<Session["operator"]>;

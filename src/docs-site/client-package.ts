@@ -16,8 +16,8 @@ export async function clientArchive(): Promise<Uint8Array<ArrayBuffer>> {
 }
 
 /**
- * Serves it, and those of earlier releases, so that lockfiles that name them stay valid. A path with another release
- * says which there are.
+ * Serves the package of this release and those of earlier ones, so that lockfiles that name them stay valid. A path
+ * with another release says which there are.
  */
 export async function clientPackage({ baseUrl }: DocumentedSettings): Promise<DocsPages["respond"]> {
   const archives = { ...loadClientReleases(), [version]: await clientArchive() };

@@ -342,7 +342,7 @@ export interface OperatorStore {
    */
   updateOperator(id: number, change: OperatorChange, by: Attribution): Promise<Operator | UnchangedOperator>;
   /**
-   * Lets a person in whom a provider has authenticated. The token stays while the same person is active; otherwise the
+   * Admits a person whom a provider has authenticated. The token stays while the same person is active; otherwise the
    * given one replaces it. Rejects a revoked operator, by the name and by the subject.
    */
   admitOperator(person: ProviderOperator, token: NewSecret, by: Attribution): Promise<Admission>;

@@ -330,7 +330,7 @@ export function takeOver(
   merge(quota, copyOf(known), now, rules);
 }
 
-/** Of each window the larger count, the later ban, and the strikes since then. */
+/** Takes of each window the larger count, the later ban, and the strikes since then. */
 export function merge(quota: Quota, known: Quota, now: number, rules?: BanRules): void {
   expire(quota, now, rules);
   expire(known, now, rules);

@@ -92,7 +92,7 @@ export function hasFailedTooLong(id: bigint, deliveries: readonly WebhookDeliver
 
 /** How far the audit trail has been delivered, and by which server. */
 export interface WebhookState {
-  /** Tells the entries of this database from those of another one. */
+  /** Distinguishes the entries of this database from those of another one. */
   readonly source: string;
   /** The identifier of the last entry that was delivered or skipped. */
   readonly position: bigint;

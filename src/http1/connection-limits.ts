@@ -36,7 +36,7 @@ const TYPICAL_DESCRIPTORS = 1_024;
 const QUIET_SECONDS = 10;
 /** The time for a client to send the rest of a request or to read a response, before it may be evicted. */
 const PATIENCE_SECONDS = 2;
-/** The part of all connections that one search for idle ones closes, so that searches are rare. */
+/** The part of the maximum of connections that one search may evict, so that searches are rare. */
 const EVICTED_PART = 1 / 64;
 /** A browser opens six connections. Addresses with at most eight are alike, so that browsers are not evicted first. */
 const FEW_CONNECTIONS = 8;
@@ -199,7 +199,7 @@ export class ConnectionLimits {
     return inOrder(weighted, ({ weight }) => -weight).slice(0, max);
   }
 
-  /** The connections of a peer with more of them than the new peer are not waited for: all could be just in time. */
+  /** A peer with more connections than the new one gets no patience: each of its connections could be just in time. */
   #candidate(
     connection: HttpConnection,
     { weight, newWeight }: { readonly weight: number; readonly newWeight: number },

@@ -64,9 +64,9 @@ const PAGE = 100;
 
 /**
  * Delivers the audit trail to the webhook: in order, at least once, by one server at a time. The position in the trail
- * moves when an entry has been delivered. A server sends nothing but the entry after the position that it has read, so
- * that also two servers that both take themselves for the one that delivers, for example after a pause, can repeat
- * an entry and never send one before its predecessors.
+ * moves when an entry has been delivered. A server sends nothing but the entry after the position that it has read. So
+ * two servers that both take themselves for the one that delivers, for example after a pause, may send an entry twice,
+ * and never one before its predecessors.
  */
 export class WebhookSender {
   /** The attempts of this server by their result, since its start. */

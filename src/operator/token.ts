@@ -77,7 +77,7 @@ export async function openFirstToken(options: OpenFirstTokenOptions): Promise<st
 
 export const CODE_MS = 5 * 60_000;
 
-/** Generates a code for the command line, which tells it from a token by its beginning. */
+/** Generates a code for the command line, which recognizes it by its beginning. */
 export function generateCode(): string {
   return `pet_code_${randomBase62(43)}`;
 }

@@ -186,7 +186,7 @@ export const NEW_PET_PATH = `${OPERATIONS.createPet.path}?id=`;
 /** The public API. */
 export const PETSTORE_API = new Api({ basePath: BASE_PATH, errors: ERRORS, operations: OPERATIONS });
 
-/** Another text when what the documentation states has changed. */
+/** Returns another text when what the documentation states has changed. */
 export function documentedVersion(settings: DocumentedSettings): string {
   const { plans, ban } = settings;
   const removed = PETSTORE_API.rows.filter(

@@ -17,7 +17,7 @@ export interface DocumentedSettings {
   readonly now?: () => number;
 }
 
-/** Whether the documentation says that what goes at this time is gone. */
+/** Whether the documentation says that an operation with this time of removal was removed. */
 export function isPast(time: Date, { now = () => 0 }: Pick<DocumentedSettings, "now">): boolean {
   return now() >= time.getTime();
 }

@@ -26,7 +26,7 @@ export interface DocsPages {
 
 /** What programs read about the API. */
 export interface ApiDocuments {
-  /** Another text when the documents are others. */
+  /** Returns another text when the documents have changed. */
   version(settings: DocumentedSettings): string;
   openApiJson(settings: DocumentedSettings): Promise<string>;
   openApiYaml(settings: DocumentedSettings): Promise<string>;

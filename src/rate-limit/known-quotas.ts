@@ -16,13 +16,13 @@ const MAX_KEYS = 50_000;
 interface Known {
   readonly quota: Quota;
   /** The period in which the counter has replied to a request with this quota or a later one. */
-  readonly toldIn: number;
+  readonly reportedIn: number;
 }
 
 /** What a request to a counter carries; its reply is learned with it. */
 export interface Ticket {
   readonly period: number;
-  /** What the counter has not been told in this period. */
+  /** The state that the request hands over; undefined if the counter has it in this period. */
   readonly quota: Quota | undefined;
 }
 
@@ -47,23 +47,24 @@ export class KnownQuotas {
 
   ticketFor(keyId: number): Ticket {
     const known = this.#keys.get(keyId);
-    return { period: this.#period, quota: known?.toldIn === this.#period ? undefined : known?.quota };
+    return { period: this.#period, quota: known?.reportedIn === this.#period ? undefined : known?.quota };
   }
 
   /**
-   * Learns a reply. One that came late is part of what the counter that decides now has to be told, and so is what was
+   * Learns a reply. One that came late is a part of what the counter that decides now has to learn, and so is what was
    * learned since the request was sent.
    */
-  learn(keyId: number, quota: Quota, { period, quota: told }: Ticket, now: number): void {
+  learn(keyId: number, quota: Quota, { period, quota: handedOver }: Ticket, now: number): void {
     const known = this.#keys.get(keyId);
-    const isCurrent = period === this.#period && (known?.toldIn === period || known?.quota === told);
+    const isCurrent =
+      period === this.#period && (known?.reportedIn === period || known?.quota === handedOver);
     if (!isCurrent && known) {
       const merged = copyOf(known.quota);
       merge(merged, copyOf(quota), now);
-      this.#keys.set(keyId, { quota: merged, toldIn: NEVER });
+      this.#keys.set(keyId, { quota: merged, reportedIn: NEVER });
       return;
     }
-    this.#keys.set(keyId, { quota, toldIn: isCurrent ? period : NEVER });
+    this.#keys.set(keyId, { quota, reportedIn: isCurrent ? period : NEVER });
     const [oldest] = this.#keys.keys();
     if (this.#keys.size > MAX_KEYS && oldest !== undefined) this.#keys.delete(oldest);
   }

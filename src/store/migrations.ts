@@ -2,8 +2,10 @@
  * Words that stored data and the operators' API keep from their first release, and what they are called elsewhere:
  *
  * - `admitted`: requests that the rate limiter allowed
+ * - `server_settings`: values that servers and commands store for one another, and no settings
  * - `attempts`: the results of requests with an Idempotency-Key
  * - `pardoned_at`: when a ban of the key was lifted, `unbannedAt`
+ * - `entry` of a pet: its JSON
  * - `key.rolled`, `admin.token-rolled`: a secret or token was rotated
  * - `standings`, `usage` of a key and of log events: quotas
  * - `refused_at`: when a grace period began, with the first rejected request or with a strike

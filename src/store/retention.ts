@@ -1,4 +1,4 @@
-/** Returns the time by which old data is deleted. Nobody's clock is ahead of it, or nobody knows. */
+/** Returns the time by which old data is deleted. */
 export type RetentionNow = () => number;
 
 /**

@@ -95,8 +95,8 @@ export const IMPORTS = table("imports", ["fingerprint"], {
 });
 
 /**
- * The tables that are read and written in bulk, each after those that it refers to. Sessions and the servers' secret
- * are not among them.
+ * The tables that are read and written in bulk, each after those that it refers to. Sessions and codes of operators,
+ * and what only running servers use, are not among them.
  */
 export const TABLES: readonly Table[] = [
   API_KEYS,

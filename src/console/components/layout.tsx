@@ -84,7 +84,7 @@ export function Layout({ children }: { readonly children: ComponentChildren }) {
   );
 }
 
-/** Whatever is loaded says here that it was not, so that no part of a page is missing without a word. */
+/** Says that a part of the page was not loaded, and why. */
 function FailureBanner() {
   const { failure, retryAt } = current;
   return (
@@ -101,7 +101,7 @@ function FailureBanner() {
   );
 }
 
-/** One quiet line. The last data stay, dimmed. */
+/** Says that the server does not respond. The last data stay on the page. */
 function LostBanner() {
   const { retryAt } = current;
   const seconds = Math.max(0, Math.ceil(((retryAt ?? 0) - now.use()) / 1_000));
@@ -115,7 +115,7 @@ function LostBanner() {
             </span>{" "}
             The server does not respond. You see the last data.
           </span>
-          {/* Screen readers hear the sentence once, not every second. */}
+          {/* A screen reader reads the sentence once, not every second. */}
           <span class="muted" aria-hidden="true">
             {seconds === 0 ? "Trying now …" : `Next try in ${seconds} s`}
           </span>

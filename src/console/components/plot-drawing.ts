@@ -23,7 +23,7 @@ export type Colour = (value: string) => () => string;
 
 const fontOf = (px: number) => `${px * devicePixelRatio}px system-ui, sans-serif`;
 
-/** Where nothing is known is hatched and says why, because it is not zero. Only zeros say so. */
+/** Hatches the times of which nothing is known and says why, because it is not zero. A plot of zeros says so, too. */
 export function explainNothing(plot: uPlot, props: PlotProps, colour: Colour): void {
   const { ctx, bbox, valToPos } = plot;
   const { times, series, noDataText, emptyText = "", incomplete } = props;

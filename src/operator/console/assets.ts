@@ -10,9 +10,8 @@ import { matchPage } from "./pages.ts";
 
 /**
  * Serves the pages of the console, their scripts and styles. They need no token, and contain no data but the
- * environment. They are bundled
- * at the first request and kept in memory. The handler returns undefined if the page does not exist; the caller adds
- * security headers to its responses.
+ * environment. They are bundled at the first request and kept in memory. The handler returns undefined if the page does
+ * not exist; the caller adds security headers to its responses.
  */
 export function createConsole(environment: Environment) {
   const load = loadOnce(async () => {

@@ -2,7 +2,7 @@ import { scheduler } from "../../runtime/scheduler.ts";
 
 const REUSED_FOR_COST = 100;
 const MAX_REUSED_MS = 30_000;
-/** What loading costs as far as nobody knows. */
+/** The cost of loading that is assumed before the first load. */
 const USUAL_COST_MS = 20;
 
 /**

@@ -223,7 +223,7 @@ local function merge_window(window, known)
   end
 end
 
--- Of each window the larger count, the later ban, and the strikes since then.
+-- Takes of each window the larger count, the later ban, and the strikes since then.
 local function merge(quota, known)
   local later_by_ms = known.banned_until - quota.banned_until
   local earlier = later_by_ms > SAME_MS and quota or later_by_ms < -SAME_MS and known or nil

@@ -239,7 +239,7 @@ export class SharedRateLimiter implements RateLimiter {
     }
   }
 
-  /** Sends what Valkey has to be told of these keys, and then the requests. */
+  /** Sends what Valkey has to learn of these keys, and then the requests. */
   async #send(
     groups: readonly Group[],
     subjects = groups.map(({ subject }) => subject),

@@ -53,14 +53,15 @@ const areStricter = (now: BanRules, before: BanRules) =>
   now.maxLengthMs > before.maxLengthMs;
 
 /**
- * How each column of a key restricts it. It is null if the column does not affect what a key allows. Every column is
- * listed, so that a restore reports everything that it undoes.
+ * Whether the later value of a column restricts a key. It is null for a column that restricts nothing, and for the
+ * limits of a key, which are compared with its plan. Every column is listed, so that a restore reports everything that
+ * it undoes.
  */
 const RESTRICTIONS = {
   id: null,
   name: null,
   plan: hasLowerLimits,
-  per_minute: null, // compared with the plan
+  per_minute: null,
   per_day: null,
   created_at: null,
   expires_at: (later, earlier) => isEarlier(later.expires_at, earlier.expires_at),
