@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { temporaryDirectory } from "../trials/harness/cleanup.ts";
 import { isGiven, names, runCommand, text, UsageError } from "../trials/harness/command-line.ts";
 import { machineNow } from "../trials/harness/machine.ts";
-import { checkBars, markdownTable, publishTables, replaceSection } from "../trials/harness/table.ts";
+import { checkBars, publishTables } from "../trials/harness/table.ts";
 import { COMMAND_RUNS } from "./growth-commands.ts";
 import { buildData, type GrowthData, requireDisk } from "./growth-data.ts";
 import { type GrowthCase, growthCases, MANY_GETS, manyGets } from "./growth-operations.ts";
@@ -24,7 +24,7 @@ SQLite and 20 GB on PostgreSQL, and up to an hour.
   --database NAME  ${DATABASES.join(" or ")} (default: sqlite)
   --only NAME      Only operations and commands with this text in their names
   --json FILE      Also write the figures of each request to a file
-  --docs           Also write the tables to bench/results.md, and that of clients on SQLite to docs/performance.md
+  --docs           Also write the tables to bench/results.md
   --check          Exit with 1 if a row grows by more than its bound
   --help           Show this
 `;
@@ -117,12 +117,13 @@ function publish(results: GrowthResults, docs: boolean, machine: string): void {
   const { pets, orders, keys, audit } = rowsOf(1);
   const counts = [pets, orders, keys, audit].map((count) => count.toLocaleString("en"));
   const note = `1× is ${counts[0]} pets of which about 95 % are sold and half are in one category, ${counts[1]} orders, ${counts[2]} keys and ${counts[3]} audit entries. Before the run: ${machine}.`;
-  const ofClients = growthTable(results, "client", note);
-  const tables = [ofClients, growthTable(results, "operator"), growthTable(results, "command")];
+  const tables = [
+    growthTable(results, "client", note),
+    growthTable(results, "operator"),
+    growthTable(results, "command"),
+  ];
   const filled = tables.filter(({ rows }) => rows.length > 0);
   publishTables(filled, docs && { file: "bench/results.md", name: `growth-${results.database}` });
-  if (docs && results.database === "sqlite")
-    replaceSection({ file: "docs/performance.md", name: "cost" }, markdownTable(ofClients));
 }
 
 await runCommand({
