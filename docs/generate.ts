@@ -9,7 +9,7 @@ import { join, resolve } from "node:path";
 import { longDuration, grouped, kibibytes, longDate, plural } from "../src/text/formatting.ts";
 import { REQUEST_TIMEOUT_MS } from "../src/api/dispatch.ts";
 import type { Schema } from "../src/api/schema.ts";
-import { COMMANDS } from "../src/cli/commands.ts";
+import { COMMANDS } from "../src/cli/command-table.ts";
 import { OPERATOR_OPTIONS } from "../src/cli/calls/call.ts";
 import { DEFAULT_URL } from "../src/config/config.ts";
 import { SETTINGS } from "../src/config/options.ts";

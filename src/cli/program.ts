@@ -5,12 +5,12 @@ import { alternatives, nearest, quoted, UsageError } from "../config/usage-error
 import { EXECUTABLE } from "../executable.ts";
 import { type Arguments, errorMessage, parseArguments } from "./arguments.ts";
 import { type Command, Failure, type Outcome, type ProcessContext } from "./command.ts";
-import type * as AllCommands from "./commands.ts";
+import type * as AllCommands from "./command-table.ts";
 import { COMPLETE, complete } from "./completion.ts";
 import { commandHelp, groupHelp, overview } from "./help.ts";
 import { withLogin } from "./login-file.ts";
 import { Screen } from "./output.ts";
-import { serve } from "./serve.ts";
+import { serve } from "./commands/serve.ts";
 
 type CommandTable = Pick<typeof AllCommands, "COMMANDS" | "COMMAND_GROUPS" | "OPTIONS">;
 
@@ -28,10 +28,10 @@ export function describeFailure(error: unknown): { readonly err: string; readonl
 }
 
 async function outcomeOf(argv: readonly string[], given: ProcessContext): Promise<Outcome> {
-  if (argv[0] === COMPLETE) return complete(argv.slice(1), (await import("./commands.ts")).COMMANDS);
+  if (argv[0] === COMPLETE) return complete(argv.slice(1), (await import("./command-table.ts")).COMMANDS);
   const find = async (table: CommandTable) => commandOf(argv, table, given);
   const serving = argv[0] === serve.name ? await find(SERVE_ALONE).catch(() => undefined) : undefined;
-  const chosen = typeof serving === "function" ? serving : await find(await import("./commands.ts"));
+  const chosen = typeof serving === "function" ? serving : await find(await import("./command-table.ts"));
   return typeof chosen === "function" ? chosen() : chosen;
 }
 

@@ -10,7 +10,7 @@ import {
   type GrowthResults,
   type GrowthRow,
 } from "../../bench/growth-tables.ts";
-import { COMMANDS } from "../../src/cli/commands.ts";
+import { COMMANDS } from "../../src/cli/command-table.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
 import { PET_FILTERS } from "../../src/domain/resources.ts";
 import { OPERATIONS } from "../../src/petstore/operations.ts";

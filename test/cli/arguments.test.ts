@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { errorMessage, parseArguments } from "../../src/cli/arguments.ts";
-import { OPTIONS } from "../../src/cli/commands.ts";
+import { OPTIONS } from "../../src/cli/command-table.ts";
 
 const parse = (...argv: string[]) => parseArguments(argv, OPTIONS);
 const error = (...argv: string[]) => parse(...argv).error?.(OPTIONS).message;

@@ -4,7 +4,7 @@ import { hash } from "node:crypto";
 import { cpSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DataUse } from "../../src/cli/command.ts";
-import { COMMANDS } from "../../src/cli/commands.ts";
+import { COMMANDS } from "../../src/cli/command-table.ts";
 import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { fixtureData } from "../engines/upgrade/previous-release.ts";

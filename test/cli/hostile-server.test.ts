@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { toJson } from "../../src/api/json.ts";
 import { Invalid, type JsonSchema, type Schema } from "../../src/api/schema.ts";
-import { COMMANDS } from "../../src/cli/commands.ts";
+import { COMMANDS } from "../../src/cli/command-table.ts";
 import { ADMIN_API } from "../../src/operator/api.ts";
 import type { AdminOperation } from "../../src/operator/operations.ts";
 import { cleanUpAfterAll, cliDirectory, failure, InProcessCli } from "./cli.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArguments } from "../../src/cli/arguments.ts";
-import { COMMAND_GROUPS, COMMANDS, OPTIONS } from "../../src/cli/commands.ts";
+import { COMMAND_GROUPS, COMMANDS, OPTIONS } from "../../src/cli/command-table.ts";
 import { type Options, parseOptions } from "../../src/config/parse-options.ts";
 import { alternatives } from "../../src/config/usage-error.ts";
 import { cleanUpAfterAll, InProcessCli, cliDirectory, wrongUsage } from "./cli.ts";

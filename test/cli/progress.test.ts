@@ -1,6 +1,6 @@
 import { afterEach, expect, jest, spyOn, test } from "bun:test";
 import * as fc from "fast-check";
-import { Progress, type ProgressOptions } from "../../src/cli/data/progress.ts";
+import { Progress, type ProgressOptions } from "../../src/cli/commands/data/progress.ts";
 
 function progressOn(
   isTerminal: boolean,

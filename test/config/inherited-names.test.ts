@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readQuery } from "../../src/api/dispatch.ts";
 import { Invalid } from "../../src/api/schema.ts";
-import { COMMANDS } from "../../src/cli/commands.ts";
+import { COMMANDS } from "../../src/cli/command-table.ts";
 import { complete } from "../../src/cli/completion.ts";
 import type { Option } from "../../src/config/parse-options.ts";
 import { formatValue, trueOrFalse } from "../../src/config/value-types.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { rootCertificates } from "node:tls";
 import * as fc from "fast-check";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
-import { OPTIONS } from "../../src/cli/commands.ts";
+import { OPTIONS } from "../../src/cli/command-table.ts";
 import { followStorageUrls, storageUrlsOf } from "../../src/config/config.ts";
 import { checkVariables, SETTINGS } from "../../src/config/options.ts";
 import { type Flags, variableOf, type Variables } from "../../src/config/parse-options.ts";

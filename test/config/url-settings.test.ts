@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { COMMANDS } from "../../src/cli/commands.ts";
+import { COMMANDS } from "../../src/cli/command-table.ts";
 import { parseValue } from "../../src/config/parse-options.ts";
 import { UsageError } from "../../src/config/usage-error.ts";
 import type { ValueType } from "../../src/config/value-types.ts";

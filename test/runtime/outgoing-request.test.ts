@@ -4,7 +4,7 @@ import { join, relative, resolve } from "node:path";
 import type { Request } from "../../src/http1/index.ts";
 import { checkDestinations } from "../../src/doctor/outgoing.ts";
 import { HeaderFields } from "../../src/http1/header-fields.ts";
-import { statusOf } from "../../src/cli/health.ts";
+import { statusOf } from "../../src/cli/commands/health.ts";
 import { callServer } from "../../src/cli/calls/remote-server.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { RequestRecord } from "../../src/observe/request-record.ts";
@@ -57,7 +57,7 @@ const USERS: Readonly<Record<string, (port: number) => Promise<string>>> = {
     await tracer.close();
     return `${lines.join("")} exported: ${tracer.counts.exported}`;
   },
-  "src/cli/health.ts": async (port) =>
+  "src/cli/commands/health.ts": async (port) =>
     Bun.inspect(
       await statusOf(`http://127.0.0.1:${port}/healthz?${SECRET}`).catch((error: unknown) => error),
     ),

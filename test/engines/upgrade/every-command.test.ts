@@ -1,7 +1,7 @@
 import { SQL } from "bun";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { DataUse } from "../../../src/cli/command.ts";
-import { COMMANDS } from "../../../src/cli/commands.ts";
+import { COMMANDS } from "../../../src/cli/command-table.ts";
 import { POSTGRES_MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";

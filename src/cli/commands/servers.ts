@@ -1,10 +1,10 @@
-import { grouped } from "../text/formatting.ts";
-import { LATE_SECONDS } from "../domain/constants.ts";
-import type { Fleet, Setting } from "../operator/operations.ts";
-import { usageOfSetting } from "../operator/resources.ts";
-import { operationCommand } from "./operation-command.ts";
-import { locationOf } from "./calls/call.ts";
-import { type Screen, table, type TableColumn } from "./output.ts";
+import { grouped } from "../../text/formatting.ts";
+import { LATE_SECONDS } from "../../domain/constants.ts";
+import type { Fleet, Setting } from "../../operator/operations.ts";
+import { usageOfSetting } from "../../operator/resources.ts";
+import { operationCommand } from "../operation-command.ts";
+import { locationOf } from "../calls/call.ts";
+import { type Screen, table, type TableColumn } from "../output.ts";
 
 type Row = Fleet["total"] & Partial<Fleet["items"][number]>;
 

@@ -1,13 +1,13 @@
-import { scheduler } from "../runtime/scheduler.ts";
-import { formatTime, printable } from "../text/formatting.ts";
-import { duration } from "../config/value-types.ts";
-import type { RequestEntry, RequestPage } from "../operator/operations.ts";
-import type { Context } from "./command.ts";
-import { FOLLOW_EVERY_MS, followOption, limitOption, operationCommand } from "./operation-command.ts";
-import { ID_TYPES } from "./operation-flags.ts";
-import { type CallOperator, locationOf } from "./calls/call.ts";
-import { firstItems } from "./calls/pages.ts";
-import { json, shortened, table, type TableColumn } from "./output.ts";
+import { scheduler } from "../../runtime/scheduler.ts";
+import { formatTime, printable } from "../../text/formatting.ts";
+import { duration } from "../../config/value-types.ts";
+import type { RequestEntry, RequestPage } from "../../operator/operations.ts";
+import type { Context } from "../command.ts";
+import { FOLLOW_EVERY_MS, followOption, limitOption, operationCommand } from "../operation-command.ts";
+import { ID_TYPES } from "../operation-flags.ts";
+import { type CallOperator, locationOf } from "../calls/call.ts";
+import { firstItems } from "../calls/pages.ts";
+import { json, shortened, table, type TableColumn } from "../output.ts";
 
 const MAX_LIMIT = 10_000;
 /** How far back a look for new requests goes: another server may respond later, or its clock may be behind. */

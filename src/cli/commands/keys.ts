@@ -1,12 +1,12 @@
-import { countOf, grouped } from "../text/formatting.ts";
-import { quoted, UsageError } from "../config/usage-error.ts";
-import { switchOption, list } from "../config/value-types.ts";
-import { environmentOf } from "../domain/api-keys.ts";
-import type { AuditItem, Key } from "../operator/operations.ts";
-import { Failure } from "./command.ts";
-import { confirmed, listCommand, operationCommand, YES_OPTION } from "./operation-command.ts";
-import { expiryFlag, overlapFlag } from "./operation-flags.ts";
-import { columns, formatLimits, formatSecret, type Screen, shortened, type TableColumn } from "./output.ts";
+import { countOf, grouped } from "../../text/formatting.ts";
+import { quoted, UsageError } from "../../config/usage-error.ts";
+import { switchOption, list } from "../../config/value-types.ts";
+import { environmentOf } from "../../domain/api-keys.ts";
+import type { AuditItem, Key } from "../../operator/operations.ts";
+import { Failure } from "../command.ts";
+import { confirmed, listCommand, operationCommand, YES_OPTION } from "../operation-command.ts";
+import { expiryFlag, overlapFlag } from "../operation-flags.ts";
+import { columns, formatLimits, formatSecret, type Screen, shortened, type TableColumn } from "../output.ts";
 
 const only = "required for the Enterprise plan, and only for it";
 const FIELDS = {

@@ -1,26 +1,26 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { countOf, formatTime, grouped, printable } from "../../text/formatting.ts";
-import { tableStoreOf } from "../../archive/contents.ts";
-import { type InputFile, openInput } from "../../archive/files.ts";
-import { type ImportedRow, type ImportKind, IMPORT_KINDS } from "../../archive/import-kinds.ts";
+import { countOf, formatTime, grouped, printable } from "../../../text/formatting.ts";
+import { tableStoreOf } from "../../../archive/contents.ts";
+import { type InputFile, openInput } from "../../../archive/files.ts";
+import { type ImportedRow, type ImportKind, IMPORT_KINDS } from "../../../archive/import-kinds.ts";
 import {
   ConcurrentImport,
   type ImportProgress,
   ImportStore,
   NO_PROGRESS,
-} from "../../archive/import-store.ts";
-import { type ImportResult, importRows } from "../../archive/import.ts";
-import { describeRejectedRow } from "../../archive/rejects-file.ts";
-import { InputError } from "../../archive/row-formats.ts";
-import { databaseExists, describeEnvironment, storageOf } from "../../config/config.ts";
-import { JSON_OPTION, DATABASE_OPTIONS } from "../../config/options.ts";
-import type { Options, ValuesOf } from "../../config/parse-options.ts";
-import { quotedPath, UsageError } from "../../config/usage-error.ts";
-import { choice, file, integerWithin, switchOption } from "../../config/value-types.ts";
-import { errorMessage, isBug } from "../arguments.ts";
-import { attributionOf, type Context, defineCommand, Failure, stopRequest } from "../command.ts";
-import { columns, json } from "../output.ts";
+} from "../../../archive/import-store.ts";
+import { type ImportResult, importRows } from "../../../archive/import.ts";
+import { describeRejectedRow } from "../../../archive/rejects-file.ts";
+import { InputError } from "../../../archive/row-formats.ts";
+import { databaseExists, describeEnvironment, storageOf } from "../../../config/config.ts";
+import { JSON_OPTION, DATABASE_OPTIONS } from "../../../config/options.ts";
+import type { Options, ValuesOf } from "../../../config/parse-options.ts";
+import { quotedPath, UsageError } from "../../../config/usage-error.ts";
+import { choice, file, integerWithin, switchOption } from "../../../config/value-types.ts";
+import { errorMessage, isBug } from "../../arguments.ts";
+import { attributionOf, type Context, defineCommand, Failure, stopRequest } from "../../command.ts";
+import { columns, json } from "../../output.ts";
 import { Progress } from "./progress.ts";
 
 const OPTIONS = {

@@ -1,16 +1,16 @@
-import { OutcomeUnknown } from "../../api/errors.ts";
-import type { WorkProgress } from "../../archive/contents.ts";
-import type { RestorePlan } from "../../archive/restore.ts";
-import { formatOptionalTime } from "../../text/formatting.ts";
-import { storageOf } from "../../config/config.ts";
-import { DATABASE_OPTIONS, JSON_OPTION } from "../../config/options.ts";
-import { switchOption, directory, formatDuration } from "../../config/value-types.ts";
-import type { BanRules } from "../../domain/rate-limit.ts";
-import type { RestrictedKey, Restriction } from "../../store/sqlite/key-differences.ts";
-import { errorMessage } from "../arguments.ts";
+import { OutcomeUnknown } from "../../../api/errors.ts";
+import type { WorkProgress } from "../../../archive/contents.ts";
+import type { RestorePlan } from "../../../archive/restore.ts";
+import { formatOptionalTime } from "../../../text/formatting.ts";
+import { storageOf } from "../../../config/config.ts";
+import { DATABASE_OPTIONS, JSON_OPTION } from "../../../config/options.ts";
+import { switchOption, directory, formatDuration } from "../../../config/value-types.ts";
+import type { BanRules } from "../../../domain/rate-limit.ts";
+import type { RestrictedKey, Restriction } from "../../../store/sqlite/key-differences.ts";
+import { errorMessage } from "../../arguments.ts";
 import { describeRows } from "./backup.ts";
-import { columns, json } from "../output.ts";
-import { attributionOf, defineCommand, Failure } from "../command.ts";
+import { columns, json } from "../../output.ts";
+import { attributionOf, defineCommand, Failure } from "../../command.ts";
 import { Progress } from "./progress.ts";
 
 const backupPath = {
@@ -60,8 +60,8 @@ export const restore = defineCommand({
       await print(values.json ? json(planView(plan, isDryRun)) : planTable(plan)).catch(() => {});
       for (const line of warningsOf(plan, request.by.at)) warn(line);
     };
-    const { planRestore, restoreBackup } = await import("../../archive/restore.ts");
-    const { RestoreRejection } = await import("../../archive/restore-target.ts");
+    const { planRestore, restoreBackup } = await import("../../../archive/restore.ts");
+    const { RestoreRejection } = await import("../../../archive/restore-target.ts");
     try {
       if (isDryRun) await show(await planRestore(request));
       else await restoreBackup(request, show);

@@ -1,8 +1,8 @@
-import type { ResponseOf, Webhook } from "../operator/operations.ts";
-import { Failure } from "./command.ts";
-import { locationOf } from "./calls/call.ts";
-import { operationCommand } from "./operation-command.ts";
-import { columns, table, type TableColumn } from "./output.ts";
+import type { ResponseOf, Webhook } from "../../operator/operations.ts";
+import { Failure } from "../command.ts";
+import { locationOf } from "../calls/call.ts";
+import { operationCommand } from "../operation-command.ts";
+import { columns, table, type TableColumn } from "../output.ts";
 
 const SERVER_ASKED = "It asks a running server on this data directory or database, or the one of --server.";
 

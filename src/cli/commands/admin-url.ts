@@ -1,14 +1,14 @@
 import { hostname } from "node:os";
-import { Rejection } from "../api/errors.ts";
-import { describeEnvironment, storageOf } from "../config/config.ts";
-import { isLoopback } from "../config/network.ts";
-import { DATABASE_OPTIONS } from "../config/options.ts";
-import { OPERATOR_NAME } from "../domain/operators.ts";
-import type { ServerState } from "../domain/servers.ts";
-import { openRegister } from "../observe/server-register.ts";
-import { defineCommand, Failure } from "./command.ts";
-import { noServer } from "./calls/running-server.ts";
-import { RejectedCall } from "./calls/call.ts";
+import { Rejection } from "../../api/errors.ts";
+import { describeEnvironment, storageOf } from "../../config/config.ts";
+import { isLoopback } from "../../config/network.ts";
+import { DATABASE_OPTIONS } from "../../config/options.ts";
+import { OPERATOR_NAME } from "../../domain/operators.ts";
+import type { ServerState } from "../../domain/servers.ts";
+import { openRegister } from "../../observe/server-register.ts";
+import { defineCommand, Failure } from "../command.ts";
+import { noServer } from "../calls/running-server.ts";
+import { RejectedCall } from "../calls/call.ts";
 
 export const adminUrl = defineCommand({
   name: "admin-url",
@@ -32,7 +32,7 @@ export const adminUrl = defineCommand({
   async run({ values }, context) {
     const { clock, user = "unknown" } = context;
     const storage = storageOf(values);
-    const { openStores } = await import("../adapters.ts");
+    const { openStores } = await import("../../adapters.ts");
     const stores = await openStores(storage, { use: "existing" });
     try {
       const servers = await openRegister(stores.serverReports, clock).list();
@@ -42,8 +42,8 @@ export const adminUrl = defineCommand({
         throw new Failure(
           `${describeListeners(servers)} in ${describeEnvironment(storage)}; run this command on the machine of a server, or set --admin-address there`,
         );
-      const { askServers } = await import("../operator/questions.ts");
-      const { createSignInUrl } = await import("../operator/token.ts");
+      const { askServers } = await import("../../operator/questions.ts");
+      const { createSignInUrl } = await import("../../operator/token.ts");
       // Another program may have taken the port of a server that was killed, and must not get a code.
       const ids = reachable.map(({ id }) => id);
       const answers = await askServers(ids, "getServer", stores);

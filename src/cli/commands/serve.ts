@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
-import type { App } from "../app.ts";
-import { type Config, configOf, describeStorage, plainTextConnections } from "../config/config.ts";
-import { ADMIN_LISTEN_FLAGS, LISTEN_FLAGS, listenProblems } from "../config/network.ts";
+import type { App } from "../../app.ts";
+import { type Config, configOf, describeStorage, plainTextConnections } from "../../config/config.ts";
+import { ADMIN_LISTEN_FLAGS, LISTEN_FLAGS, listenProblems } from "../../config/network.ts";
 import {
   ACCEPT_PRIMARY_OPTION,
   type ADDRESS_OPTIONS,
@@ -9,24 +9,24 @@ import {
   SETTINGS,
   type OIDC_OPTIONS,
   type WEBHOOK_OPTIONS,
-} from "../config/options.ts";
-import { shownSettings } from "../config/shown-settings.ts";
-import type { ValuesOf, Variables } from "../config/parse-options.ts";
-import { UsageError } from "../config/usage-error.ts";
-import { webhookSecrets } from "../config/value-types.ts";
-import { removeFile, replaceFile } from "../runtime/own-files.ts";
-import { type ApiKey, generateSecret, limitsOf, toNewSecret } from "../domain/api-keys.ts";
-import type { LogDetails } from "../observe/log-events.ts";
-import type { Log } from "../observe/log.ts";
-import { byServer } from "../observe/audit-trail.ts";
-import { AdminListenError } from "../operator/admin-listener.ts";
-import type { AdminListener } from "../operator/start-admin.ts";
-import { docsUrl, siteUrl } from "../public/documented-settings.ts";
-import { errorMessage, systemErrorField } from "./arguments.ts";
-import { type Context, defineCommand, Failure } from "./command.ts";
-import { columns, formatLimits, formatSecret, formatSecretFile } from "./output.ts";
+} from "../../config/options.ts";
+import { shownSettings } from "../../config/shown-settings.ts";
+import type { ValuesOf, Variables } from "../../config/parse-options.ts";
+import { UsageError } from "../../config/usage-error.ts";
+import { webhookSecrets } from "../../config/value-types.ts";
+import { removeFile, replaceFile } from "../../runtime/own-files.ts";
+import { type ApiKey, generateSecret, limitsOf, toNewSecret } from "../../domain/api-keys.ts";
+import type { LogDetails } from "../../observe/log-events.ts";
+import type { Log } from "../../observe/log.ts";
+import { byServer } from "../../observe/audit-trail.ts";
+import { AdminListenError } from "../../operator/admin-listener.ts";
+import type { AdminListener } from "../../operator/start-admin.ts";
+import { docsUrl, siteUrl } from "../../public/documented-settings.ts";
+import { errorMessage, systemErrorField } from "../arguments.ts";
+import { type Context, defineCommand, Failure } from "../command.ts";
+import { columns, formatLimits, formatSecret, formatSecretFile } from "../output.ts";
 
-import packageJson from "../../package.json" with { type: "json" };
+import packageJson from "../../../package.json" with { type: "json" };
 
 export const serve = defineCommand({
   name: "serve",
@@ -51,10 +51,10 @@ export const serve = defineCommand({
     rejectIncompleteSettings(values);
     const config = configOf(values);
     // Wrong files of TLS are reported before any data is touched.
-    if (config.tls) (await import("../config/tls.ts")).readTlsFiles(config.tls);
+    if (config.tls) (await import("../../config/tls.ts")).readTlsFiles(config.tls);
     const stopSignal = context.stopSignal(config.drainDelayMs);
     const log = context.openLog({ format: values["log-format"], level: values["log-level"] });
-    const { startApp } = await import("../app.ts");
+    const { startApp } = await import("../../app.ts");
     const { envFileVariables } = context;
     const shown = shownSettings(SETTINGS, values, { source, envFileVariables });
     const app = await startApp(config, { log, shownSettings: shown }).catch((error: unknown) => {

@@ -1,13 +1,13 @@
 /* What brings a service to what a file says: the changes, each of which is one call of an operation. */
 
-import type { InputProblem } from "../../api/schema.ts";
-import { parseTimes } from "../../domain/fields.ts";
-import { KEY_FIELDS } from "../../domain/key-fields.ts";
-import { invalidExpiry, invalidKeyField } from "../../domain/key-rules.ts";
-import { LIMITED_PLANS } from "../../domain/limit-policy.ts";
-import type { BanRulesView, Key, OperatorView, PlanLimits } from "../../operator/operations.ts";
-import { formatTime } from "../../text/formatting.ts";
-import type { CallOperator } from "../calls/call.ts";
+import type { InputProblem } from "../../../api/schema.ts";
+import { parseTimes } from "../../../domain/fields.ts";
+import { KEY_FIELDS } from "../../../domain/key-fields.ts";
+import { invalidExpiry, invalidKeyField } from "../../../domain/key-rules.ts";
+import { LIMITED_PLANS } from "../../../domain/limit-policy.ts";
+import type { BanRulesView, Key, OperatorView, PlanLimits } from "../../../operator/operations.ts";
+import { formatTime } from "../../../text/formatting.ts";
+import type { CallOperator } from "../../calls/call.ts";
 import {
   type Declared,
   type DeclaredKey,

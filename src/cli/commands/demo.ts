@@ -1,12 +1,12 @@
-import { makeTemporaryDirectory, removeDirectory } from "../runtime/own-files.ts";
-import { configOf } from "../config/config.ts";
-import { SETTINGS } from "../config/options.ts";
-import { shownSettings } from "../config/shown-settings.ts";
-import { parseOptions, sourceOf, type ValuesOf } from "../config/parse-options.ts";
-import { formatValue } from "../config/value-types.ts";
-import type { Demo } from "../demo/demo.ts";
-import { defineCommand } from "./command.ts";
-import { columns, curlLine } from "./output.ts";
+import { makeTemporaryDirectory, removeDirectory } from "../../runtime/own-files.ts";
+import { configOf } from "../../config/config.ts";
+import { SETTINGS } from "../../config/options.ts";
+import { shownSettings } from "../../config/shown-settings.ts";
+import { parseOptions, sourceOf, type ValuesOf } from "../../config/parse-options.ts";
+import { formatValue } from "../../config/value-types.ts";
+import type { Demo } from "../../demo/demo.ts";
+import { defineCommand } from "../command.ts";
+import { columns, curlLine } from "../output.ts";
 
 export const demo = defineCommand({
   name: "demo",
@@ -30,7 +30,7 @@ export const demo = defineCommand({
     process.on("exit", remove);
     try {
       const log = context.openLog({ format: values["log-format"], level: values["log-level"] });
-      const { startDemo } = await import("../demo/demo.ts");
+      const { startDemo } = await import("../../demo/demo.ts");
       const { config, shown } = settingsIn(directory, values);
       await using running = await startDemo(config, { clock: context.clock, log, shownSettings: shown });
       await context.print(startMessage(running, directory));

@@ -1,16 +1,16 @@
 import { existsSync } from "node:fs";
-import { toYaml } from "../../api/yaml.ts";
-import { quotedPath, readTextFile, UsageError } from "../../config/usage-error.ts";
-import { file, switchOption } from "../../config/value-types.ts";
-import { replaceFile } from "../../runtime/own-files.ts";
-import { countOf, grouped, printable } from "../../text/formatting.ts";
-import { type Context, defineCommand, Failure } from "../command.ts";
-import { type CallOperator, locationOf, OPERATOR_OPTIONS } from "../calls/call.ts";
-import { firstItems } from "../calls/pages.ts";
-import { withOperator } from "../calls/with-operator.ts";
-import { json, type Screen } from "../output.ts";
+import { toYaml } from "../../../api/yaml.ts";
+import { quotedPath, readTextFile, UsageError } from "../../../config/usage-error.ts";
+import { file, switchOption } from "../../../config/value-types.ts";
+import { replaceFile } from "../../../runtime/own-files.ts";
+import { countOf, grouped, printable } from "../../../text/formatting.ts";
+import { type Context, defineCommand, Failure } from "../../command.ts";
+import { type CallOperator, locationOf, OPERATOR_OPTIONS } from "../../calls/call.ts";
+import { firstItems } from "../../calls/pages.ts";
+import { withOperator } from "../../calls/with-operator.ts";
+import { json, type Screen } from "../../output.ts";
 import { setByWarning } from "../plans.ts";
-import { callServer } from "../calls/remote-server.ts";
+import { callServer } from "../../calls/remote-server.ts";
 import { type Change, type Current, planChanges } from "./changes.ts";
 import { type Declared, readDeclared } from "./file.ts";
 

@@ -1,12 +1,12 @@
-import type { Backup } from "../../archive/backup.ts";
-import { databaseExists, storageOf } from "../../config/config.ts";
-import { DATABASE_OPTIONS, JSON_OPTION } from "../../config/options.ts";
-import { directory, integerWithin } from "../../config/value-types.ts";
-import { countOf } from "../../text/formatting.ts";
-import packageJson from "../../../package.json" with { type: "json" };
-import { errorMessage } from "../arguments.ts";
-import { defineCommand, Failure } from "../command.ts";
-import { json } from "../output.ts";
+import type { Backup } from "../../../archive/backup.ts";
+import { databaseExists, storageOf } from "../../../config/config.ts";
+import { DATABASE_OPTIONS, JSON_OPTION } from "../../../config/options.ts";
+import { directory, integerWithin } from "../../../config/value-types.ts";
+import { countOf } from "../../../text/formatting.ts";
+import packageJson from "../../../../package.json" with { type: "json" };
+import { errorMessage } from "../../arguments.ts";
+import { defineCommand, Failure } from "../../command.ts";
+import { json } from "../../output.ts";
 import { Progress } from "./progress.ts";
 
 export const backup = defineCommand({
@@ -33,7 +33,7 @@ export const backup = defineCommand({
     const storage = storageOf(values);
     if (!databaseExists(storage))
       throw new Failure(`${storage.directory.files.store} does not exist; see --data and --env`);
-    const { makeBackup } = await import("../../archive/backup.ts");
+    const { makeBackup } = await import("../../../archive/backup.ts");
     const progress = new Progress({ stream: errorStream, isJson: values.json });
     const made = await makeBackup({
       storage,

@@ -1,11 +1,11 @@
-import { originOf } from "../config/config.ts";
-import { DEFAULT_PORT, SETTINGS } from "../config/options.ts";
-import type { ValuesOf } from "../config/parse-options.ts";
-import { DataDirectory } from "../data-directory.ts";
-import { readOwnFile } from "../runtime/own-files.ts";
-import { HEALTH_PATH } from "../domain/constants.ts";
-import { systemErrorField } from "./arguments.ts";
-import { defineCommand, Failure } from "./command.ts";
+import { originOf } from "../../config/config.ts";
+import { DEFAULT_PORT, SETTINGS } from "../../config/options.ts";
+import type { ValuesOf } from "../../config/parse-options.ts";
+import { DataDirectory } from "../../data-directory.ts";
+import { readOwnFile } from "../../runtime/own-files.ts";
+import { HEALTH_PATH } from "../../domain/constants.ts";
+import { systemErrorField } from "../arguments.ts";
+import { defineCommand, Failure } from "../command.ts";
 
 const OPTIONS = {
   env: SETTINGS.env,
@@ -66,7 +66,7 @@ const TIMEOUT_MS = 2_000;
 const MAX_BYTES = 16 * 1_024;
 
 export async function statusOf(url: string): Promise<number | undefined> {
-  const { sendRequest, UNVERIFIED_TLS } = await import("../runtime/outgoing-request.ts");
+  const { sendRequest, UNVERIFIED_TLS } = await import("../../runtime/outgoing-request.ts");
   const bounds = { timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES };
   return (await sendRequest(url, { ...bounds, tls: UNVERIFIED_TLS, isDirect: true })).status;
 }

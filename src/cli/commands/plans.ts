@@ -1,14 +1,14 @@
-import { grouped } from "../text/formatting.ts";
-import { formatPolicy } from "../config/shown-settings.ts";
-import { duration } from "../config/value-types.ts";
-import { DEFAULT_PLANS } from "../domain/api-keys.ts";
-import { POLICY_SETTINGS } from "../domain/limit-policy.ts";
-import { BAN_BOUNDS } from "../domain/rate-limit.ts";
-import type { BanRulesView, PlanLimits } from "../operator/operations.ts";
-import type { Command } from "./command.ts";
-import { listCommand, operationCommand } from "./operation-command.ts";
-import { convertedFlag } from "./operation-flags.ts";
-import { columns, formatLimits } from "./output.ts";
+import { grouped } from "../../text/formatting.ts";
+import { formatPolicy } from "../../config/shown-settings.ts";
+import { duration } from "../../config/value-types.ts";
+import { DEFAULT_PLANS } from "../../domain/api-keys.ts";
+import { POLICY_SETTINGS } from "../../domain/limit-policy.ts";
+import { BAN_BOUNDS } from "../../domain/rate-limit.ts";
+import type { BanRulesView, PlanLimits } from "../../operator/operations.ts";
+import type { Command } from "../command.ts";
+import { listCommand, operationCommand } from "../operation-command.ts";
+import { convertedFlag } from "../operation-flags.ts";
+import { columns, formatLimits } from "../output.ts";
 
 type SetBy = PlanLimits["setBy"];
 

@@ -1,14 +1,14 @@
 import { basename } from "node:path";
-import { databaseExists, describeEnvironment, storageOf } from "../../config/config.ts";
-import { JSON_OPTION, DATABASE_OPTIONS } from "../../config/options.ts";
-import { quotedPath, UsageError } from "../../config/usage-error.ts";
-import { choice, file, optional, switchOption } from "../../config/value-types.ts";
-import { grouped } from "../../text/formatting.ts";
-import { EXPORT_KINDS, exportRows } from "../../archive/export.ts";
-import { fileOutput, type Output } from "../../archive/files.ts";
-import { EXPORT_FORMATS } from "../../archive/row-formats.ts";
-import { json } from "../output.ts";
-import { type Context, defineCommand, Failure, stopRequest } from "../command.ts";
+import { databaseExists, describeEnvironment, storageOf } from "../../../config/config.ts";
+import { JSON_OPTION, DATABASE_OPTIONS } from "../../../config/options.ts";
+import { quotedPath, UsageError } from "../../../config/usage-error.ts";
+import { choice, file, optional, switchOption } from "../../../config/value-types.ts";
+import { grouped } from "../../../text/formatting.ts";
+import { EXPORT_KINDS, exportRows } from "../../../archive/export.ts";
+import { fileOutput, type Output } from "../../../archive/files.ts";
+import { EXPORT_FORMATS } from "../../../archive/row-formats.ts";
+import { json } from "../../output.ts";
+import { type Context, defineCommand, Failure, stopRequest } from "../../command.ts";
 import { Progress } from "./progress.ts";
 
 const destination = { ...file, expected: "the path of a file, or - for standard output" };
@@ -56,7 +56,7 @@ export const exportCommand = defineCommand({
     const progress = new Progress({ stream: context.errorStream, isJson: values.json });
     const isStopped = stopRequest(context);
     const startedAt = performance.now();
-    const { tableStoreOf } = await import("../../archive/contents.ts");
+    const { tableStoreOf } = await import("../../../archive/contents.ts");
     await using reader = await (await tableStoreOf(storage)).read();
     const output = isFile ? fileOutput(path) : standardOutput(context);
     try {

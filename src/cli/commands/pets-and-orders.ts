@@ -1,12 +1,12 @@
-import { printable } from "../text/formatting.ts";
-import { encodeCursor } from "../domain/cursor.ts";
-import { quoted } from "../config/usage-error.ts";
-import { labelOf } from "../domain/fields.ts";
-import { type Pet, PET_FIELDS, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../domain/resources.ts";
-import type { AdminOrder, BodyOf } from "../operator/operations.ts";
-import { confirmed, limitOption, listCommand, operationCommand, YES_OPTION } from "./operation-command.ts";
-import { convertedFlag, ID_TYPES } from "./operation-flags.ts";
-import { columns, shortened, table, type TableColumn } from "./output.ts";
+import { printable } from "../../text/formatting.ts";
+import { encodeCursor } from "../../domain/cursor.ts";
+import { quoted } from "../../config/usage-error.ts";
+import { labelOf } from "../../domain/fields.ts";
+import { type Pet, PET_FIELDS, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/resources.ts";
+import type { AdminOrder, BodyOf } from "../../operator/operations.ts";
+import { confirmed, limitOption, listCommand, operationCommand, YES_OPTION } from "../operation-command.ts";
+import { convertedFlag, ID_TYPES } from "../operation-flags.ts";
+import { columns, shortened, table, type TableColumn } from "../output.ts";
 
 const PET_FIELD_NAMES = Object.keys(PET_FIELDS);
 

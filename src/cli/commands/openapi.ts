@@ -1,7 +1,7 @@
-import { DEFAULT_URL, expectedUrl, givenPolicy } from "../config/config.ts";
-import { ADDRESS_OPTIONS, SETTINGS, SHARED_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
-import { applyPolicyChange, DEFAULT_POLICY } from "../domain/limit-policy.ts";
-import { defineCommand } from "./command.ts";
+import { DEFAULT_URL, expectedUrl, givenPolicy } from "../../config/config.ts";
+import { ADDRESS_OPTIONS, SETTINGS, SHARED_OPTIONS, STORAGE_OPTIONS } from "../../config/options.ts";
+import { applyPolicyChange, DEFAULT_POLICY } from "../../domain/limit-policy.ts";
+import { defineCommand } from "../command.ts";
 
 export const openapi = defineCommand({
   name: "openapi",
@@ -20,7 +20,7 @@ export const openapi = defineCommand({
     "petstore openapi --other-environment-url https://staging.example.com",
   ],
   async run({ values }) {
-    const { openApiJson } = await import("../petstore/openapi/document.ts");
+    const { openApiJson } = await import("../../petstore/openapi/document.ts");
     const { env: environment, "other-environment-url": otherUrl } = values;
     const baseUrl = expectedUrl(values) ?? DEFAULT_URL[environment];
     const policy = applyPolicyChange(DEFAULT_POLICY, givenPolicy(values));

@@ -9,13 +9,13 @@ import {
   type ObjectSchema,
   type Schema,
   valueSchema,
-} from "../../api/schema.ts";
-import { pathText } from "../../api/errors.ts";
-import { alternatives, nearest } from "../../config/usage-error.ts";
-import { REQUEST_LIMITS } from "../../domain/key-fields.ts";
-import { LIMITED_PLANS, type LimitedPlan } from "../../domain/limit-policy.ts";
-import type { BanRules, Limits } from "../../domain/rate-limit.ts";
-import { ADMIN_OPERATIONS, type BodyOf } from "../../operator/operations.ts";
+} from "../../../api/schema.ts";
+import { pathText } from "../../../api/errors.ts";
+import { alternatives, nearest } from "../../../config/usage-error.ts";
+import { REQUEST_LIMITS } from "../../../domain/key-fields.ts";
+import { LIMITED_PLANS, type LimitedPlan } from "../../../domain/limit-policy.ts";
+import type { BanRules, Limits } from "../../../domain/rate-limit.ts";
+import { ADMIN_OPERATIONS, type BodyOf } from "../../../operator/operations.ts";
 
 /** The name of a key in files, or the identifier of a key that no file has named. */
 export type KeyReference = string | number;

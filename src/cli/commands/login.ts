@@ -1,15 +1,15 @@
-import { printable } from "../text/formatting.ts";
-import { storageOf, describeEnvironment } from "../config/config.ts";
-import { serverOrigin } from "../config/address-types.ts";
-import { readTextFile, UsageError } from "../config/usage-error.ts";
-import { adminToken, file, optional } from "../config/value-types.ts";
-import { defineCommand, Failure } from "./command.ts";
-import { loginFile, readLogins, saveLogins } from "./login-file.ts";
-import { OPERATOR_OPTIONS, PLAIN_HTTP_OPTION } from "./calls/call.ts";
-import { rejectPlainHttp } from "./calls/remote-server.ts";
-import { columns, json } from "./output.ts";
-import { callServer, type RemoteServer } from "./calls/remote-server.ts";
-import { RejectedCall } from "./calls/call.ts";
+import { printable } from "../../text/formatting.ts";
+import { storageOf, describeEnvironment } from "../../config/config.ts";
+import { serverOrigin } from "../../config/address-types.ts";
+import { readTextFile, UsageError } from "../../config/usage-error.ts";
+import { adminToken, file, optional } from "../../config/value-types.ts";
+import { defineCommand, Failure } from "../command.ts";
+import { loginFile, readLogins, saveLogins } from "../login-file.ts";
+import { OPERATOR_OPTIONS, PLAIN_HTTP_OPTION } from "../calls/call.ts";
+import { rejectPlainHttp } from "../calls/remote-server.ts";
+import { columns, json } from "../output.ts";
+import { callServer, type RemoteServer } from "../calls/remote-server.ts";
+import { RejectedCall } from "../calls/call.ts";
 
 /** What a server says of a token: who has it, and in which environment. */
 async function identify(remote: RemoteServer) {

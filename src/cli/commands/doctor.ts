@@ -1,10 +1,10 @@
-import { plural } from "../text/formatting.ts";
-import { configOf } from "../config/config.ts";
-import { JSON_OPTION, SETTINGS } from "../config/options.ts";
-import type { Finding, Level } from "../doctor/finding.ts";
-import { defineCommand, Failure } from "./command.ts";
+import { plural } from "../../text/formatting.ts";
+import { configOf } from "../../config/config.ts";
+import { JSON_OPTION, SETTINGS } from "../../config/options.ts";
+import type { Finding, Level } from "../../doctor/finding.ts";
+import { defineCommand, Failure } from "../command.ts";
 import { statusOf } from "./health.ts";
-import { columns, definitions, json, type Screen } from "./output.ts";
+import { columns, definitions, json, type Screen } from "../output.ts";
 import { rejectIncompleteSettings } from "./serve.ts";
 
 export const doctor = defineCommand({
@@ -21,7 +21,7 @@ export const doctor = defineCommand({
   ],
   async run({ values }, { clock, variables, print, screen }) {
     rejectIncompleteSettings(values);
-    const { diagnose } = await import("../doctor/doctor.ts");
+    const { diagnose } = await import("../../doctor/doctor.ts");
     const findings = await diagnose({
       config: configOf(values),
       pathOf: (setting) => values[setting],

@@ -1,17 +1,17 @@
-import packageJson from "../../../package.json" with { type: "json" };
+import packageJson from "../../../../package.json" with { type: "json" };
 import { existsSync } from "node:fs";
-import { OutcomeUnknown } from "../../api/errors.ts";
+import { OutcomeUnknown } from "../../../api/errors.ts";
 import { resolve } from "node:path";
-import { countOf, grouped } from "../../text/formatting.ts";
-import type { Direction } from "../../archive/copy.ts";
-import { postgresUrl } from "../../config/address-types.ts";
-import { describeStorage, type StorageConfig, storageOf } from "../../config/config.ts";
-import { JSON_OPTION, DATABASE_OPTIONS } from "../../config/options.ts";
-import { UsageError } from "../../config/usage-error.ts";
-import { file } from "../../config/value-types.ts";
-import { attributionOf, type Context, defineCommand, Failure, type Outcome } from "../command.ts";
-import { errorMessage, isBug } from "../arguments.ts";
-import { columns, json } from "../output.ts";
+import { countOf, grouped } from "../../../text/formatting.ts";
+import type { Direction } from "../../../archive/copy.ts";
+import { postgresUrl } from "../../../config/address-types.ts";
+import { describeStorage, type StorageConfig, storageOf } from "../../../config/config.ts";
+import { JSON_OPTION, DATABASE_OPTIONS } from "../../../config/options.ts";
+import { UsageError } from "../../../config/usage-error.ts";
+import { file } from "../../../config/value-types.ts";
+import { attributionOf, type Context, defineCommand, Failure, type Outcome } from "../../command.ts";
+import { errorMessage, isBug } from "../../arguments.ts";
+import { columns, json } from "../../output.ts";
 import { Progress } from "./progress.ts";
 
 const { "database-url": _url, "database-url-file": _file, ...OTHER_DATABASE_OPTIONS } = DATABASE_OPTIONS;
@@ -75,7 +75,7 @@ async function copyLocked(
   direction: Direction,
   { isJson, ...context }: Context & { readonly isJson: boolean },
 ): Promise<Outcome> {
-  const { copyEnvironment } = await import("../../archive/copy.ts");
+  const { copyEnvironment } = await import("../../../archive/copy.ts");
   const names = namesOf(storage, direction);
   const { environment } = storage;
   const progress = new Progress({ stream: context.errorStream, isJson });

@@ -1,21 +1,21 @@
-import { scheduler } from "../runtime/scheduler.ts";
-import { formatTime, printable } from "../text/formatting.ts";
-import { UsageError } from "../config/usage-error.ts";
-import { choice, didYouMean } from "../config/value-types.ts";
+import { scheduler } from "../../runtime/scheduler.ts";
+import { formatTime, printable } from "../../text/formatting.ts";
+import { UsageError } from "../../config/usage-error.ts";
+import { choice, didYouMean } from "../../config/value-types.ts";
 import {
   ACTOR_KINDS,
   AUDIT_ACTIONS,
   type AuditedValues,
   changedFields,
   FIRST_NAMES,
-} from "../domain/audit.ts";
-import type { AuditItem } from "../operator/operations.ts";
-import type { Context } from "./command.ts";
-import type { CallOperator } from "./calls/call.ts";
-import { firstItems } from "./calls/pages.ts";
-import { FOLLOW_EVERY_MS, followOption, limitOption, listCommand } from "./operation-command.ts";
-import { ID_TYPES } from "./operation-flags.ts";
-import { json, shortened } from "./output.ts";
+} from "../../domain/audit.ts";
+import type { AuditItem } from "../../operator/operations.ts";
+import type { Context } from "../command.ts";
+import type { CallOperator } from "../calls/call.ts";
+import { firstItems } from "../calls/pages.ts";
+import { FOLLOW_EVERY_MS, followOption, limitOption, listCommand } from "../operation-command.ts";
+import { ID_TYPES } from "../operation-flags.ts";
+import { json, shortened } from "../output.ts";
 
 /** An actor as in JSON, or in one word that a shell can complete: `command-line`. */
 const actorKind = {

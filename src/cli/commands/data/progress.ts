@@ -1,6 +1,6 @@
-import { countOf } from "../../text/formatting.ts";
-import type { WorkProgress } from "../../archive/contents.ts";
-import type { ErrorStream } from "../command.ts";
+import { countOf } from "../../../text/formatting.ts";
+import type { WorkProgress } from "../../../archive/contents.ts";
+import type { ErrorStream } from "../../command.ts";
 
 /** The bar has room next to the text. */
 const BAR_WIDTH = 24;

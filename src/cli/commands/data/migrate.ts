@@ -1,9 +1,14 @@
-import { databaseExists, describeEnvironment, type StorageConfig, storageOf } from "../../config/config.ts";
-import { DATABASE_OPTIONS, JSON_OPTION } from "../../config/options.ts";
-import { switchOption } from "../../config/value-types.ts";
-import { latestVersion, type Migration, releaseOfTables } from "../../store/migrations.ts";
-import { attributionOf, type Context, defineCommand, Failure } from "../command.ts";
-import { columns, json } from "../output.ts";
+import {
+  databaseExists,
+  describeEnvironment,
+  type StorageConfig,
+  storageOf,
+} from "../../../config/config.ts";
+import { DATABASE_OPTIONS, JSON_OPTION } from "../../../config/options.ts";
+import { switchOption } from "../../../config/value-types.ts";
+import { latestVersion, type Migration, releaseOfTables } from "../../../store/migrations.ts";
+import { attributionOf, type Context, defineCommand, Failure } from "../../command.ts";
+import { columns, json } from "../../output.ts";
 
 export const migrateCommand = defineCommand({
   name: "migrate",
@@ -49,7 +54,7 @@ interface Plan {
 }
 
 async function planOf(storage: StorageConfig): Promise<Plan> {
-  const { tableStoreOf } = await import("../../archive/contents.ts");
+  const { tableStoreOf } = await import("../../../archive/contents.ts");
   const tables = await tableStoreOf(storage);
   const state = (await tables.exists()) ? await tables.schema() : undefined;
   const { version: from = 0, rejection } = state ?? {};
@@ -58,8 +63,8 @@ async function planOf(storage: StorageConfig): Promise<Plan> {
   const engine = storage.databaseUrl === undefined ? "sqlite" : "postgres";
   const migrations =
     engine === "sqlite"
-      ? (await import("../../store/sqlite/migrations.ts")).SQLITE_MIGRATIONS
-      : (await import("../../store/postgres/migrations.ts")).POSTGRES_MIGRATIONS;
+      ? (await import("../../../store/sqlite/migrations.ts")).SQLITE_MIGRATIONS
+      : (await import("../../../store/postgres/migrations.ts")).POSTGRES_MIGRATIONS;
   const release = releaseOfTables(from, engine) ?? null;
   const missing = migrations.filter(({ version }) => version > from);
   let keepsServers = release !== null;
@@ -72,7 +77,7 @@ async function planOf(storage: StorageConfig): Promise<Plan> {
 }
 
 async function applyMigrations(storage: StorageConfig, isForced: boolean, context: Context): Promise<void> {
-  const { openStores } = await import("../../adapters.ts");
+  const { openStores } = await import("../../../adapters.ts");
   const { databaseUrl, directory } = storage;
   // A server on SQLite holds this lock. Without one, none starts meanwhile.
   using lock = databaseUrl === undefined ? await directory.lock() : undefined;

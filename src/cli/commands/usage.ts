@@ -1,7 +1,7 @@
-import { formatTime, grouped } from "../text/formatting.ts";
-import { csvRow, spreadsheetCell } from "../archive/row-formats.ts";
-import type { Options } from "../config/parse-options.ts";
-import { UsageError } from "../config/usage-error.ts";
+import { formatTime, grouped } from "../../text/formatting.ts";
+import { csvRow, spreadsheetCell } from "../../archive/row-formats.ts";
+import type { Options } from "../../config/parse-options.ts";
+import { UsageError } from "../../config/usage-error.ts";
 import {
   switchOption,
   choice,
@@ -9,8 +9,8 @@ import {
   type PointInTime,
   pointInTime,
   timeOf,
-} from "../config/value-types.ts";
-import { DAY_MS } from "../domain/rate-limit.ts";
+} from "../../config/value-types.ts";
+import { DAY_MS } from "../../domain/rate-limit.ts";
 import {
   compareByRequests,
   COUNTS,
@@ -23,15 +23,15 @@ import {
   sumOfRequests,
   type UsageInterval,
   type UsagePeriod,
-} from "../domain/usage-history.ts";
-import { OPERATION_IDS, type OperationId } from "../domain/operation-ids.ts";
-import { type Key, type KeyUsageHistory, USAGE_LIMIT, type UsageTotals } from "../operator/operations.ts";
-import { defineCommand } from "./command.ts";
-import { ID_TYPES } from "./operation-flags.ts";
-import { type CallOperator, OPERATOR_OPTIONS } from "./calls/call.ts";
-import { pagesOf } from "./calls/pages.ts";
-import { withOperator } from "./calls/with-operator.ts";
-import { json, type Screen, shortened, table, type TableColumn } from "./output.ts";
+} from "../../domain/usage-history.ts";
+import { OPERATION_IDS, type OperationId } from "../../domain/operation-ids.ts";
+import { type Key, type KeyUsageHistory, USAGE_LIMIT, type UsageTotals } from "../../operator/operations.ts";
+import { defineCommand } from "../command.ts";
+import { ID_TYPES } from "../operation-flags.ts";
+import { type CallOperator, OPERATOR_OPTIONS } from "../calls/call.ts";
+import { pagesOf } from "../calls/pages.ts";
+import { withOperator } from "../calls/with-operator.ts";
+import { json, type Screen, shortened, table, type TableColumn } from "../output.ts";
 
 const USAGE_OPTIONS = {
   by: {
