@@ -73,7 +73,7 @@ const CASES: Readonly<Record<string, Case>> = {
     named: /^(?=.*production-first-key )(?=.*production-admin-token )(?=.*production-url )/,
   },
   "a configuration as a file, and the secrets of one that is applied": {
-    by: ["cli/declared/apply.ts", "cli/declared/export-config.ts"],
+    by: ["cli/commands/declared/apply.ts", "cli/commands/declared/export-config.ts"],
     async prepare() {
       const { cli, directory } = await withData();
       const file = `${directory}/other.yaml`;
