@@ -236,9 +236,9 @@ test("Valkey elsewhere in plain text, also as one of several nodes", () => {
 /** The settings that the configuration does not have, and the code that reads each. */
 const READ_ELSEWHERE: Readonly<Record<string, readonly [file: string, code: string]>> = {
   "env-file": ["config/options.ts", 'sourceOf("env-file"'],
-  "no-first-key": ["cli/serve.ts", 'values["no-first-key"]'],
-  "log-format": ["cli/serve.ts", 'values["log-format"]'],
-  "log-level": ["cli/serve.ts", 'values["log-level"]'],
+  "no-first-key": ["cli/commands/serve.ts", 'values["no-first-key"]'],
+  "log-format": ["cli/commands/serve.ts", 'values["log-format"]'],
+  "log-level": ["cli/commands/serve.ts", 'values["log-level"]'],
 };
 
 test("every setting is read: one that is only a row and a line of the documentation changes nothing", () => {

@@ -228,7 +228,10 @@ export const PROMISED_NUMBERS: Readonly<Record<string, readonly PromisedNumber[]
     },
     {
       text: "bounds the time (2 to 30 seconds)",
-      kept: { "cli/health.ts": "TIMEOUT_MS = 2_000", "cli/calls/remote-server.ts": "TIMEOUT_MS = 30_000" },
+      kept: {
+        "cli/commands/health.ts": "TIMEOUT_MS = 2_000",
+        "cli/calls/remote-server.ts": "TIMEOUT_MS = 30_000",
+      },
       proof: [
         "test/runtime/outgoing-request.test.ts",
         "every request that leaves a server or a command goes through one function",
