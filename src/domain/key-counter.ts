@@ -2,10 +2,10 @@ import type { BanListeners } from "./ban-reporter.ts";
 import type { Clock } from "./ports.ts";
 import {
   type BanRules,
+  charge,
   copyOf,
-  decide,
   type Decision,
-  isBanned,
+  describe,
   type Limits,
   merge,
   newQuota,
@@ -66,10 +66,9 @@ export function countAll(
   const counted = requests.map(({ keyId, limits, known }) => {
     const quota = quotas.get(keyId) ?? newQuota();
     if (known) merge(quota, copyOf(known), now, rules);
-    const wasBanned = isBanned(quota, now);
-    const decision = decide(quota, limits, now, rules);
-    if (decision.outcome === "banned" && !wasBanned) banned.set(keyId, quota);
-    return { decision, quota };
+    const outcome = charge(quota, limits, now, rules);
+    if (outcome === "new ban") banned.set(keyId, quota);
+    return { decision: describe(outcome, quota, limits, now), quota };
   });
   return { counted, banned };
 }

@@ -128,8 +128,13 @@ function newWindow(): Window {
 
 /** Allows or rejects one request, and updates the quota. Without ban rules the subject is never banned. */
 export function decide(quota: Quota, limits: Limits, now: number, rules?: BanRules): Decision {
+  return describe(charge(quota, limits, now, rules), quota, limits, now);
+}
+
+/** `decide` without the description: the request that leads to a ban is known from those during the ban. */
+export function charge(quota: Quota, limits: Limits, now: number, rules?: BanRules): Outcome | "new ban" {
   expire(quota, now, rules);
-  if (isBanned(quota, now)) return bannedDecision(quota, limits, now);
+  if (isBanned(quota, now)) return "banned";
 
   const { minute, day } = quota;
   const minuteEnds = exhaustedUntil(minute, MINUTE_MS, limits.perMinute);
@@ -137,17 +142,15 @@ export function decide(quota: Quota, limits: Limits, now: number, rules?: BanRul
   if (minuteEnds === NEVER && dayEnds === NEVER) {
     count(minute, now);
     count(day, now);
-    return describe("allowed", quota, limits, now);
+    return "allowed";
   }
 
   // The strike counts in the exhausted window that closes last.
-  if (rules && reject(dayEnds >= minuteEnds ? day : minute, now, rules) === "ban") {
-    quota.bannedUntil = now + nextBanMs(quota, rules);
-    quota.bannedAt = now;
-    quota.lastBanMs = 0;
-    return bannedDecision(quota, limits, now);
-  }
-  return describe("limited", quota, limits, now);
+  if (!rules || reject(dayEnds >= minuteEnds ? day : minute, now, rules) === "limit") return "limited";
+  quota.bannedUntil = now + nextBanMs(quota, rules);
+  quota.bannedAt = now;
+  quota.lastBanMs = 0;
+  return "new ban";
 }
 
 /** Returns what `decide` would, without counting the request: `remaining` includes it. */
@@ -165,8 +168,13 @@ export function peek(quota: Quota, limits: Limits, now: number, rules?: BanRules
  * Returns the decision with this outcome, after `quota` has counted it. The decision describes the window with the
  * fewest requests remaining; on a tie, the longer one.
  */
-export function describe(outcome: Outcome, quota: Quota, limits: Limits, now: number): Decision {
-  if (outcome === "banned") return bannedDecision(quota, limits, now);
+export function describe(
+  outcome: Outcome | "new ban",
+  quota: Quota,
+  limits: Limits,
+  now: number,
+): Decision {
+  if (outcome === "banned" || outcome === "new ban") return bannedDecision(quota, limits, now);
   const minute = stateOf(quota.minute, MINUTE_MS, limits.perMinute);
   const day = stateOf(quota.day, DAY_MS, limits.perDay);
   const { limit, remaining, resetAt } = fewerRemaining(minute, day);

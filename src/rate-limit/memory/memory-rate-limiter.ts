@@ -1,10 +1,10 @@
 import type { Clock, RateLimiter, QuotaStore } from "../../domain/ports.ts";
 import {
   type BanRules,
-  decide,
+  charge,
   type Decision,
+  describe,
   expire,
-  isBanned,
   isExpired,
   type Limits,
   NEVER,
@@ -81,14 +81,11 @@ class MemoryRateLimiter implements RateLimiter {
     const now = this.#now();
     const entry = this.#table.find(subject) ?? this.#add(subject, now);
     const quota = loadQuota(entry, this.#scratch);
-    const rules = this.#rulesFor(subject);
-    expire(quota, now, rules);
-    const wasBanned = isBanned(quota, now);
-    const decision = decide(quota, limits, now, rules);
+    const outcome = charge(quota, limits, now, this.#rulesFor(subject));
     storeQuota(entry, quota);
-    if (decision.outcome === "banned" && !wasBanned) this.#banned(entry);
+    if (outcome === "new ban") this.#banned(entry);
     else this.#writeBehind?.changed(entry);
-    return decision;
+    return describe(outcome, quota, limits, now);
   }
 
   #banned(entry: QuotaEntry): void {
