@@ -168,12 +168,7 @@ export function peek(quota: Quota, limits: Limits, now: number, rules?: BanRules
  * Returns the decision with this outcome, after `quota` has counted it. The decision describes the window with the
  * fewest requests remaining; on a tie, the longer one.
  */
-export function describe(
-  outcome: Outcome | "new ban",
-  quota: Quota,
-  limits: Limits,
-  now: number,
-): Decision {
+export function describe(outcome: Outcome | "new ban", quota: Quota, limits: Limits, now: number): Decision {
   if (outcome === "banned" || outcome === "new ban") return bannedDecision(quota, limits, now);
   const minute = stateOf(quota.minute, MINUTE_MS, limits.perMinute);
   const day = stateOf(quota.day, DAY_MS, limits.perDay);
