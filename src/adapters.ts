@@ -98,7 +98,7 @@ export async function openAdapters(
     };
     const stores = await openStores(config, { log, retentionNow, onLost, urls, use });
     opened.defer(() => stores.close());
-    await retention.start(stores.settings);
+    await retention.start(stores.storedValues);
     opened.defer(() => retention.stop());
     const bans = new BanRecorder({ audit: stores.audit, keys: stores.keys, log, server: hostname() });
     opened.defer(() => bans.close());

@@ -54,7 +54,7 @@ export interface App extends Pick<
   | "policies"
   | "policy"
   | "questions"
-  | "settings"
+  | "storedValues"
   | "usageHistory"
   | "failed"
 > {
@@ -126,7 +126,7 @@ export async function serveOn(
   const services = { ...context, ...principals, observers, responseCache, tls, peerOf, webhook, hasStarted };
   const server = add(listen(services));
   parts.defer(() => start.resolve(false));
-  const lastBackup = add(new LastBackup(adapters.settings));
+  const lastBackup = add(new LastBackup(adapters.storedValues));
   const metrics = add(startMetrics({ ...services, lastBackup }, server));
   const origin = originOf({ host: config.host, port: server.port, isTls: tls !== undefined });
   add({ close: config.directory.saveUrl(origin) });

@@ -15,7 +15,7 @@ import {
   type CallUnchecked,
   OPERATOR_OPTIONS,
   type OperatorInput,
-  type SavedSettings,
+  type StoredValues,
   locationOf,
 } from "./calls/call.ts";
 import { firstItems, pagesOf } from "./calls/pages.ts";
@@ -138,7 +138,7 @@ function commandOf<Id extends CommandOperationId, O extends Options, R>(
         throw new UsageError(
           `${name} needs ${alternatives(Object.keys(ownOptions).map((flag) => `--${flag}`))}`,
         );
-      const work = async (call: CallUnchecked, saved: SavedSettings) => {
+      const work = async (call: CallUnchecked, saved: StoredValues) => {
         const running = { ...execution, url: showsUrl && clientUrl(operatorInput, saved) };
         const result = view.request
           ? await view.request(call, prepared, running)
@@ -170,7 +170,7 @@ type AddressInput = OperatorInput<typeof ADDRESS_OPTIONS>;
  * The URL of the API for a new secret; undefined if it is not known. The variables of host and port do not override the
  * URL that the server saved: PETSTORE_PORT=0 does not say where it listens.
  */
-function clientUrl({ values, source, flags }: AddressInput, saved: SavedSettings): string | undefined {
+function clientUrl({ values, source, flags }: AddressInput, saved: StoredValues): string | undefined {
   const isGiven = source("public-url") ?? flags["host"] ?? flags["port"];
   return (isGiven ? undefined : saved["public-url"]) ?? expectedUrl(values);
 }

@@ -272,11 +272,11 @@ export interface PolicyStore {
   countKeys(): Awaitable<Readonly<Record<PlanName, number>>>;
 }
 
-/** The settings of the server that started last, as text by name, for the commands that show them. */
-export interface SettingsStore {
+/** Values that servers and commands store for one another, as text by name, such as the URL of the last server. */
+export interface ValueStore {
   /** Replaces the values of the given names. */
-  saveSettings(settings: Readonly<Record<string, string>>): Promise<void>;
-  readSettings(): Awaitable<Readonly<Record<string, string>>>;
+  saveValues(values: Readonly<Record<string, string>>): Promise<void>;
+  readValues(): Awaitable<Readonly<Record<string, string>>>;
   /** The time of the database in milliseconds since the epoch; undefined if it has no clock of its own. */
   readTime(): Awaitable<number | undefined>;
 }
@@ -447,7 +447,7 @@ export interface Stores {
   readonly keys: KeyStore;
   readonly policies: PolicyStore;
   readonly audit: AuditStore;
-  readonly settings: SettingsStore;
+  readonly storedValues: ValueStore;
   readonly serverReports: ServerReportStore;
   readonly questions: QuestionStore;
   readonly usageHistory: UsageHistoryStore;

@@ -139,11 +139,11 @@ export function isLate({ seenAt }: Pick<ServerState, "seenAt">, now: number): bo
   return now - seenAt > LATE_SECONDS * 1_000;
 }
 
-/** The name of the setting that saves when the last backup was made, in milliseconds since the epoch. */
-export const LAST_BACKUP_SETTING = "last-backup";
+/** The name of the stored value that says when the last backup was made, in milliseconds since the epoch. */
+export const LAST_BACKUP = "last-backup";
 
-/** The name of the setting that saves the timeline of the PostgreSQL server with its mark. */
-export const PRIMARY_SETTING = "primary";
+/** The name of the stored value with the timeline of the PostgreSQL server and its mark. */
+export const PRIMARY_TIMELINE = "primary";
 
 /** The activity of a server that has just started. */
 export const NO_ACTIVITY: ServerActivity = {

@@ -1,5 +1,5 @@
-import type { SettingsStore } from "../domain/ports.ts";
-import { LAST_BACKUP_SETTING } from "../domain/servers.ts";
+import type { ValueStore } from "../domain/ports.ts";
+import { LAST_BACKUP } from "../domain/servers.ts";
 import { repeat } from "../runtime/repeat.ts";
 
 const READ_EVERY_MS = 60_000;
@@ -9,7 +9,7 @@ export class LastBackup {
   #at: number | undefined;
   readonly #reading = repeat(0, async () => {
     try {
-      const { [LAST_BACKUP_SETTING]: saved } = await this.settings.readSettings();
+      const { [LAST_BACKUP]: saved } = await this.storedValues.readValues();
       this.#at = saved === undefined ? undefined : Number.parseInt(saved, 10);
     } catch {
       // The outage of the database is in the log. The last value stays.
@@ -17,7 +17,7 @@ export class LastBackup {
     return READ_EVERY_MS;
   });
 
-  constructor(private readonly settings: Pick<SettingsStore, "readSettings">) {}
+  constructor(private readonly storedValues: Pick<ValueStore, "readValues">) {}
 
   /** The time in milliseconds since the epoch; undefined if none is recorded. */
   get at(): number | undefined {

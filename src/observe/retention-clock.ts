@@ -1,10 +1,10 @@
-import type { Clock, SettingsStore } from "../domain/ports.ts";
+import type { Clock, ValueStore } from "../domain/ports.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
 import { type ScheduledTimer, scheduler } from "../runtime/scheduler.ts";
 import { FailureReporter } from "../runtime/failure-reporter.ts";
 
 const TRUST_CHECK_EVERY_MS = 600_000;
-/** The names of settings. */
+/** The names of stored values. */
 const TRUSTED_AT = "clock-trusted-at";
 const DOUBTED_AT = "clock-doubted-at";
 const DOUBTED_FOR = "clock-doubted-for";
@@ -25,7 +25,7 @@ export class RetentionClock {
   readonly #failures: FailureReporter;
   #trusted: Moment;
   #doubted: (Moment & { readonly forMs: number }) | undefined;
-  #settings: SettingsStore | undefined;
+  #storedValues: ValueStore | undefined;
   /** The time of the database, and that of the steady clock when it was read. */
   #database: Moment | undefined;
   #timer: ScheduledTimer | undefined;
@@ -41,10 +41,10 @@ export class RetentionClock {
   }
 
   /** Continues from the times that the last server stored, and stores its own from time to time. */
-  async start(settings: SettingsStore): Promise<void> {
-    this.#settings = settings;
+  async start(storedValues: ValueStore): Promise<void> {
+    this.#storedValues = storedValues;
     await this.#readDatabaseTime();
-    const stored = await settings.readSettings();
+    const stored = await storedValues.readValues();
     const { wall, steady } = this.#moment();
     this.#trusted = { wall: Number(stored[TRUSTED_AT]) || wall, steady };
     const doubtedAt = Number(stored[DOUBTED_AT]);
@@ -83,7 +83,7 @@ export class RetentionClock {
     };
     try {
       await this.#readDatabaseTime();
-      await this.#settings?.saveSettings(times);
+      await this.#storedValues?.saveValues(times);
     } catch {
       // If the times cannot be stored, a later server trusts its clock a day later.
     }
@@ -91,7 +91,7 @@ export class RetentionClock {
 
   async #readDatabaseTime(): Promise<void> {
     const { steady } = this.#moment();
-    const wall = await this.#settings?.readTime();
+    const wall = await this.#storedValues?.readTime();
     this.#database = wall === undefined ? undefined : { wall, steady };
   }
 

@@ -5,7 +5,7 @@
 
 import type { NewAuditEntry } from "../domain/audit.ts";
 import type { Quota } from "../domain/rate-limit.ts";
-import { LAST_BACKUP_SETTING, PRIMARY_SETTING } from "../domain/servers.ts";
+import { LAST_BACKUP, PRIMARY_TIMELINE } from "../domain/servers.ts";
 import type { SchemaState } from "./migrations.ts";
 import { AUDIT_ROWS, KEY_ROWS, OPERATOR_ORDER_ROWS, PET_ROWS } from "./rows.ts";
 import {
@@ -116,7 +116,7 @@ export const TABLES: readonly Table[] = [
   {
     ...table("server_settings", ["name"], { name: "text", value: "text" }),
     // The copy has no backup yet, and is on a server of its own. Release 1.1.0 stored the secret of its servers here.
-    where: `name NOT IN ('${LAST_BACKUP_SETTING}', '${PRIMARY_SETTING}', 'server-secret')`,
+    where: `name NOT IN ('${LAST_BACKUP}', '${PRIMARY_TIMELINE}', 'server-secret')`,
   },
   table("plans", ["name"], { name: "text", per_minute: "integer", per_day: "integer" }),
   table("ban_rules", ["sole"], {

@@ -233,7 +233,7 @@ describe("petstore restore", () => {
     expect(restoredNames).toEqual(["ann", ...names]);
     const { sessions, codes } = await after.operators.readAccess();
     expect([sessions.size, codes.size]).toEqual([0, 0]);
-    expect(await after.settings.readSettings()).not.toContainKey("server-secret");
+    expect(await after.storedValues.readValues()).not.toContainKey("server-secret");
     await after.close();
   });
 

@@ -11,12 +11,12 @@ const BY = { actor: { kind: "command line", name: "ann" }, at: NOW } as const;
 /** What is hard to copy: quotes, backslashes, braces, other scripts, line breaks, the word NULL. */
 const NAMES = ['Rex "the" dog', "back\\slash", "{a,b}", "日本\n犬", "NULL", "O'Hara", "😀", "\u2028"];
 
-/** Two keys, pets with every status, an order, idempotency records, usage history, settings and quotas. */
+/** Two keys, pets with every status, an order, idempotency records, usage history, stored values and quotas. */
 export async function fillData(dataDir: string, pets = 50): Promise<void> {
   const directory = directoryAt(dataDir);
   directory.create();
   const { store: path, quotaStore } = directory.files;
-  const { store, inventory, operators, keys, policies, settings, usageHistory, close } = openSqlite(path);
+  const { store, inventory, operators, keys, policies, storedValues, usageHistory, close } = openSqlite(path);
   const limits = { perMinute: 7, perDay: 70 };
   const first = { name: "first", plan: "enterprise", limits, createdAt: NOW, labels: ["a", "b"] } as const;
   const second = { name: "second", plan: "free", createdAt: NOW, expiresAt: NOW + 1e9 } as const;
@@ -33,7 +33,7 @@ export async function fillData(dataDir: string, pets = 50): Promise<void> {
   await Promise.all(Array.from({ length: pets }, (_, i) => createPet(i)));
   await store.placeOrder({ keyId: 1, petId: 1n }, NOW, request("order"));
   await inventory.deletePet(BigInt(pets), BY);
-  await settings.saveSettings({ "public-url": "http://127.0.0.1:8080/v1" });
+  await storedValues.saveValues({ "public-url": "http://127.0.0.1:8080/v1" });
   await policies.updatePolicy({ plans: { pro: { perDay: 123 } }, ban: { strikes: 4 } }, BY);
   const used = [usageOfKey(1), usageOfKey(2)];
   await usageHistory.addUsage({ writer: "a server", sequence: 3, hour: NOW, keys: used });

@@ -63,10 +63,10 @@ export async function callAll({ store, inventory, petJson, keys, audit, usageHis
 
 type SmallStores = Pick<
   Stores,
-  "operators" | "policies" | "settings" | "serverReports" | "questions" | "webhooks"
+  "operators" | "policies" | "storedValues" | "serverReports" | "questions" | "webhooks"
 >;
 
-async function useSmallTables({ operators, policies, settings, webhooks, ...rest }: SmallStores) {
+async function useSmallTables({ operators, policies, storedValues, webhooks, ...rest }: SmallStores) {
   const ann = { name: "ann", role: "admin" } as const;
   const hashOf = (letter: string) => letter.repeat(64);
   const tokenOf = (letter: string) => ({ hash: hashOf(letter), hint: "hint" });
@@ -100,9 +100,9 @@ async function useSmallTables({ operators, policies, settings, webhooks, ...rest
   await policies.readPolicy();
   await policies.updatePolicy({ ban: { strikes: 11 } }, BY);
   await policies.countKeys();
-  await settings.saveSettings({ a: "b" });
-  await settings.readSettings();
-  await settings.readTime();
+  await storedValues.saveValues({ a: "b" });
+  await storedValues.readValues();
+  await storedValues.readTime();
   const { serverReports, questions } = rest;
   await serverReports.report("a", "{}");
   await serverReports.listReports();

@@ -6,7 +6,7 @@ import { importStoreConformance } from "./import-store.ts";
 import { operatorStoreConformance } from "./operator-store.ts";
 import { policyStoreConformance } from "./policy-store.ts";
 import { serverTablesConformance } from "./server-tables.ts";
-import { settingsStoreConformance } from "./settings-store.ts";
+import { valueStoreConformance } from "./value-store.ts";
 import { PortCalls, STORE_PORTS } from "./port-calls.ts";
 import { idempotencyCases } from "./store-idempotency.ts";
 import { type OpenStores, testsOn, withImports } from "./store-fixture.ts";
@@ -39,7 +39,7 @@ export function storeConformance(name: string, openStores: OpenStores): void {
   describe(`${name} as an OperatorStore`, () => operatorStoreConformance(test));
   describe(`${name} as an AuditStore`, () => auditStoreConformance(test));
   describe(`${name} as a PolicyStore`, () => policyStoreConformance(test));
-  describe(`${name} as a SettingsStore`, () => settingsStoreConformance(test));
+  describe(`${name} as a ValueStore`, () => valueStoreConformance(test));
   describe(`${name} as a ServerReportStore and a QuestionStore`, () => serverTablesConformance(test));
   describe(`${name} as a UsageHistoryStore`, () => usageHistoryConformance(test));
   describe(`${name} as a WebhookStore`, () => webhookStoreConformance(test));

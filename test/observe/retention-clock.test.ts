@@ -8,16 +8,16 @@ const DAY_MS = 24 * HOUR_MS;
 let clock: TestClock;
 beforeEach(() => void (clock = new TestClock()));
 
-/** A server of this clock, on settings that outlive it. */
+/** A server of this clock, on stored values that outlive it. */
 async function startServer(
   stored: Record<string, string> = {},
-  saveSettings = async (settings: object) => void Object.assign(stored, settings),
+  saveValues = async (values: object) => void Object.assign(stored, values),
   readTime: () => number | undefined = () => undefined,
 ) {
   const events: string[] = [];
   const onDoubt = () => void events.push("doubted");
   const retention = new RetentionClock(clock, onDoubt, () => void events.push("trusted"));
-  await retention.start({ readSettings: () => stored, saveSettings, readTime });
+  await retention.start({ readValues: () => stored, saveValues, readTime });
   const pass = async (hours: number) => {
     for (let hour = 0; hour < hours; hour++) {
       clock.advance(HOUR_MS);
@@ -89,7 +89,7 @@ test("a clock that differs now by this and now by that is not trusted after a da
   await retention.stop();
 });
 
-test("without the settings, which cannot be written, the clock of this server still decides", async () => {
+test("without stored values, which cannot be written, the clock of this server still decides", async () => {
   const { retention } = await startServer({}, () => Promise.reject(new Error("disk full")));
   clock.step(500 * DAY_MS);
   expect(retention.now()).toBe(clock.steadyNow());

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 
 import { RawConnection } from "../../trials/harness/http-connection.ts";
-import { LAST_BACKUP_SETTING } from "../../src/domain/servers.ts";
+import { LAST_BACKUP } from "../../src/domain/servers.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { METRICS } from "../../src/observe/metrics.ts";
 import type { OutcomeTotals } from "../../src/observe/request-metrics.ts";
@@ -17,7 +17,7 @@ const log = createLog({ level: "warn", format: "json", write() {} });
 beforeAll(async () => {
   const tracing = { url: "http://127.0.0.1:1/v1/traces", sample: 0 };
   service = await startService({ webhook: IDLE_WEBHOOK, tracing }, log);
-  await service.app.settings.saveSettings({ [LAST_BACKUP_SETTING]: "1763208000000" });
+  await service.app.storedValues.saveValues({ [LAST_BACKUP]: "1763208000000" });
   await service.restart();
   await until(() => metrics().value("petstore_webhook_waiting_entries") === 0, 5_000);
 });

@@ -43,8 +43,8 @@ export type CallOperator = <Id extends CommandOperationId>(
   input?: CallInput<Id>,
 ) => Promise<ResponseOf<Id>>;
 
-/** What a server saves when it starts: values of options by flag. A remote server has its URL only, if needed. */
-export type SavedSettings = Readonly<Record<string, string>>;
+/** What a server has stored, by name. Of a remote server it is the URL, if that is needed, and nothing else. */
+export type StoredValues = Readonly<Record<string, string>>;
 
 /** A CallOperator whose input only the call itself checks. */
 export type CallUnchecked = <Id extends CommandOperationId>(
@@ -63,7 +63,7 @@ export class RejectedCall extends Failure {
 export class UnansweredCall extends RejectedCall {}
 
 /** What a command does. `call` is a call of a remote server, or on the data here. */
-export type Work = (call: CallUnchecked, saved: SavedSettings) => Promise<Outcome>;
+export type Work = (call: CallUnchecked, saved: StoredValues) => Promise<Outcome>;
 
 export interface WorkOptions {
   /** What the command does to the data. */

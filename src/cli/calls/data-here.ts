@@ -30,7 +30,7 @@ export async function withDataHere(
   const stores = await openStores(storage, { use: data === "creates" ? "create" : "existing" });
   const quotas = await openQuotas(storage, stores, context);
   try {
-    const settings = await stores.settings.readSettings();
+    const saved = await stores.storedValues.readValues();
     const policy = { current: await stores.policies.readPolicy() };
     const servers = openRegister(stores.serverReports, clock);
     const asked = { storage, questions: stores.questions, servers, onUnreadable };
@@ -57,7 +57,7 @@ export async function withDataHere(
       if (result instanceof Rejection) throw new RejectedCall(result);
       // The types of the handlers and of the table say so.
       return result as ResponseOf<typeof id>;
-    }, settings);
+    }, saved);
   } finally {
     await quotas.close();
     await stores.close();

@@ -111,9 +111,9 @@ export function rejectIncompleteSettings(
 }
 
 /** Saves the URL, which commands show. They work without it. */
-async function saveUrl({ settings, url }: App, log: Log): Promise<void> {
+async function saveUrl({ storedValues, url }: App, log: Log): Promise<void> {
   try {
-    await settings.saveSettings({ "public-url": url });
+    await storedValues.saveValues({ "public-url": url });
   } catch (error) {
     log.event("settings.save-failed", { error });
   }

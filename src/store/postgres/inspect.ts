@@ -1,4 +1,4 @@
-import { GONE_AFTER_MS, LAST_BACKUP_SETTING } from "../../domain/servers.ts";
+import { GONE_AFTER_MS, LAST_BACKUP } from "../../domain/servers.ts";
 import { UNKNOWN_TIMELINE } from "../../domain/timeline.ts";
 import { type SchemaState, schemaState } from "../migrations.ts";
 import { connect, tableExists } from "./connection.ts";
@@ -68,7 +68,7 @@ export async function inspectPostgres(
     : [{ servers: 0 }];
   const hasSettings = await tableExists(sql, `${schema}.server_settings`);
   const [backup] = hasSettings
-    ? await sql<{ value: string }[]>`SELECT value FROM server_settings WHERE name = ${LAST_BACKUP_SETTING}`
+    ? await sql<{ value: string }[]>`SELECT value FROM server_settings WHERE name = ${LAST_BACKUP}`
     : [];
   return {
     ...server,

@@ -23,7 +23,7 @@ import { placeOrder, SqlInventoryStore, SqlReadStore, updateOrder } from "../ord
 import { SqlQuestionStore } from "../questions.ts";
 import { SqlServerReportStore } from "../server-reports.ts";
 import type { RetentionNow } from "../retention.ts";
-import { SqlSettingsStore } from "../settings.ts";
+import { SqlValueStore } from "../stored-values.ts";
 import { SqlWebhookStore } from "../webhooks.ts";
 import { addressOf, connect, withExplanation, nextIdLock } from "./connection.ts";
 import { IdempotencyRecords } from "./idempotency.ts";
@@ -133,7 +133,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
       retentionNow: options.retentionNow ?? (() => openedAt),
     }),
     store,
-    settings: new SqlSettingsStore(database),
+    storedValues: new SqlValueStore(database),
     serverReports: new SqlServerReportStore(unloggedDatabase(pools)),
     questions: new SqlQuestionStore(unloggedDatabase(pools)),
     webhooks: new SqlWebhookStore(database),

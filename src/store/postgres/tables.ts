@@ -20,9 +20,9 @@ import {
   TABLES_WITH_IDS,
   type TableStore,
 } from "../tables.ts";
-import { LAST_BACKUP_SETTING } from "../../domain/servers.ts";
+import { LAST_BACKUP } from "../../domain/servers.ts";
 import { withTimeout } from "../../runtime/timeout.ts";
-import { SAVE_SETTING } from "../settings.ts";
+import { SAVE_VALUE } from "../stored-values.ts";
 import {
   COMMAND_TIMEOUT_MS,
   connect,
@@ -123,7 +123,7 @@ export function postgresTables({
       query((sql) =>
         sql.begin(async (tx) => {
           await tx`SET LOCAL synchronous_commit = local`;
-          await runAll(tx, () => rowsOf(SAVE_SETTING, LAST_BACKUP_SETTING, String(at)));
+          await runAll(tx, () => rowsOf(SAVE_VALUE, LAST_BACKUP, String(at)));
         }),
       ),
   };

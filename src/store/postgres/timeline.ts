@@ -1,18 +1,18 @@
 import type { SQL } from "bun";
-import { PRIMARY_SETTING } from "../../domain/servers.ts";
+import { PRIMARY_TIMELINE } from "../../domain/servers.ts";
 import { parseTimeline, type Timeline, UNKNOWN_TIMELINE } from "../../domain/timeline.ts";
 
 /**
  * The number of the server's timeline, which is the first eight hexadecimal digits in the names of its log files.
  */
 const NUMBER = "('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int4";
-const STORED = `SELECT value FROM server_settings WHERE name = '${PRIMARY_SETTING}'`;
+const STORED = `SELECT value FROM server_settings WHERE name = '${PRIMARY_TIMELINE}'`;
 
 /** The number and the stored mark as text, which differs as soon as another server has taken over. */
 export const TIMELINE = `${NUMBER} || ' ' || coalesce((${STORED}), '')`;
 
 /** The mark of an earlier timeline was replicated from its primary. */
-const STORE = `INSERT INTO server_settings AS stored (name, value) VALUES ('${PRIMARY_SETTING}', ${NUMBER} || ' ' || $1::text)
+const STORE = `INSERT INTO server_settings AS stored (name, value) VALUES ('${PRIMARY_TIMELINE}', ${NUMBER} || ' ' || $1::text)
   ON CONFLICT (name) DO UPDATE SET value = excluded.value
   WHERE split_part(stored.value, ' ', 1) <> split_part(excluded.value, ' ', 1)`;
 

@@ -5,12 +5,12 @@ import { messageOf } from "../../api/errors.ts";
 import { dateTime, type Infer, Invalid, object, oneOf, text } from "../../api/schema.ts";
 import { ENVIRONMENTS } from "../../domain/api-keys.ts";
 import type { NewAuditEntry } from "../../domain/audit.ts";
-import { LAST_BACKUP_SETTING } from "../../domain/servers.ts";
+import { LAST_BACKUP } from "../../domain/servers.ts";
 import { countOf } from "../../text/formatting.ts";
 import { withoutLinks } from "../../runtime/own-files.ts";
 import { addAudit } from "../audit.ts";
 import { type AppliedStep, latestVersion, type SchemaState, schemaState } from "../migrations.ts";
-import { SAVE_SETTING } from "../settings.ts";
+import { SAVE_VALUE } from "../stored-values.ts";
 import { Connection, createDatabaseFile, failureOf, keepLogFiles, openFile } from "./connection.ts";
 import { checkColumns, hasTable, rejectForeignDatabase, stepsOf, versionOf } from "./migrate.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
@@ -58,17 +58,16 @@ function removeSecrets(connection: Connection): void {
   });
 }
 
-/** Records the time of a backup in the database that was copied. Its first releases have no settings. */
+/** Records the time of a backup in the database that was copied. Those of the first releases have no such table. */
 export function recordBackup(path: string, at: number): void {
   const record = (connection: Connection) =>
-    hasTable(connection, "server_settings") &&
-    connection.value(SAVE_SETTING, LAST_BACKUP_SETTING, String(at));
+    hasTable(connection, "server_settings") && connection.value(SAVE_VALUE, LAST_BACKUP, String(at));
   withDatabase(path, record, "write to");
 }
 
 function lastBackupOf(connection: Connection): number | undefined {
   if (!hasTable(connection, "server_settings")) return undefined;
-  const saved = connection.value("SELECT value FROM server_settings WHERE name = ?", LAST_BACKUP_SETTING);
+  const saved = connection.value("SELECT value FROM server_settings WHERE name = ?", LAST_BACKUP);
   return typeof saved === "string" ? Number.parseInt(saved, 10) : undefined;
 }
 

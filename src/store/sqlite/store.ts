@@ -20,7 +20,7 @@ import { PET_ROWS } from "../rows.ts";
 import type { TableUse } from "../migrations.ts";
 import { SqlQuestionStore } from "../questions.ts";
 import { SqlServerReportStore } from "../server-reports.ts";
-import { SqlSettingsStore } from "../settings.ts";
+import { SqlValueStore } from "../stored-values.ts";
 import type { SqlDatabase } from "../statements.ts";
 import { SqlUsageHistoryStore } from "../usage-history.ts";
 import { SqlWebhookStore } from "../webhooks.ts";
@@ -87,7 +87,7 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
   return {
     ...stores,
     petJson: store.petJson,
-    settings: new SqlSettingsStore(database),
+    storedValues: new SqlValueStore(database),
     webhooks: new SqlWebhookStore(database),
     storesForReads: inThread ? operatorStores(inThread, store.inventoryOn(inThread)) : stores,
     commitQueueLength: () => store.commitQueueLength,

@@ -117,11 +117,11 @@ const FAULTS: readonly [name: string, begin: Change, end: Change][] = [
 ];
 
 /** One for each pool. */
-const calls = ({ store, keys, settings }: PostgresStores): (() => unknown)[] => [
+const calls = ({ store, keys, storedValues }: PostgresStores): (() => unknown)[] => [
   () => store.getPet(1n),
   () => store.createPet(rex, AT),
   () => store.placeOrder({ keyId: KEY_ID, petId: 1n }, AT),
-  () => settings.saveSettings({ "free-limits": "1/2" }),
+  () => storedValues.saveValues({ "free-limits": "1/2" }),
   () => keys.findCredential("0".repeat(64)),
 ];
 

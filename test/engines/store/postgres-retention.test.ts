@@ -27,7 +27,7 @@ const config = { ...configIn(temporaryDirectory("retention")), databaseUrl };
 const byAt = (at: number): Attribution => ({ actor: { kind: "server", name: "test" }, at });
 const right = await openStores(config, { use: BY });
 // The clock of this server has kept its difference for a day, so the server trusts it.
-await right.settings.saveSettings({ "clock-trusted-at": `${AHEAD}` });
+await right.storedValues.saveValues({ "clock-trusted-at": `${AHEAD}` });
 const server = await openAdapters(config, new TestClock(AHEAD), silentLog);
 const command = await openStores(config);
 afterAll(() => Promise.all([server, command, right].map((stores) => stores.close())));

@@ -17,11 +17,11 @@ const CA = {
 
 /** Opens the store as a server does, and uses each of its pools. */
 async function open(url: string): Promise<"opened"> {
-  const { store, keys, settings, close } = await openPostgres(url);
+  const { store, keys, storedValues, close } = await openPostgres(url);
   try {
     await allKeys(keys);
     await store.createPet({ name: "Rex", categoryId: 1n }, 0);
-    await settings.saveSettings({ "free-limits": "1/2" });
+    await storedValues.saveValues({ "free-limits": "1/2" });
     return "opened";
   } finally {
     await close();

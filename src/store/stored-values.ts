@@ -1,22 +1,22 @@
-import type { SettingsStore } from "../domain/ports.ts";
+import type { ValueStore } from "../domain/ports.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import { numberRowsOf, rowsOf, type SqlDatabase } from "./statements.ts";
 
 const INSERT = "INSERT INTO server_settings (name, value) VALUES (?, ?) ON CONFLICT (name)";
-export const SAVE_SETTING = `${INSERT} DO UPDATE SET value = excluded.value`;
+export const SAVE_VALUE = `${INSERT} DO UPDATE SET value = excluded.value`;
 
-export class SqlSettingsStore implements SettingsStore {
+export class SqlValueStore implements ValueStore {
   constructor(private readonly database: SqlDatabase) {}
 
-  saveSettings(settings: Readonly<Record<string, string>>): Promise<void> {
-    // All instances write the settings in the same order, so that two that start together do not deadlock.
-    const entries = Object.entries(settings).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  saveValues(values: Readonly<Record<string, string>>): Promise<void> {
+    // All instances write the values in the same order, so that two that start together do not deadlock.
+    const entries = Object.entries(values).toSorted(([a], [b]) => (a < b ? -1 : 1));
     return this.database.write(function* () {
-      for (const [name, value] of entries) yield* rowsOf(SAVE_SETTING, name, value);
+      for (const [name, value] of entries) yield* rowsOf(SAVE_VALUE, name, value);
     });
   }
 
-  readSettings(): Awaitable<Readonly<Record<string, string>>> {
+  readValues(): Awaitable<Readonly<Record<string, string>>> {
     return this.database.read(function* () {
       const rows = yield* rowsOf<{ name: string; value: string }>("SELECT name, value FROM server_settings");
       return Object.fromEntries(rows.map(({ name, value }) => [name, value]));
