@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { describeStorage, type StorageConfig } from "../config/config.ts";
 import { postgresOf } from "../postgres-options.ts";
 import { makeDirectory } from "../runtime/own-files.ts";
-import { OLDEST_READABLE_VERSION, postgresTables } from "../store/postgres/tables.ts";
+import { OLDEST_READABLE_VERSION, postgresTables } from "../store/postgres/table-store.ts";
 import { publishDatabase } from "../store/sqlite/durable-files.ts";
 import { acquireLock } from "../store/sqlite/process-lock.ts";
 import { type DatabaseFacts, describeCopy } from "../store/sqlite/snapshot.ts";
-import { sqliteTables } from "../store/sqlite/tables.ts";
-import type { TableStore } from "../store/tables.ts";
+import { sqliteTables } from "../store/sqlite/table-store.ts";
+import type { TableStore } from "../store/table-store.ts";
 import { formatTime } from "../text/formatting.ts";
 import {
   bytesOf,

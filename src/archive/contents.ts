@@ -2,14 +2,8 @@
 
 import type { StorageConfig } from "../config/config.ts";
 import { postgresOf } from "../postgres-options.ts";
-import {
-  type Counters,
-  type Row,
-  type Table,
-  type TableReader,
-  TABLES,
-  type TableStore,
-} from "../store/tables.ts";
+import type { Counters, TableReader, TableStore } from "../store/table-store.ts";
+import { type Row, type Table, TABLES } from "../store/tables.ts";
 
 /** Opens the database with the pets, orders and keys. Servers may be running on it. */
 export async function tableStoreOf(storage: StorageConfig): Promise<TableStore> {
@@ -17,10 +11,10 @@ export async function tableStoreOf(storage: StorageConfig): Promise<TableStore> 
     const { directory } = storage;
     directory.prepare();
     directory.rejectLostDatabase();
-    const { sqliteTables } = await import("../store/sqlite/tables.ts");
+    const { sqliteTables } = await import("../store/sqlite/table-store.ts");
     return sqliteTables(directory.files.store);
   }
-  const { postgresTables } = await import("../store/postgres/tables.ts");
+  const { postgresTables } = await import("../store/postgres/table-store.ts");
   return postgresTables(postgresOf(storage));
 }
 

@@ -14,16 +14,9 @@ import {
 } from "../domain/resources.ts";
 import { OPERATOR_ORDER_ROWS, PET_ROWS } from "../store/rows.ts";
 import type { Steps } from "../store/statements.ts";
-import {
-  API_KEYS,
-  findRows,
-  lockIds,
-  type NewRow,
-  ORDERS,
-  PETS,
-  type SharedTables,
-  type Table,
-} from "../store/tables.ts";
+import { API_KEYS, type NewRow, ORDERS, PETS, type Table } from "../store/tables.ts";
+import { findRows, lockIds } from "../store/table-rows.ts";
+import type { SharedTables } from "../store/table-store.ts";
 import { type FileFields, fileFieldsOf } from "./row-formats.ts";
 
 /** A row to import. If it has an identifier, it keeps it. */

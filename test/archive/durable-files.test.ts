@@ -6,7 +6,7 @@ import { DataDirectory } from "../../src/data-directory.ts";
 import { makeDirectory } from "../../src/runtime/own-files.ts";
 import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
-import { sqliteTables } from "../../src/store/sqlite/tables.ts";
+import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
 import { cleanUpAfterAll, cliDirectory, InProcessCli } from "../cli/cli.ts";
 import { recordDurableSteps } from "./durable-steps.ts";
 
@@ -127,7 +127,7 @@ const CASES: Readonly<Record<string, Case>> = {
     named: /^limits\.db\.rescued limits\.db $/,
   },
   "a copy to SQLite": {
-    by: ["store/sqlite/tables.ts"],
+    by: ["store/sqlite/table-store.ts"],
     async prepare() {
       const target = await sqliteTables(join(cliDirectory(), "copy.db")).create();
       await target.complete({});

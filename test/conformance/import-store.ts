@@ -19,7 +19,7 @@ import {
 } from "../../src/archive/import-store.ts";
 import type { Store } from "../../src/domain/ports.ts";
 import { rowsOf, type Statements } from "../../src/store/statements.ts";
-import type { SharedTables } from "../../src/store/tables.ts";
+import type { SharedTables } from "../../src/store/table-store.ts";
 import { BY, storedSecret } from "../key-store-arguments.ts";
 import { addPet, AT, DAY_MS, type OpenedStores, resultOf, type TestOn } from "./store-fixture.ts";
 

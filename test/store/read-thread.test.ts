@@ -5,7 +5,7 @@ import { Overloaded, Unavailable } from "../../src/api/errors.ts";
 import { ReadQueue } from "../../src/store/read-queue.ts";
 import { ReadThread } from "../../src/store/sqlite/read-thread.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
-import { sqliteTables } from "../../src/store/sqlite/tables.ts";
+import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
 import { rowsOf } from "../../src/store/statements.ts";
 import { auditStoreConformance } from "../conformance/audit-store.ts";
 import { keyListConformance } from "../conformance/key-list.ts";

@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
-import { type SharedTables, appendRows, PETS, upsertRows } from "../../src/store/tables.ts";
-import { sqliteTables } from "../../src/store/sqlite/tables.ts";
+import type { SharedTables } from "../../src/store/table-store.ts";
+import { appendRows, upsertRows } from "../../src/store/table-rows.ts";
+import { PETS } from "../../src/store/tables.ts";
+import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
 import { openSqlite, SqliteStore } from "../../src/store/sqlite/store.ts";
 import { BY } from "../key-store-arguments.ts";
 import { openStoreDatabase, temporaryDatabase } from "./sqlite-database.ts";

@@ -1,5 +1,5 @@
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
-import { sqliteTables } from "../../src/store/sqlite/tables.ts";
+import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
 import { storeConformance } from "../conformance/store.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
 

@@ -10,13 +10,13 @@ import { postgresUrl } from "../harness/postgres.ts";
 import { valkeyUrl } from "../harness/valkey.ts";
 import { readBackup } from "../../src/archive/backup-files.ts";
 import { type Contents, differencesBetween } from "../../src/archive/contents.ts";
-import { postgresTables } from "../../src/store/postgres/tables.ts";
-import { sqliteTables } from "../../src/store/sqlite/tables.ts";
+import { postgresTables } from "../../src/store/postgres/table-store.ts";
+import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
 import { newQuota, type Quota } from "../../src/domain/rate-limit.ts";
 import { readQuotas } from "../../src/rate-limit/valkey/maintenance.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
-import type { TableStore } from "../../src/store/tables.ts";
+import type { TableStore } from "../../src/store/table-store.ts";
 
 /** Prepares new data for a command that is killed repeatedly, in a directory that is removed afterwards. */
 export type Prepare = (directory: string) => Promise<Attempt>;

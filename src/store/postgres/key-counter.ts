@@ -20,7 +20,7 @@ import {
   unban,
 } from "../../domain/rate-limit.ts";
 import { BatchQueue } from "../batch-queue.ts";
-import type { KeyQuotas } from "../tables.ts";
+import type { KeyQuotas } from "../table-store.ts";
 import type { Pools } from "./pool.ts";
 import { WRITE_TO_LOG } from "./statements.ts";
 

@@ -16,9 +16,9 @@ import { readQuotas, writeQuotas } from "../../../src/rate-limit/valkey/maintena
 import { openQuotaStore } from "../../../src/store/sqlite/quota-store.ts";
 import { openSqlite } from "../../../src/store/sqlite/store.ts";
 import { acquireLock } from "../../../src/store/sqlite/process-lock.ts";
-import { postgresTables } from "../../../src/store/postgres/tables.ts";
-import { sqliteTables } from "../../../src/store/sqlite/tables.ts";
-import type { TableStore } from "../../../src/store/tables.ts";
+import { postgresTables } from "../../../src/store/postgres/table-store.ts";
+import { sqliteTables } from "../../../src/store/sqlite/table-store.ts";
+import type { TableStore } from "../../../src/store/table-store.ts";
 import { recordDurableSteps } from "../../archive/durable-steps.ts";
 import { fillData, NOW } from "../../archive/sample-data.ts";
 import { cleanUp, InProcessCli, petstore, type Result, cliDirectory, wrongUsage } from "../../cli/cli.ts";

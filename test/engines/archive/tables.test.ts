@@ -1,6 +1,6 @@
 import { SQL } from "bun";
 import { expect, test } from "bun:test";
-import { postgresTables } from "../../../src/store/postgres/tables.ts";
+import { postgresTables } from "../../../src/store/postgres/table-store.ts";
 import { TABLES } from "../../../src/store/tables.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { createDatabase } from "../store/postgres-database.ts";

@@ -1,4 +1,4 @@
-import { postgresTables } from "../../../src/store/postgres/tables.ts";
+import { postgresTables } from "../../../src/store/postgres/table-store.ts";
 import { storeConformance } from "../../conformance/store.ts";
 import { emptyDatabase, makeOlder } from "./postgres-database.ts";
 

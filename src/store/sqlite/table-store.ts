@@ -2,22 +2,16 @@ import { existsSync } from "node:fs";
 import { addAudit } from "../audit.ts";
 import type { TableUse } from "../migrations.ts";
 import { rowsOf, type Statements, type Steps } from "../statements.ts";
+import { canonicalRowOf, selectCount, insertRows, selectRows } from "../table-rows.ts";
 import {
-  canonicalRowOf,
-  selectCount,
   type Counters,
-  insertRows,
   KEY_REVISION,
   type NewTables,
-  PETS,
-  type Row,
-  selectRows,
   type SharedTables,
-  type Table,
   type TableReader,
-  TABLES_WITH_IDS,
   type TableStore,
-} from "../tables.ts";
+} from "../table-store.ts";
+import { PETS, type Row, type Table, TABLES_WITH_IDS } from "../tables.ts";
 import { type Connection, toUnavailable } from "./connection.ts";
 import { SQLITE_DIALECT } from "./statements.ts";
 import { openDatabase } from "./database.ts";

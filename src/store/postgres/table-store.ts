@@ -2,24 +2,17 @@ import type { SQL } from "bun";
 import { messageOf, OutcomeUnknown } from "../../api/errors.ts";
 import { addAudit } from "../audit.ts";
 import { rowsOf, type Statements, type Steps } from "../statements.ts";
+import { canonicalRowOf, selectCount, insertRows, selectRows } from "../table-rows.ts";
 import {
-  canonicalRowOf,
-  selectCount,
   type Counters,
-  insertRows,
   type KeyQuotas,
   KEY_REVISION,
-  type NewRow,
   type NewTables,
-  type Row,
-  selectRows,
   type SharedTables,
-  type Table,
   type TableReader,
-  TABLES,
-  TABLES_WITH_IDS,
   type TableStore,
-} from "../tables.ts";
+} from "../table-store.ts";
+import { type NewRow, type Row, type Table, TABLES, TABLES_WITH_IDS } from "../tables.ts";
 import { LAST_BACKUP } from "../../domain/servers.ts";
 import { withTimeout } from "../../runtime/timeout.ts";
 import { SAVE_VALUE } from "../stored-values.ts";
