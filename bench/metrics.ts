@@ -1,10 +1,9 @@
 /* Measures the processor time of the metrics for one request: `npx bun bench/metrics.ts`. */
 
-import type { OperationId } from "../src/domain/operation-ids.ts";
 import type { Request, Response } from "../src/http1/index.ts";
 import { RequestMetrics } from "../src/observe/request-metrics.ts";
 import { RequestRecord } from "../src/observe/request-record.ts";
-import { PETSTORE_API } from "../src/petstore/operations.ts";
+import { PETSTORE_API, RESPONSE_STATUSES } from "../src/petstore/operations.ts";
 import { compare } from "./cpu-time.ts";
 
 const REQUEST: Request = {
@@ -31,12 +30,15 @@ const OBSERVED = [
   observed("placeOrder", 409),
 ];
 
-function observed(operation: OperationId, status: Response["status"]) {
+function observed(operation: string, status: Response["status"]) {
   const principal = { ...KEY, plan: status === 200 ? "pro" : "free", limits: LIMITS } as const;
   return { operation, principal, response: { status, headerLines: "", body: null } };
 }
 
-const metrics = new RequestMetrics((path) => PETSTORE_API.has(path));
+const metrics = new RequestMetrics({
+  operations: RESPONSE_STATUSES,
+  isApiPath: (path) => PETSTORE_API.has(path),
+});
 
 function observe(call: number): void {
   const startedAt = performance.now();

@@ -1,4 +1,4 @@
-import { PETSTORE_API, RESPONSE_STATUSES } from "./petstore/operations.ts";
+import { OPERATION_PATHS, PETSTORE_API, RESPONSE_STATUSES } from "./petstore/operations.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { type Adapters, openAdapters } from "./adapters.ts";
 import { SECURITY_HEADER_LINES } from "./api/responses.ts";
@@ -173,7 +173,10 @@ type Observers = Awaited<ReturnType<typeof openObservers>>;
 async function openObservers(context: Context) {
   const { adapters, config, clock, log } = context;
   const { accessLog: file, accessLogOmit: omit, requestLogBytes: maxBytes } = config;
-  const requests = new RequestMetrics((path) => PETSTORE_API.has(path));
+  const requests = new RequestMetrics({
+    operations: RESPONSE_STATUSES,
+    isApiPath: (path) => PETSTORE_API.has(path),
+  });
   const usage = new UsageRecorder({ store: adapters.usageHistory, clock, log });
   const accessLog =
     file === undefined
@@ -181,7 +184,7 @@ async function openObservers(context: Context) {
       : await (await import("./observe/access-log.ts")).openAccessLog({ file, omit, log });
   /** Undefined if the request log is off. */
   const requestLog = maxBytes === 0 ? undefined : new RequestLog({ maxBytes, now: () => clock.now() });
-  const tracer = await startTracer(context);
+  const tracer = await startTracer(context, OPERATION_PATHS);
   return {
     requests,
     requestLog,
@@ -300,7 +303,6 @@ function startMetrics(
     tracer: observers.tracer,
     log,
     lastBackup,
-    statuses: RESPONSE_STATUSES,
     clock,
   });
 }

@@ -10,11 +10,10 @@ import type { Clock } from "./domain/ports.ts";
 import type { HttpServer, TlsCertificate } from "./http1/index.ts";
 import { reportSettingFiles } from "./observe/event-reports.ts";
 import type { Log } from "./observe/log.ts";
-import type { Tracer } from "./observe/tracing.ts";
+import type { Tracer, TracerOptions } from "./observe/tracing.ts";
 import type { WebhookSender } from "./observe/webhook-delivery.ts";
 import type { AdminCredentials } from "./operator/start-admin.ts";
 import { type ScheduledTimer, scheduler } from "./runtime/scheduler.ts";
-import { PETSTORE_API } from "./petstore/operations.ts";
 
 export interface Closable {
   close(): void | Promise<void>;
@@ -34,7 +33,10 @@ export async function readCertificate({ tls }: Config): Promise<TlsCertificate |
 }
 
 /** Returns undefined if no request is traced. */
-export async function startTracer({ adapters, config, log }: PartContext): Promise<Tracer | undefined> {
+export async function startTracer(
+  { adapters, config, log }: PartContext,
+  routes: TracerOptions["routes"],
+): Promise<Tracer | undefined> {
   if (config.tracing === undefined) return undefined;
   const { Tracer } = await import("./observe/tracing.ts");
   return new Tracer({
@@ -43,7 +45,7 @@ export async function startTracer({ adapters, config, log }: PartContext): Promi
     environment: config.environment,
     instance: adapters.servers.self.id,
     isTls: config.tls !== undefined,
-    routeOf: (operation) => PETSTORE_API.basePath + PETSTORE_API.operations[operation].path,
+    routes,
     log,
   });
 }

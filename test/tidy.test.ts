@@ -70,27 +70,27 @@ const ARROWS: Readonly<Record<string, string>> = {
   api: "http1 runtime text",
   "content-encoding": "api http1 runtime",
   domain: "api runtime text",
-  clock: "domain api runtime",
+  clock: "domain",
   config: "domain api runtime text data-directory",
   "data-directory": "domain runtime store",
   "postgres-options": "config domain store rate-limit",
   auth: "domain api http1 config runtime",
   "rate-limit": "domain api runtime",
   store: "domain api runtime text executable",
-  archive: "store rate-limit domain api config data-directory postgres-options runtime text executable",
+  archive: "store rate-limit domain api config postgres-options runtime text",
   observe: "domain api http1 runtime text",
   public: "auth observe domain api http1 content-encoding runtime text",
   petstore: "public domain api runtime text",
-  "browser-bundle": "api http1 content-encoding executable",
+  "browser-bundle": "api content-encoding executable",
   operator:
-    "petstore observe config domain api http1 browser-bundle content-encoding data-directory pages runtime text",
+    "observe config domain api http1 browser-bundle content-encoding data-directory pages runtime text",
   "docs-site":
-    "public petstore client domain api http1 browser-bundle pages content-encoding runtime text executable",
+    "public petstore client domain api browser-bundle pages content-encoding runtime text executable",
   console: "operator pages domain api text",
   doctor:
     "operator store rate-limit observe http1 domain api config data-directory postgres-options runtime text",
-  adapters: "store rate-limit observe domain api config data-directory postgres-options clock runtime",
-  "optional-parts": "adapters petstore operator observe domain config http1 runtime",
+  adapters: "store rate-limit observe domain api config data-directory postgres-options runtime",
+  "optional-parts": "adapters operator observe domain config http1 runtime",
   app: "optional-parts adapters public petstore operator docs-site auth observe domain api config http1 clock runtime",
   demo: "app adapters store client operator observe domain config runtime",
   cli: "app adapters demo doctor operator public petstore archive store observe config domain api clock data-directory runtime text executable",
@@ -107,6 +107,14 @@ describe("modules", () => {
       return ARROWS[moduleOf(from)]?.split(" ").includes(moduleOf(of)) !== true;
     });
     expect(faults).toEqual([]);
+  });
+
+  test("the map of imports has no arrow that no import needs", () => {
+    const used = new Set(imports.map(({ from, of }) => `${moduleOf(from)} ← ${moduleOf(of)}`));
+    const arrows = Object.entries(ARROWS).flatMap(([module, others]) =>
+      others === "" ? [] : others.split(" ").map((other) => `${module} ← ${other}`),
+    );
+    expect(arrows.filter((arrow) => !used.has(arrow))).toEqual([]);
   });
 
   test("no files import one another in a circle, not even types; what is imported when it is used aside", () => {
@@ -173,6 +181,11 @@ describe("modules", () => {
       "SQLite opens files in one function, which follows no link",
       /\bnew Database\((?!":memory:")|\bDatabase\.open\b/,
       /^src\/store\/sqlite\/connection\.ts$/,
+    ],
+    [
+      "the table of operations is handed in by the composition",
+      /\bPETSTORE_API\b/,
+      /^src\/(?:app\.ts|petstore\/)/,
     ],
     [
       "Valkey is spoken to in rate-limit alone",

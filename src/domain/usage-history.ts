@@ -1,5 +1,4 @@
 import type { PlanName } from "./key-fields.ts";
-import type { OperationId } from "./operation-ids.ts";
 import { DAY_MS } from "./rate-limit.ts";
 
 export const HOUR_MS = 3_600_000;
@@ -27,15 +26,12 @@ export function sumOfRequests(rows: Iterable<RequestCounts>): RequestCounts {
   return sum;
 }
 
-/** A request that is rejected before it is routed, or whose path is unknown, has no operation. */
-export type CountedOperation = OperationId | "none";
-
 /** The overview counts keys that called a deprecated operation within so many days. */
 export const DEPRECATED_USE_DAYS = 30;
 
 /** The rate limiter decides before a request is routed, so an operation has no limited and no banned requests. */
 export interface OperationCounts extends Pick<RequestCounts, "admitted" | "errors"> {
-  readonly operation: OperationId;
+  readonly operation: string;
 }
 
 /** Requests of one key in one hour, to be added to those that are stored. */
@@ -83,7 +79,8 @@ export interface KeyTotalsQuery extends UsagePeriod {
 /** Counts of one key and one operation in one hour or day (UTC). */
 export interface UsageRow extends RequestCounts {
   readonly keyId: number;
-  readonly operation: CountedOperation;
+  /** `none` is for requests that are rejected before they are routed, or whose path is unknown. */
+  readonly operation: string;
   /** The start of the interval, in milliseconds since the epoch. */
   readonly start: number;
 }

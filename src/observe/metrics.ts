@@ -4,7 +4,6 @@ import type { CacheStatistics } from "../runtime/bounded-cache.ts";
 import { AUTH_FAILURES } from "../domain/api-keys.ts";
 import type { Clock } from "../domain/ports.ts";
 import { differingSettings, type ServerState } from "../domain/servers.ts";
-import type { OperationId } from "../domain/operation-ids.ts";
 import type { WaitingEntries } from "../domain/webhooks.ts";
 import { type HttpServer, maxDescriptors, type ServerStatistics } from "../http1/index.ts";
 import { CONTENT_TYPES, formatFor, formatMetrics, type Sample } from "./exposition.ts";
@@ -14,8 +13,6 @@ import {
   type AdapterMonitor,
   type CommitMonitor,
   EventLoopDelay,
-  OPERATION_LABELS,
-  type OperationLabel,
   type RequestMetrics,
 } from "./request-metrics.ts";
 
@@ -24,8 +21,6 @@ interface MetricsOptions {
   readonly version: string;
   readonly environment: string;
   readonly server: Pick<HttpServer, "statistics" | "maxConnections" | "isShuttingDown" | "tlsCertificate">;
-  /** The statuses that each operation can respond with. */
-  readonly statuses: ReadonlyMap<OperationId, readonly number[]>;
   readonly requests: RequestMetrics;
   /** The hits and misses of the response cache. */
   readonly responseCache: CacheStatistics;
@@ -128,10 +123,9 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   petstore_http_request_duration_seconds: histogram(
     "Time from the head of a request to its response, without sending it.",
     ({ requests }) =>
-      OPERATION_LABELS.map((operation) => ({
-        labels: { operation },
-        value: requests.operations[operation].durations,
-      })),
+      requests
+        .byOperation()
+        .map(([operation, { durations }]) => ({ labels: { operation }, value: durations })),
     { operation: OPERATION },
   ),
   petstore_http_connections: gauge("Open connections.", statistic("connections")),
@@ -289,25 +283,14 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   }),
 };
 
-/** Statuses whose series exist from the start. If a series began at 1, `rate` and `increase` would miss that 1. */
-const EXPECTED_STATUSES: readonly [OperationLabel, readonly number[]][] = [
-  ["none", [400, 401, 404, 405, 408, 429, 500, 503]],
-  ["page", [200, 304, 404, 429]],
-  ["health", [200, 503]],
-];
-
-function responseSamples({ requests, statuses }: MetricSources): Sample[] {
-  const expected = new Map<OperationLabel, readonly number[]>([...statuses, ...EXPECTED_STATUSES]);
-  return OPERATION_LABELS.flatMap((operation) => {
-    const { responses } = requests.operations[operation];
-    const all = new Set([...(expected.get(operation) ?? []), ...responses.keys()]);
-    return [...all]
-      .toSorted((a, b) => a - b)
-      .map((status) => ({
-        labels: { operation, status: `${status}` },
-        value: responses.get(status) ?? 0,
-      }));
-  });
+function responseSamples({ requests }: MetricSources): Sample[] {
+  return requests
+    .byOperation()
+    .flatMap(([operation, { responses }]) =>
+      [...responses]
+        .toSorted(([a], [b]) => a - b)
+        .map(([status, value]) => ({ labels: { operation, status: `${status}` }, value })),
+    );
 }
 
 function cacheSamples({ authenticator, adapters, responseCache }: MetricSources): Sample[] {

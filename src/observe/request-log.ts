@@ -1,8 +1,6 @@
 import { Database } from "bun:sqlite";
 import { maskSecrets, MAX_LOGGED_LENGTH, MAX_LOGGED_METHOD_LENGTH } from "../domain/constants.ts";
-import { OPERATION_IDS, type OperationId } from "../domain/operation-ids.ts";
 import { yieldToEventLoop } from "../runtime/scheduler.ts";
-import type { Response } from "../http1/index.ts";
 import type { RequestObserver } from "./request-record.ts";
 
 export interface LoggedRequest {
@@ -15,7 +13,7 @@ export interface LoggedRequest {
   readonly keyId: number | null;
   readonly method: string;
   readonly path: string;
-  readonly operation: OperationId | null;
+  readonly operation: string | null;
   readonly status: number;
   readonly code: string | null;
   /** The message of an error, as the client got it, or its beginning. */
@@ -93,7 +91,8 @@ export class RequestLog {
   readonly #texts: string[] = [];
   /** The stamp of the newest request. */
   #stamp = 0;
-  /** The codes of errors, which are a closed set, by number. A success has the number 0. */
+  /** The operations and the codes of errors, which are closed sets, by number. The number 0 is for none. */
+  readonly #operations: (string | null)[] = [null];
   readonly #codes: (string | null)[] = [null];
   /** The size of each block, oldest first. */
   readonly #blockBytes: number[] = [];
@@ -139,8 +138,8 @@ export class RequestLog {
     numbers[at + STATUS] = status;
     numbers[at + DURATION] = durationMs;
     numbers[at + KEY] = keyId ?? NaN;
-    numbers[at + OPERATION] = operation === undefined ? -1 : OPERATION_IDS.indexOf(operation);
-    numbers[at + CODE] = status < 400 ? 0 : this.#codeNumber(response);
+    numbers[at + OPERATION] = numberIn(this.#operations, operation);
+    numbers[at + CODE] = status < 400 ? 0 : numberIn(this.#codes, response.errorCode);
     if (++this.#waiting === BLOCK_REQUESTS) this.#write();
   };
 
@@ -178,7 +177,7 @@ export class RequestLog {
     const equal: [index: number, value: number][] = [];
     if (keyId !== undefined) equal.push([KEY, keyId ?? NaN]);
     if (code !== undefined) equal.push([CODE, this.#codes.indexOf(code)]);
-    if (operation) equal.push([OPERATION, OPERATION_IDS.indexOf(operation)]);
+    if (operation) equal.push([OPERATION, this.#operations.indexOf(operation)]);
     return (numbers, at) => {
       const { [at + STAMP]: stamp = 0, [at + STATUS]: status = 0, [at + DURATION]: duration = 0 } = numbers;
       return (
@@ -214,7 +213,7 @@ export class RequestLog {
       keyId: Number.isNaN(keyId) ? null : keyId,
       method,
       path,
-      operation: OPERATION_IDS[numberOf(OPERATION)] ?? null,
+      operation: this.#operations[numberOf(OPERATION)] ?? null,
       status: numberOf(STATUS),
       code: this.#codes[numberOf(CODE)] ?? null,
       message: message === "" ? null : message,
@@ -241,12 +240,12 @@ export class RequestLog {
     this.#waiting = 0;
     this.#texts.length = 0;
   }
+}
 
-  #codeNumber({ errorCode }: Response): number {
-    const code = errorCode ?? null;
-    const known = this.#codes.indexOf(code);
-    return known === -1 ? this.#codes.push(code) - 1 : known;
-  }
+/** The number of a value, which is added if it is new. */
+function numberIn(values: (string | null)[], value: string | null = null): number {
+  const known = values.indexOf(value);
+  return known === -1 ? values.push(value) - 1 : known;
 }
 
 function numbersOf({ numbers }: Block): Float64Array {

@@ -1,6 +1,5 @@
 import { type ApiKeyPrincipal, type AuthFailure, isPrincipal } from "../domain/api-keys.ts";
 import { HEALTH_PATH } from "../domain/constants.ts";
-import type { OperationId } from "../domain/operation-ids.ts";
 import type { Decision } from "../domain/rate-limit.ts";
 import type { Request, Response } from "../http1/index.ts";
 import type { Trace } from "./trace.ts";
@@ -12,7 +11,7 @@ export class RequestRecord {
   /** The decision of the rate limiter; undefined if it failed, and for /healthz, which is not counted. */
   decision: Decision | undefined;
   /** The operation; undefined for a page, an unknown path, and a request that was rejected before it was routed. */
-  operation: OperationId | undefined;
+  operation: string | undefined;
   /** The time from the head of the request to the response. */
   durationMs = 0;
   /** The spans; undefined if the request is not traced. */

@@ -7,7 +7,6 @@ import {
   MAX_LOGGED_METHOD_LENGTH,
 } from "../domain/constants.ts";
 import { ABORTED_RESPONSE } from "../api/responses.ts";
-import type { OperationId } from "../domain/operation-ids.ts";
 import type { Request, Response } from "../http1/index.ts";
 import { scheduler } from "../runtime/scheduler.ts";
 import { sendRequest } from "../runtime/outgoing-request.ts";
@@ -27,8 +26,8 @@ export interface TracerOptions {
   /** The identifier of the server. */
   readonly instance: string;
   readonly isTls: boolean;
-  /** The path of an operation, such as /v1/pets/{petId}. */
-  readonly routeOf: (operation: OperationId) => string;
+  /** The path of each operation, such as /v1/pets/{petId}. */
+  readonly routes: ReadonlyMap<string, string>;
   readonly log: Log;
   readonly exportEveryMs?: number;
 }
@@ -181,13 +180,13 @@ function endedRequest(trace: Trace, record: RequestRecord, { status, errorCode }
 }
 
 /** The span of the request and those of its parts, by the conventions of OpenTelemetry for HTTP servers. */
-function spansOf(request: EndedRequest, { omit, isTls, routeOf }: TracerOptions): string {
+function spansOf(request: EndedRequest, { omit, isTls, routes }: TracerOptions): string {
   const { trace, method, operation, keyId, durationMs, status } = request;
   const { traceId, parentId, startedAt, spans } = trace;
   const optional = (field: AccessLogField, text: string | null | undefined) =>
     omit.includes(field) ? undefined : text?.slice(0, MAX_LOGGED_LENGTH);
   const isKnown = METHODS.has(method);
-  const route = operation && routeOf(operation);
+  const route = operation && routes.get(operation);
   const ids = randomId(SPAN_ID_BYTES * (1 + spans.length));
   const idOf = (span: number) => ids.slice(span * 2 * SPAN_ID_BYTES, (span + 1) * 2 * SPAN_ID_BYTES);
   const spanId = idOf(0);

@@ -21,7 +21,7 @@ import {
   type AuditedValues,
   type AuditTarget,
 } from "../domain/audit.ts";
-import { type CountedOperation, DEPRECATED_USE_DAYS, USAGE_INTERVALS } from "../domain/usage-history.ts";
+import { DEPRECATED_USE_DAYS, USAGE_INTERVALS } from "../domain/usage-history.ts";
 import { OPERATION_IDS } from "../domain/operation-ids.ts";
 import { CLOSE_TO_LIMIT_PERCENT, MAX_LOGGED_LENGTH, MAX_LOGGED_METHOD_LENGTH } from "../domain/constants.ts";
 import { EXPIRES_SOON_MS } from "../domain/api-keys.ts";
@@ -108,7 +108,7 @@ export const requestConditions = {
     "an error code such as rate_limited",
     "Only requests with this error code",
   ),
-  operation: oneOf(OPERATION_IDS, "Only requests to this operation"),
+  operation: oneOf<string>(OPERATION_IDS, "Only requests to this operation"),
   address: matching(
     /^(?:\d{1,3}(?:\.\d{1,3}){3}|(?=.*:)[\da-f.:]{2,45}(?:\/64)?)$/i,
     "an address such as 192.0.2.7 or 2001:db8::7",
@@ -141,7 +141,7 @@ const RequestEntrySchema = object(
     ),
     path: line(MAX_LOGGED_LENGTH, `Without the query, and ${CUT}`),
     operation: nullable(
-      oneOf(OPERATION_IDS),
+      oneOf<string>(OPERATION_IDS),
       "Null for a page, an unknown path, and a request that was rejected before it was routed",
     ),
     status: integer({ min: 100, max: 599, description: "499: the client did not wait for the response" }),
@@ -191,7 +191,7 @@ const period = { since: time("Start of the first interval"), until: time("End of
 
 const IntervalCounts = object("Requests of one operation in one hour or day", {
   start: time("Start of the interval"),
-  operation: oneOf<CountedOperation>(
+  operation: oneOf<string>(
     [...OPERATION_IDS, "none"],
     "`none`: rejected before it was routed, or an unknown path",
   ),

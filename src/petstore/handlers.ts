@@ -122,7 +122,7 @@ function created<R extends Rejection>(url: string, result: WriteResult | R) {
   return { body: result.body, headers: { Location: `${url}${result.id}`, ...replayed } };
 }
 
-export function createEndpoints(options: HandlerOptions): ReadonlyMap<OperationId, Endpoint> {
+export function createEndpoints(options: HandlerOptions): ReadonlyMap<string, Endpoint> {
   const { petJson, baseUrl, responseCacheStatistics } = options;
   const handlers = createHandlers(options);
   return new Map(

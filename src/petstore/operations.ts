@@ -207,8 +207,13 @@ export function isConditionalGet({ method, success }: PetstoreOperation): boolea
   return method === "GET" && success.headers.includes("ETag");
 }
 
+/** The path of each operation, with the base path. */
+export const OPERATION_PATHS: ReadonlyMap<string, string> = new Map(
+  PETSTORE_API.rows.map(([id, { path }]) => [id, BASE_PATH + path]),
+);
+
 /** The statuses of each operation's responses. */
-export const RESPONSE_STATUSES: ReadonlyMap<OperationId, readonly number[]> = new Map(
+export const RESPONSE_STATUSES: ReadonlyMap<string, readonly number[]> = new Map(
   PETSTORE_API.rows.map(([id, operation]: readonly [OperationId, PetstoreOperation]) => {
     const { success } = operation;
     const notModified = isConditionalGet(operation) ? [304] : [];

@@ -4,7 +4,6 @@ import { parseIdentifier } from "../api/json.ts";
 import { headerLinesOf, type Headers } from "../api/responses.ts";
 import type { Rejection } from "../api/errors.ts";
 import type { ApiKeyPrincipal } from "../domain/api-keys.ts";
-import type { OperationId } from "../domain/operation-ids.ts";
 import type { IdempotentRequest } from "../domain/ports.ts";
 import type { Decision } from "../domain/rate-limit.ts";
 import type { Request } from "../http1/index.ts";
@@ -53,7 +52,7 @@ export interface AnySuccess {
 
 /** An operation and the code that serves it. */
 export interface Endpoint {
-  readonly id: OperationId;
+  readonly id: string;
   readonly operation: PublicOperation;
   readonly handler: (input: AnyInput, ...context: HandlerContext) => Awaitable<AnySuccess | Rejection>;
   readonly cache: ResponseCache | undefined;

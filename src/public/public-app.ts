@@ -10,7 +10,6 @@ import { sha256 } from "../runtime/hash.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import { type ApiKeyPrincipal, type AuthFailure, isPrincipal } from "../domain/api-keys.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH, MAX_BODY_BYTES } from "../domain/size-limits.ts";
-import type { OperationId } from "../domain/operation-ids.ts";
 import type { PolicyInEffect } from "../domain/limit-policy.ts";
 import type { Clock, IdempotentRequest, RateLimiter } from "../domain/ports.ts";
 import type { Decision, Limits, Subject } from "../domain/rate-limit.ts";
@@ -47,14 +46,11 @@ import {
 } from "./responses.ts";
 
 /** What the front uses of the table of operations. */
-type PublicApi = Pick<
-  Api<Readonly<Record<OperationId, PublicOperation>>>,
-  "has" | "find" | "allowed" | "errors"
->;
+type PublicApi = Pick<Api<Readonly<Record<string, PublicOperation>>>, "has" | "find" | "allowed" | "errors">;
 
 interface PublicAppOptions {
   readonly api: PublicApi;
-  readonly endpoints: ReadonlyMap<OperationId, Endpoint>;
+  readonly endpoints: ReadonlyMap<string, Endpoint>;
   readonly clock: Pick<Clock, "now">;
   readonly staticRouteAt: (path: string) => StaticRoute | undefined;
   readonly authenticator: Pick<Authenticator, "authenticate">;
@@ -213,7 +209,7 @@ export class PublicApp implements RequestHandler {
     const { principal, decision, hasWaited } = admission;
     const match = this.#options.api.find(request.path);
     const id = match?.route.operations.get(request.method);
-    const endpoint = id && this.#options.endpoints.get(id);
+    const endpoint = id === undefined ? undefined : this.#options.endpoints.get(id);
     record.operation = id;
     if (!mayUse(principal, request)) return rejectionResponse(READ_ONLY_KEY, apiLines(decision));
     if (match === undefined) return rejectionResponse(NOT_FOUND, apiLines(decision));

@@ -251,7 +251,7 @@ test("it samples every 20 ms while it runs", () => {
 });
 
 test("a request that HTTP/1.1 servers need not support is an error of its client", () => {
-  const metrics = new RequestMetrics(() => true);
+  const metrics = new RequestMetrics({ operations: new Map(), isApiPath: () => true });
   for (const status of [400, 501, 505] as const) metrics.countProtocolError(status);
   expect(metrics.totals()).toMatchObject({ clientError: 3, serverError: 0 });
 });

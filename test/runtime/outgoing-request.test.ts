@@ -47,7 +47,7 @@ const USERS: Readonly<Record<string, (port: number) => Promise<string>>> = {
       environment: "production",
       instance: "one",
       isTls: false,
-      routeOf: () => "",
+      routes: new Map(),
       log: createLog({ format: "json", write: (line) => lines.push(line) }),
     });
     const request = { method: "GET", path: "/", headers: HeaderFields.parse(""), clientAddress: "192.0.2.1" };

@@ -24,7 +24,7 @@ import {
   type UsageInterval,
   type UsagePeriod,
 } from "../../domain/usage-history.ts";
-import { OPERATION_IDS, type OperationId } from "../../domain/operation-ids.ts";
+import { OPERATION_IDS } from "../../domain/operation-ids.ts";
 import { type Key, type KeyUsageHistory, USAGE_LIMIT, type UsageTotals } from "../../operator/operations.ts";
 import { defineCommand } from "../command.ts";
 import { ID_TYPES } from "../operation-flags.ts";
@@ -107,7 +107,7 @@ interface Query {
   readonly id: bigint | undefined;
   readonly period: UsagePeriod;
   /** Undefined means all. */
-  readonly operation: OperationId | undefined;
+  readonly operation: string | undefined;
 }
 
 const COUNT_COLUMNS = COUNTS.map((name): TableColumn<RequestCounts> => [
