@@ -188,6 +188,11 @@ describe("modules", () => {
       /^src\/(?:app\.ts|petstore\/)/,
     ],
     [
+      "how long SQLite waits for a lock is in one table alone",
+      /\bbusy_timeout = \d|\b(?:busyTimeoutMs|maxBusyMs|waitMs)(?::| =) [1-9]/,
+      /^src\/store\/sqlite\/waits\.ts$/,
+    ],
+    [
       "Valkey is spoken to in rate-limit alone",
       /["']ioredis["']|\bBun\.(?:redis|RedisClient)\b|\bRedisClient\b/,
       /^src\/rate-limit\//,

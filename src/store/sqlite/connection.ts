@@ -12,6 +12,7 @@ import { dirname } from "node:path";
 import { messageOf, Unavailable } from "../../api/errors.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
 import { createFile, isLink, LINK_PROBLEM, withoutLinks } from "../../runtime/own-files.ts";
+import { REPEAT_WITHIN_MS, STATEMENT_WAIT_MS } from "./waits.ts";
 
 type Values = SQLQueryBindings[];
 
@@ -200,12 +201,11 @@ export function openFile(path: string): Database {
 export function openForReads(path: string): Connection {
   const flags = sqlite.SQLITE_OPEN_READONLY | sqlite.SQLITE_OPEN_NOFOLLOW;
   const connection = new Connection(new Database(withoutLinks(path), flags));
-  connection.exec(`PRAGMA busy_timeout = ${READ_WAIT_MS}`);
+  connection.exec(`PRAGMA busy_timeout = ${STATEMENT_WAIT_MS.readThread}`);
   connection.exec(`PRAGMA cache_size = -${READ_CACHE_KIB}`);
   return connection;
 }
 
-const READ_WAIT_MS = 1_000;
 const READ_CACHE_KIB = 8 * 1024;
 
 const BUSY = 5;
@@ -273,9 +273,8 @@ export function isBusy(error: unknown): boolean {
 }
 
 /**
- * Repeats an attempt at short random intervals while another process holds the lock. A busy server leaves the lock free
- * for less than 1 ms at a time. SQLite's own busy handler waits up to 100 ms between attempts, and can miss those
- * moments for seconds.
+ * Repeats an attempt at short random intervals while another process holds the lock. SQLite's own busy handler waits up
+ * to 100 ms between attempts, and can miss for seconds that the lock is free.
  */
 async function retryWhileBusy<T>(attempt: () => T, maxMs: number): Promise<T> {
   const deadline = scheduler.now() + maxMs;
@@ -284,7 +283,7 @@ async function retryWhileBusy<T>(attempt: () => T, maxMs: number): Promise<T> {
       return attempt();
     } catch (error) {
       if (!isBusy(error) || scheduler.now() >= deadline) throw toUnavailable(error);
-      await scheduler.sleep(2 * scheduler.random());
+      await scheduler.sleep(REPEAT_WITHIN_MS * scheduler.random());
     }
   }
 }

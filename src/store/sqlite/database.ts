@@ -4,6 +4,7 @@ import { Connection, createDatabaseFile, failureOf, isBusy, keepLogFiles, openFi
 import type { Migration, TableUse } from "../migrations.ts";
 import { migrate, rejectForeignDatabase } from "./migrate.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
+import { STATEMENT_WAIT_MS } from "./waits.ts";
 
 /** Earlier versions can corrupt the file when one process checkpoints the log while another writes. */
 const OLDEST_SQLITE = "3.51.3";
@@ -16,8 +17,6 @@ export function sqliteVersion() {
   return { version, isSupported: Bun.semver.order(version, OLDEST_SQLITE) >= 0, oldest: OLDEST_SQLITE };
 }
 
-/** How long opening waits for another process that opens, migrates or writes. */
-const OPEN_TIMEOUT_MS = 5_000;
 const OPEN_RETRY_MS = 5;
 const MAX_IDLE_LOG_BYTES = 64 * 1024 * 1024;
 
@@ -32,7 +31,7 @@ interface DatabaseOptions {
   readonly synchronous: "FULL" | "NORMAL";
   /** Bounds resident memory, however large the file is: the file is not memory-mapped. */
   readonly cacheKiB: number;
-  /** How long a statement blocks the event loop while another process writes. */
+  /** How long a statement waits while another process writes, once the database is open. */
   readonly busyTimeoutMs: number;
   /** Called before each commit. It can throw, which rolls the transaction back. */
   readonly beforeCommit?: () => void;
@@ -73,7 +72,7 @@ export function openDatabaseFor<T>(
 
 function configure(connection: Connection, { synchronous, cacheKiB }: DatabaseOptions): void {
   // This comes first, because every later statement may have to wait: even the next one reads the schema from the file.
-  connection.exec(`PRAGMA busy_timeout = ${OPEN_TIMEOUT_MS}`);
+  connection.exec(`PRAGMA busy_timeout = ${STATEMENT_WAIT_MS.opening}`);
   const { version, isSupported, oldest } = sqliteVersion();
   if (!isSupported) throw new Error(`SQLite ${version} is too old; ${oldest} or newer is required`);
   rejectForeignDatabase(connection);
@@ -90,7 +89,7 @@ function configure(connection: Connection, { synchronous, cacheKiB }: DatabaseOp
  * a lock that another waits for. A few of them then get "locked" at once, whatever the busy timeout is.
  */
 function enableWriteAheadLog(connection: Connection): void {
-  const deadline = scheduler.now() + OPEN_TIMEOUT_MS;
+  const deadline = scheduler.now() + STATEMENT_WAIT_MS.opening;
   for (;;) {
     try {
       const mode = connection.value("PRAGMA journal_mode = WAL");

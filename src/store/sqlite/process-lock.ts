@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { statOf } from "../../runtime/own-files.ts";
 import { createDatabaseFile, failureOf, isBusy, openFile } from "./connection.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
+import { OPEN_ELSEWHERE_MS, STATEMENT_WAIT_MS } from "./waits.ts";
 
 interface ProcessLock extends Disposable {
   release(): void;
@@ -26,7 +27,7 @@ export function acquireLock(path: string, databases: readonly string[] = []): Pr
   try {
     createDatabaseFile(path);
     lock = openFile(path);
-    lock.run("PRAGMA busy_timeout = 0");
+    lock.run(`PRAGMA busy_timeout = ${STATEMENT_WAIT_MS.none}`);
     // This mode keeps the lock between transactions too.
     lock.run("PRAGMA locking_mode = EXCLUSIVE");
     lock.run("PRAGMA journal_mode = MEMORY");
@@ -62,9 +63,6 @@ function markOf(path: string): number {
   return ((statOf(path)?.ino ?? 0) % 0x7fff_fffe) + 1;
 }
 
-/** How long to wait for other processes. Commands end within this time. */
-const OPEN_ELSEWHERE_MS = 3_000;
-
 /**
  * Whether another process has a database open. Every connection in WAL mode holds a shared lock on the file while it is
  * open.
@@ -82,7 +80,7 @@ export function isOpenElsewhere(path: string): boolean {
 function canLock(path: string): boolean {
   const database = openFile(path);
   try {
-    database.run("PRAGMA busy_timeout = 0");
+    database.run(`PRAGMA busy_timeout = ${STATEMENT_WAIT_MS.none}`);
     database.run("PRAGMA locking_mode = EXCLUSIVE");
     database.run("BEGIN EXCLUSIVE");
     return true;

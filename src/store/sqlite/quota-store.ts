@@ -7,6 +7,7 @@ import { openDatabaseFor } from "./database.ts";
 import { renameDurably } from "../../runtime/own-files.ts";
 import { removeDatabase } from "./durable-files.ts";
 import type { Migration, TableUse } from "../migrations.ts";
+import { STATEMENT_WAIT_MS } from "./waits.ts";
 
 export const QUOTA_MIGRATIONS: readonly Migration[] = [
   {
@@ -54,7 +55,7 @@ export function openQuotaStore(path: string, options?: QuotaStoreOptions): Quota
     use: options?.use,
     synchronous: "NORMAL",
     cacheKiB: 4 * 1024,
-    busyTimeoutMs: 0,
+    busyTimeoutMs: STATEMENT_WAIT_MS.none,
     integers: "number",
     keepsFiles: options !== undefined,
   } as const;

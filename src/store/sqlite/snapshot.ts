@@ -15,8 +15,8 @@ import { Connection, createDatabaseFile, failureOf, keepLogFiles, openFile } fro
 import { checkColumns, hasTable, rejectForeignDatabase, stepsOf, versionOf } from "./migrate.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { QUOTA_MIGRATIONS } from "./quota-store.ts";
+import { STATEMENT_WAIT_MS } from "./waits.ts";
 
-const BUSY_TIMEOUT_MS = 5_000;
 const CACHE_KIB = 16 * 1024;
 
 export interface DatabaseFacts {
@@ -143,7 +143,7 @@ export function withDatabase<T>(
     if (existsSync(`${path}-shm`)) keepLogFiles(database);
     const connection = new Connection(database);
     try {
-      connection.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+      connection.exec(`PRAGMA busy_timeout = ${STATEMENT_WAIT_MS.wholeDatabase}`);
       connection.exec(`PRAGMA cache_size = -${CACHE_KIB}`);
       rejectForeignDatabase(connection);
       return work(connection);

@@ -35,22 +35,13 @@ import { ReadThread } from "./read-thread.ts";
 import { type ScheduledTimer, scheduler } from "../../runtime/scheduler.ts";
 import { indexRecentPets, MAX_RECENT_PETS, SELECT_BEHIND } from "./recent-pets.ts";
 import { insertInto, SQLITE_DIALECT, sqliteDatabase } from "./statements.ts";
+import { STATEMENT_WAIT_MS, TRANSACTION_WAIT_MS } from "./waits.ts";
 
 export interface SqliteStores extends DatabaseStores {
   readonly petJson: SqlitePetJson;
   readonly commitQueueLength: () => number;
   close(): Promise<void>;
 }
-
-/**
- * How long a statement waits for a lock. The time is short, because it blocks the event loop; BatchQueue retries
- * without blocking it.
- */
-const BUSY_TIMEOUT_MS = 5;
-/** How long adding usage waits for the lock. Usage is added every two seconds, so a failed attempt is repeated soon. */
-const USAGE_WAIT_MS = 1_000;
-/** How long a change by an operator waits for a busy server. */
-const KEY_WAIT_MS = 5_000;
 
 /** Opens the stores. One server and any number of commands can have the same file open at once. */
 export function openSqlite(path: string, options: SqliteStoreOptions = {}): SqliteStores {
@@ -60,7 +51,7 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     use: options.use,
     synchronous: "FULL",
     cacheKiB: 16 * 1024,
-    busyTimeoutMs: BUSY_TIMEOUT_MS,
+    busyTimeoutMs: STATEMENT_WAIT_MS.stores,
     beforeCommit: files.check,
     keepsFiles: options.rescue !== undefined,
   } as const;
@@ -70,10 +61,16 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     files.watch(connection, options.rescue);
     return { connection, store };
   });
-  const database = auditedDatabase(sqliteDatabase(connection, { waitMs: KEY_WAIT_MS }), options.onAudit);
+  const database = auditedDatabase(
+    sqliteDatabase(connection, { waitMs: TRANSACTION_WAIT_MS.operators }),
+    options.onAudit,
+  );
   // Counts and what servers share do not wait for the disk, and so delay no request. A power failure may lose the last
   // seconds.
-  const unsynced = sqliteDatabase(connection, { waitMs: USAGE_WAIT_MS, waitsForDisk: false });
+  const unsynced = sqliteDatabase(connection, {
+    waitMs: TRANSACTION_WAIT_MS.background,
+    waitsForDisk: false,
+  });
   const stores = {
     ...operatorStores(database, store.inventory, { retentionNow: options.retentionNow }),
     store,
@@ -160,7 +157,12 @@ export class SqliteStore extends SqlReadStore implements Store {
     private readonly options: SqliteStoreOptions = {},
   ) {
     super(sqliteDatabase(connection));
-    const { maxQueuedWrites = 10_000, maxBusyMs = 2_000, onCommit, retentionNow } = options;
+    const {
+      maxQueuedWrites = 10_000,
+      maxBusyMs = TRANSACTION_WAIT_MS.clients,
+      onCommit,
+      retentionNow,
+    } = options;
     const { onStateChange = () => {} } = options;
     this.#outage = new FailureReporter(
       (cause) => onStateChange({ state: "down", cause }),

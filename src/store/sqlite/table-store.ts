@@ -20,17 +20,15 @@ import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { INCREMENT_PET_REVISION } from "./pet-json.ts";
 import { indexRecentPets, NO_PET_IS_RECENT } from "./recent-pets.ts";
 import { inspectSchema, recordBackup, setLastId } from "./snapshot.ts";
+import { STATEMENT_WAIT_MS, TRANSACTION_WAIT_MS } from "./waits.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
 
 const OPTIONS = {
   migrations: SQLITE_MIGRATIONS,
   synchronous: "NORMAL",
   cacheKiB: 16 * 1024,
-  busyTimeoutMs: 5_000,
+  busyTimeoutMs: STATEMENT_WAIT_MS.wholeDatabase,
 } as const;
-
-/** How long a transaction waits for a server, which writes at the same time. */
-const SHARED_WAIT_MS = 60_000;
 
 /** The tables of the database in a file. Reading them migrates those of an earlier release only with a Migrator. */
 export function sqliteTables(path: string, use: TableUse = "existing"): TableStore {
@@ -38,7 +36,8 @@ export function sqliteTables(path: string, use: TableUse = "existing"): TableSto
     exists: async () => existsSync(path),
     schema: async () => inspectSchema(path),
     read: async () => openReader(path, use),
-    share: async () => new SqliteSharedTables(openDatabase(path, { ...OPTIONS, busyTimeoutMs: 0 })),
+    share: async () =>
+      new SqliteSharedTables(openDatabase(path, { ...OPTIONS, busyTimeoutMs: STATEMENT_WAIT_MS.none })),
     create: async () => createTables(path),
     recordBackup: async (at) => recordBackup(path, at),
   };
@@ -131,7 +130,7 @@ class SqliteSharedTables implements SharedTables {
   async write<T>(statements: Statements<T>): Promise<T> {
     await this.#pauseWhileOthersWrite();
     return this.connection.transactionWhenUnlocked(() => this.connection.runAll(statements), {
-      waitMs: SHARED_WAIT_MS,
+      waitMs: TRANSACTION_WAIT_MS.imports,
     });
   }
 
