@@ -1,6 +1,5 @@
-import { parseJson, toJson } from "../api/json.ts";
-import { leastRoleOf, mayCall } from "../domain/operators.ts";
-import type { PageName } from "../operator/console/pages.ts";
+import { messageOf } from "../api/errors.ts";
+import { parseJson } from "../api/json.ts";
 import {
   adminRequestOf,
   type CallInput,
@@ -12,14 +11,11 @@ import {
   ADMIN_OPERATIONS,
   type AdminOperation,
   type AdminOperationId,
-  type BodyOf,
   type ResponseOf,
   SESSION_HEADER,
-  type Session,
 } from "../operator/operations.ts";
 import { current, update } from "./state.ts";
 import { readStored, writeStored } from "../pages/storage.ts";
-import { keepUnchanged } from "./unchanged.ts";
 
 export type * from "../operator/calls.ts";
 export type * from "../operator/operations.ts";
@@ -41,41 +37,9 @@ export class RejectedRequest extends Error {
   }
 }
 
-/** The operator who has signed in with this browser; undefined if somebody signs in meanwhile. */
-export async function loadSession(): Promise<Session | undefined> {
-  const before = current.isSignedIn;
-  const session = await call("getSession");
-  return current.isSignedIn === before ? session : undefined;
-}
-
-/** One who signs in while a session is loaded stays signed in. */
-export function setSession(session: Session | undefined): void {
-  if (session === undefined) return;
-  const { operator, provider } = session;
-  update({
-    isSignedIn: operator !== undefined,
-    provider,
-    ...(operator && { operator: keepUnchanged(current.operator, operator) }),
-  });
-}
-
-/** Whether the operator's role allows an operation: what it does not allow is not shown. */
-export function may(operationId: AdminOperationId): boolean {
-  const role = current.operator?.role;
-  return role !== undefined && mayCall(role, leastRoleOf(ADMIN_OPERATIONS[operationId]));
-}
-
-/** Pages that are there to do something. */
-const NEEDED: Readonly<Partial<Record<PageName, AdminOperationId>>> = {
-  "Create a key": "createKey",
-  "Edit a key": "updateKey",
-  "Add a pet": "createPet",
-};
-
-export function mayOpen(page: PageName): boolean {
-  const needed = NEEDED[page];
-  return needed === undefined || may(needed);
-}
+/** What was thrown, with a message for people. */
+export const errorOf = (thrown: unknown): Error =>
+  thrown instanceof Error ? thrown : new Error(messageOf(thrown));
 
 /**
  * The secret of the session, which only pages of this origin can read; the cookie goes to every port of the host. All
@@ -87,7 +51,7 @@ let secretOfTab: string | null = null;
 
 const storedSecret = (): string | null => readStored("localStorage", SECRET) ?? secretOfTab;
 
-function storeSecret(secret: string | null): void {
+export function storeSecret(secret: string | null): void {
   secretOfTab = writeStored("localStorage", SECRET, secret) ? null : secret;
 }
 
@@ -130,7 +94,7 @@ async function responseText(url: string, init: RequestInit): Promise<string> {
     if (!init.signal?.aborted) return responseText(url, init);
   }
   if (response.status === 401 && current.isSignedIn) update({ isSignedIn: false });
-  throw errorOf(response.status, text);
+  throw rejectionOf(response.status, text);
 }
 
 function unreachable(cause: unknown): never {
@@ -143,7 +107,7 @@ const MESSAGES_FOR_PEOPLE: ReadonlyMap<string, string> = new Map([
   ["not_signed_in", "Your session has ended. Sign in again."],
 ]);
 
-function errorOf(status: number, text: string): Error {
+function rejectionOf(status: number, text: string): Error {
   const rejection = readRejection(parseJson(text));
   // A proxy responds so if the server behind it is gone.
   if (rejection === undefined)
@@ -155,61 +119,4 @@ function errorOf(status: number, text: string): Error {
   return messageForPeople === undefined && field !== undefined
     ? new RejectedRequest(`It ${problem?.message}.`, status, field)
     : new RejectedRequest(messageForPeople ?? message, status);
-}
-
-export async function signIn(body: BodyOf<"createSession">): Promise<void> {
-  const { secret, ...session } = await call("createSession", { body });
-  storeSecret(secret);
-  setSession(session);
-}
-
-/** What the tab keeps while the browser is with the provider: what the server began, and the page to return to. */
-const BEGUN_SIGN_IN = "petstore-sign-in";
-const RETURN_TO = "petstore-return-to";
-
-/** Sends the browser to the provider. */
-export async function goToProvider(): Promise<void> {
-  const begun = await call("beginSignIn");
-  const isKept =
-    writeStored("sessionStorage", BEGUN_SIGN_IN, toJson(begun)) &&
-    writeStored("sessionStorage", RETURN_TO, location.pathname + location.search);
-  if (!isKept) throw new Error("The browser forbids this page to store what the sign-in needs.");
-  location.assign(begun.url);
-}
-
-/** Signs in with the response of the provider. One that this tab did not ask for may be that of somebody else. */
-export async function returnFromProvider(response: URLSearchParams): Promise<void> {
-  const begun = readResponse(
-    "beginSignIn",
-    parseJson(readStored("sessionStorage", BEGUN_SIGN_IN) ?? ""),
-  )?.body;
-  writeStored("sessionStorage", BEGUN_SIGN_IN, null);
-  if (begun === undefined || begun.state !== response.get("state"))
-    throw new Error("This tab did not begin this sign-in. Sign in again.");
-  const { state, nonce, codeVerifier } = begun;
-  await signIn({ provider: { response: `${response}`, state, nonce, codeVerifier } });
-}
-
-/** The page that was left for the provider. */
-export function takeReturnUrl(): string {
-  const url = readStored("sessionStorage", RETURN_TO) ?? "/";
-  writeStored("sessionStorage", RETURN_TO, null);
-  return url;
-}
-
-/** Deletes the secret even if the server does not respond: without it, nobody can use the session. */
-export async function signOut(): Promise<void> {
-  await call("deleteSession").finally(() => storeSecret(null));
-  location.reload();
-}
-
-/** Ends all sessions of the operator, that of this browser too. */
-export async function signOutEverywhere(): Promise<undefined> {
-  await call("deleteSessions");
-  storeSecret(null);
-  location.reload();
-}
-
-export async function findSession(): Promise<void> {
-  setSession(await loadSession());
 }

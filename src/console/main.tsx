@@ -1,21 +1,11 @@
 import { type ComponentType, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { messageOf } from "../api/errors.ts";
 import { matchPage, type PageName } from "../operator/console/pages.ts";
-import {
-  call,
-  findSession,
-  returnFromProvider,
-  loadSession,
-  mayOpen,
-  setSession,
-  signIn,
-  takeReturnUrl,
-} from "./admin-api.ts";
-import { startSearchKey } from "./components/filters.tsx";
+import { call } from "./admin-api.ts";
 import { ENVIRONMENT, Layout } from "./components/layout.tsx";
 import { Empty, PageHead, type PageProps, Skeleton } from "./components/page.tsx";
 import { startPaletteKey } from "./components/palette.tsx";
-import { current, server, startClock, update, useCurrent } from "./state.ts";
 import { AuditTrailPage } from "./pages/audit.tsx";
 import { KeyCreationPage, KeyEditPage } from "./pages/key-edit.tsx";
 import { KeyDetailsPage } from "./pages/key.tsx";
@@ -31,6 +21,17 @@ import { SignInPage } from "./pages/sign-in.tsx";
 import { startPolling, usePolling } from "./polling.ts";
 import { startPrintableText } from "./printable-text.ts";
 import { navigate, startRouter } from "./router.ts";
+import { startSearchKey } from "./search-key.ts";
+import {
+  findSession,
+  loadSession,
+  mayOpen,
+  returnFromProvider,
+  setSession,
+  signIn,
+  takeReturnUrl,
+} from "./session.ts";
+import { current, server, startClock, update, useCurrent } from "./state.ts";
 import { applyTheme, chosenTheme } from "../pages/theme.ts";
 
 const PAGES: Readonly<Record<PageName, ComponentType<PageProps>>> = {
@@ -159,7 +160,7 @@ async function start(): Promise<void> {
   try {
     await (signInFromUrl ?? findSession)();
   } catch (error) {
-    update({ urlProblem: error instanceof Error ? error.message : String(error) });
+    update({ urlProblem: messageOf(error) });
     await findSession().catch(() => update({ isSignedIn: false }));
   }
 }

@@ -4,6 +4,7 @@ import {
   type AdminOperationId,
   call,
   type CallInput,
+  errorOf,
   type ResponseOf,
   RejectedRequest,
   ServerUnreachable,
@@ -108,7 +109,7 @@ export function usePolling<T>(key: string, load: () => Promise<T>, { onData, onE
         receive(undefined, () => onData(data));
       } catch (error) {
         if (error instanceof ServerUnreachable) throw error;
-        const problem = error instanceof Error ? error : new Error(String(error));
+        const problem = errorOf(error);
         receive(problem, () => onError?.(problem));
       }
     };

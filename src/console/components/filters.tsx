@@ -1,79 +1,16 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { formatTime, grouped } from "../../text/formatting.ts";
+import { formatTime } from "../../text/formatting.ts";
+import { capitalized, localInputOf } from "../../pages/format.ts";
 import { navigate, urlWith } from "../router.ts";
 import { announce, current } from "../state.ts";
-import { capitalized, localInputOf } from "../../pages/format.ts";
-
-/** How many filters the URL has. What the page does not know is none. */
-export function countFilters(query: URLSearchParams, filters: FilterRows): number {
-  return [...query.keys()].filter((name) => Object.hasOwn(filters, name)).length;
-}
-
-type Option = string | readonly [value: string, text: string, count?: number | undefined];
-
-interface UrlSelectProps {
-  readonly name: string;
-  readonly options: readonly Option[];
-  /** The value that the URL leaves out. */
-  readonly initial: string;
-  readonly "aria-label"?: string;
-}
-
-const pairsOf = (options: readonly Option[]) =>
-  options.map((option) => (typeof option === "string" ? ([option, option] as const) : option));
-
-/** The value in the URL, if it is one of the options. */
-function chosenOf({ name, options, initial }: UrlSelectProps): string {
-  const given = current.query.get(name);
-  return pairsOf(options).find(([value]) => value === given)?.[0] ?? initial;
-}
-
-/** One of a few values of a parameter in the URL. */
-export function UrlSelect({ name, options, initial, ...attributes }: UrlSelectProps) {
-  const choose = (value: string) => navigate(urlWith({ [name]: value === initial ? "" : value }));
-  return (
-    <select
-      {...attributes}
-      value={chosenOf({ name, options, initial })}
-      onChange={(event) => choose(event.currentTarget.value)}
-    >
-      {pairsOf(options).map(([value, text]) => (
-        <option key={value} value={value}>
-          {text}
-        </option>
-      ))}
-    </select>
-  );
-}
-
-interface UrlSegmentsProps extends UrlSelectProps {
-  readonly "aria-label": string;
-}
-
-/** One of a few values of a parameter in the URL, all of them in view: each is a link. */
-export function UrlSegments({ name, options, initial, ...attributes }: UrlSegmentsProps) {
-  const given = chosenOf({ name, options, initial });
-  return (
-    <nav class="segments" {...attributes}>
-      {pairsOf(options).map(([value, text, count]) => (
-        <a
-          key={value}
-          href={urlWith({ [name]: value === initial ? "" : value })}
-          aria-current={value === given ? "true" : undefined}
-        >
-          {text} {count !== undefined && <span class="count">{grouped(count)}</span>}
-        </a>
-      ))}
-    </nav>
-  );
-}
+import { type UrlOption, pairsOf, UrlSelect } from "./url-choices.tsx";
 
 interface Filter {
   /** The label; by default the name of the parameter. */
   readonly label?: string;
   /** The choices of a select. */
-  readonly options?: readonly Option[];
+  readonly options?: readonly UrlOption[];
   /** The first option: no filter. */
   readonly all?: string;
   /** The type of an input. */
@@ -91,6 +28,11 @@ interface Filter {
 
 /** The filters of a list, by the names of their parameters in the URL. */
 export type FilterRows = Readonly<Record<string, Filter>>;
+
+/** How many filters the URL has. What the page does not know is none. */
+export function countFilters(query: URLSearchParams, filters: FilterRows): number {
+  return [...query.keys()].filter((name) => Object.hasOwn(filters, name)).length;
+}
 
 interface FiltersProps {
   readonly filters: FilterRows;
@@ -191,16 +133,4 @@ function TextFilter({ name, type = "text", onSecret, ...props }: Filter & { read
       }}
     />
   );
-}
-
-/** `/` moves to the search of the page. */
-export function startSearchKey(): void {
-  document.addEventListener("keydown", (event) => {
-    const search = document.querySelector<HTMLElement>("main input[type=search]");
-    const isTyping =
-      event.target instanceof Element && event.target.closest("input, select, textarea, dialog") !== null;
-    if (event.key !== "/" || search === null || isTyping || event.ctrlKey || event.metaKey) return;
-    event.preventDefault();
-    search.focus();
-  });
 }

@@ -1,10 +1,12 @@
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
-import { type AdminOperationId, call, type Key, may } from "../admin-api.ts";
+
+import { type AdminOperationId, call, type Key } from "../admin-api.ts";
+import { may } from "../session.ts";
 import { capitalized } from "../../pages/format.ts";
 import { useCall } from "../polling.ts";
-import { ActionDialog, DialogButton } from "./dialogs.tsx";
-import { Choices } from "./forms.tsx";
+import { ActionDialog } from "./action-dialog.tsx";
+import { DialogButton } from "./modal.tsx";
+import { RotateDialog } from "./rotate-dialog.tsx";
 import { TimeAgo } from "./values.tsx";
 
 /** What each action calls, and the states of a key in which it makes sense, in the order of the buttons. */
@@ -63,7 +65,7 @@ export function KeyActionButtons({ apiKey, isFinal }: KeyActionButtonsProps) {
 /** What the actions on a key ask before they are done. */
 function KeyActionDialog({ action, shown }: { readonly action: KeyAction; readonly shown: Key }) {
   const { data: apiKey = shown } = useCall("getKey", { id: shown.id });
-  if (action === "rotate") return <RotateDialog {...apiKey} />;
+  if (action === "rotate") return <RotateKeyDialog {...apiKey} />;
   const { done, consequence } = CHANGES[action];
   return (
     <ActionDialog
@@ -130,39 +132,20 @@ function LastUse({ lastUsedAt }: Pick<Key, "lastUsedAt">) {
   );
 }
 
-const HOUR = 3_600;
-const OVERLAPS = [
-  { value: "0", text: "None", hint: "earlier secrets fail within one second" },
-  { value: `${HOUR}`, text: "1 hour" },
-  { value: `${24 * HOUR}`, text: "24 hours" },
-  { value: `${7 * 24 * HOUR}`, text: "7 days" },
-  { value: `${30 * 24 * HOUR}`, text: "30 days" },
-];
+const [HOUR_S, DAY_S] = [3_600, 86_400];
 
-function RotateDialog({ id, name }: Pick<Key, "id" | "name">) {
-  const [overlap, setOverlap] = useState(`${24 * HOUR}`);
-  const hasOverlap = overlap !== "0";
-  async function rotate() {
-    const body = { overlapSeconds: Number(overlap) };
-    const { secret, overlapEndsAt } = await call("rotateKey", { id, body });
-    return { noun: "secret", name, secret, ...(hasOverlap && { overlapEndsAt }) };
-  }
+function RotateKeyDialog({ id, name }: Pick<Key, "id" | "name">) {
   return (
-    <ActionDialog
-      title="Rotate the secret of"
+    <RotateDialog
+      noun="secret"
       name={name}
       shortName={`key ${id}`}
-      isFinal={!hasOverlap}
-      run={rotate}
-      submitText="Rotate secret"
       text="You get a new secret for this key. Plan, usage and orders stay. Clients have to switch during the overlap."
-    >
-      <Choices
-        label="Earlier secrets still work for"
-        value={overlap}
-        options={OVERLAPS}
-        onInput={setOverlap}
-      />
-    </ActionDialog>
+      label="Earlier secrets still work for"
+      overlaps={[HOUR_S, DAY_S, 7 * DAY_S, 30 * DAY_S]}
+      usual={DAY_S}
+      isFinalAtOnce
+      rotate={async (body) => ({ name, ...(await call("rotateKey", { id, body })) })}
+    />
   );
 }

@@ -1,13 +1,15 @@
 /* One field that leads to every page, key and request. */
 
 import { useEffect, useId, useState } from "preact/hooks";
+import { messageOf } from "../../api/errors.ts";
 import { isMac } from "../../pages/clipboard.ts";
 import { useCombobox } from "../../pages/combobox.ts";
 import { PAGE_NAMES, PAGES } from "../../operator/console/pages.ts";
-import { call, mayOpen } from "../admin-api.ts";
+import { call } from "../admin-api.ts";
+import { mayOpen } from "../session.ts";
 import { navigate } from "../router.ts";
 import { current } from "../state.ts";
-import { closeDialog, Modal, openDialog } from "./dialogs.tsx";
+import { closeDialog, Modal, openDialog } from "./modal.tsx";
 import { SECRET_TEXT } from "./filters.tsx";
 
 const openPalette = () => openDialog(() => <Palette />);
@@ -69,7 +71,7 @@ async function findKeys(search: string): Promise<FoundKeys> {
   } catch (error) {
     return {
       places: [],
-      status: `Keys cannot be searched: ${error instanceof Error ? error.message : error}`,
+      status: `Keys cannot be searched: ${messageOf(error)}`,
     };
   }
 }

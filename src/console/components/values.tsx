@@ -1,11 +1,9 @@
 /* Single values: times, states, names and numbers. */
 
 import { type ComponentChildren, Fragment } from "preact";
-import { useRef } from "preact/hooks";
 import type { OrderStatus, PetStatus } from "../../domain/resources.ts";
-import { COPY_TEXTS, copyText } from "../../pages/clipboard.ts";
 import { localTime, relative, utcTime } from "../../pages/format.ts";
-import { announce, now } from "../state.ts";
+import { now } from "../state.ts";
 
 interface TimeProps {
   /** RFC 3339. */
@@ -111,32 +109,6 @@ export function OtherLink({ url, name }: { readonly url: string; readonly name: 
     <a class="above one-line" href={url} title={name}>
       <bdi>{name}</bdi>
     </a>
-  );
-}
-
-interface CopyableProps {
-  readonly text: string;
-  /** What shows the text; by default code. */
-  readonly children?: ComponentChildren;
-}
-
-/** An identifier or the hint of a secret, and a button that copies it. */
-export function Copyable({ text, children = <code>{text}</code> }: CopyableProps) {
-  const shown = useRef<HTMLSpanElement>(null);
-  async function copy() {
-    if (shown.current === null) return;
-    const result = await copyText(text, shown.current);
-    announce(result === "copied" ? `Copied ${text}.` : `It is selected: ${COPY_TEXTS.failed}.`);
-  }
-  return (
-    <span class="copyable">
-      <span ref={shown}>{children}</span>
-      <button type="button" class="copy-icon" aria-label={`Copy ${text}`} title="Copy" onClick={copy}>
-        <svg viewBox="0 0 16 16" width="14" height="14" fill="none" stroke="currentColor" aria-hidden="true">
-          <path d="M5.5 5.5v-3h8v8h-3m-8-5h8v8h-8z" stroke-width="1.3" />
-        </svg>
-      </button>
-    </span>
   );
 }
 

@@ -3,7 +3,8 @@ import { ACTOR_KINDS, AUDIT_ACTIONS, changedFields } from "../../domain/audit.ts
 import { labelOf } from "../../domain/fields.ts";
 import { type AuditItem, call } from "../admin-api.ts";
 import { Empty } from "../components/page.tsx";
-import { type Column, Latest, ListPage, useList } from "../components/tables.tsx";
+import type { Column } from "../components/tables.tsx";
+import { Latest, ListPage, useList } from "../components/lists.tsx";
 import { LocalTime, NO_VALUE, OtherLink, TimeAgo } from "../components/values.tsx";
 import { capitalized } from "../../pages/format.ts";
 import { useCall } from "../polling.ts";

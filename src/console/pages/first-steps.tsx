@@ -1,8 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { curlCommand } from "../../text/curl.ts";
-import { may } from "../admin-api.ts";
-import { CurlCommand } from "../components/dialogs.tsx";
+import { may } from "../session.ts";
+import { CurlCommand } from "../components/copying.tsx";
 import { Empty } from "../components/page.tsx";
 import { useCall } from "../polling.ts";
 import { server } from "../state.ts";

@@ -2,10 +2,12 @@ import { grouped } from "../../text/formatting.ts";
 import { KEY_NAME, KEY_NOTES, MAX_LABELS, PLANS } from "../../domain/key-fields.ts";
 import type { ComponentChildren } from "preact";
 import { call, type Key } from "../admin-api.ts";
-import { openDialog, SecretDialog } from "../components/dialogs.tsx";
-import { Choices, type ChoicesProps, ExpiryField, Form, TextField, useDraft } from "../components/forms.tsx";
+import { openDialog } from "../components/modal.tsx";
+import { SecretDialog } from "../components/secret-dialog.tsx";
+import { Form } from "../components/forms.tsx";
+import { Choices, type ChoicesProps, ExpiryField, TextField } from "../components/fields.tsx";
+import { type Draft, useDraft } from "../components/draft.tsx";
 import { FormPage, Loaded, NameTitle, type PageProps } from "../components/page.tsx";
-import { changesOf } from "../changes.ts";
 import { formValuesOf, type KeyFormValues, newKeyOf } from "../key-form-values.ts";
 import { useCall } from "../polling.ts";
 import { navigate } from "../router.ts";
@@ -25,7 +27,7 @@ export function KeyCreationPage() {
   );
 }
 
-async function create(values: KeyFormValues): Promise<void> {
+async function create({ values }: Draft<KeyFormValues>): Promise<void> {
   const { key, secret } = await call("createKey", { body: newKeyOf(values) });
   openDialog(() => (
     <SecretDialog noun="secret" name={key.name} secret={secret} nextUrl={`/keys/${key.id}`} />
@@ -35,13 +37,10 @@ async function create(values: KeyFormValues): Promise<void> {
 export function KeyEditPage({ id }: PageProps) {
   const key = useCall("getKey", { id });
   const url = `/keys/${id}`;
-  async function save(values: KeyFormValues, base: KeyFormValues) {
+  async function save({ sendChanges }: Draft<KeyFormValues>) {
     // An expiry that was not touched keeps its seconds.
-    const body = changesOf(newKeyOf(base), newKeyOf(values));
-    if (Object.keys(body).length > 0) {
-      await call("updateKey", { id, body });
-      announce("Saved. Servers apply it within one second.");
-    }
+    const saved = await sendChanges(newKeyOf, (body) => call("updateKey", { id, body }));
+    if (saved !== undefined) announce("Saved. Servers apply it within one second.");
     navigate(url, { isDone: true });
   }
   return (
@@ -61,15 +60,16 @@ export function KeyEditPage({ id }: PageProps) {
 interface KeyFormProps {
   readonly latest: KeyFormValues;
   readonly submitText: string;
-  readonly onSubmit: (values: KeyFormValues, base: KeyFormValues) => Promise<void>;
+  readonly onSubmit: (draft: Draft<KeyFormValues>) => Promise<void>;
   readonly cancelUrl: string;
 }
 
 /** All that can be said about a key, when it is created and later. */
 function KeyForm({ latest, onSubmit, ...form }: KeyFormProps) {
-  const { base, values, isDirty, restart, notice, inputOf } = useDraft(latest);
+  const draft = useDraft(latest);
+  const { values, isDirty, restart, notice, inputOf } = draft;
   async function save() {
-    await onSubmit(values, base);
+    await onSubmit(draft);
     restart(values);
   }
   /** The inputs in their order. */

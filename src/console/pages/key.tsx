@@ -10,9 +10,10 @@ import {
   sumOfRequests,
 } from "../../domain/usage-history.ts";
 import { DEPRECATED_OPERATIONS } from "../../domain/operation-ids.ts";
-import { call, type Key, may } from "../admin-api.ts";
+import { call, type Key } from "../admin-api.ts";
+import { may } from "../session.ts";
 import { banMark, useBans } from "../bans.ts";
-import { UrlSelect } from "../components/filters.tsx";
+import { UrlSelect } from "../components/url-choices.tsx";
 import { KeyActionButtons } from "../components/key-actions.tsx";
 import { BanRulesText, LabelLinks, StateBadge, UsageBar } from "../components/key-columns.tsx";
 import {
@@ -29,7 +30,6 @@ import { Plot } from "../components/plots.tsx";
 import { DataTable } from "../components/tables.tsx";
 import {
   Badge,
-  Copyable,
   Facts,
   type Figure,
   LocalTime,
@@ -38,6 +38,7 @@ import {
   Stats,
   TimeAgo,
 } from "../components/values.tsx";
+import { Copyable } from "../components/copying.tsx";
 import { capitalized, change, compact, ordinal, percent } from "../../pages/format.ts";
 import { useCall, usePolled } from "../polling.ts";
 import { byOperation, type UsageResponse, usageSeries } from "../usage-series.ts";

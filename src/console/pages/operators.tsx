@@ -1,15 +1,18 @@
-import { useState } from "preact/hooks";
 import { NO_TOKEN, type Role, ROLE_MEANINGS, ROLES } from "../../domain/operators.ts";
 import type { BodyOf } from "../../operator/operations.ts";
-import { call, may, type OperatorView, type OperatorWithToken } from "../admin-api.ts";
-import { ActionButton, ActionDialog, DialogButton } from "../components/dialogs.tsx";
-import { Choices, ExpiryField, TextField, useDraft } from "../components/forms.tsx";
+import { call, type OperatorView, type OperatorWithToken } from "../admin-api.ts";
+import { may } from "../session.ts";
+import { ActionButton, ActionDialog } from "../components/action-dialog.tsx";
+import { DialogButton } from "../components/modal.tsx";
+import { Choices, ExpiryField, TextField } from "../components/fields.tsx";
+import { useDraft } from "../components/draft.tsx";
 import { StateBadge } from "../components/key-columns.tsx";
 import { Loaded, PageHead } from "../components/page.tsx";
+import { RotateDialog } from "../components/rotate-dialog.tsx";
 import { type Column, DataTable, Menu } from "../components/tables.tsx";
-import { Copyable, TimeAgo } from "../components/values.tsx";
+import { TimeAgo } from "../components/values.tsx";
+import { Copyable } from "../components/copying.tsx";
 import { capitalized, localInputOf, timeOfInput } from "../../pages/format.ts";
-import { changesOf } from "../changes.ts";
 import { useCall } from "../polling.ts";
 import { current } from "../state.ts";
 
@@ -118,7 +121,7 @@ function OperatorMenu(operator: OperatorView) {
     <Menu label={`Actions for ${name}`}>
       {may("updateOperator") && <DialogButton dialog={() => <EditDialog {...operator} />}>Edit</DialogButton>}
       {state === "active" && (
-        <DialogButton dialog={() => <RotateDialog {...operator} />}>Rotate token</DialogButton>
+        <DialogButton dialog={() => <RotateTokenDialog {...operator} />}>Rotate token</DialogButton>
       )}
       {!isSelf && (
         <ActionButton
@@ -146,43 +149,24 @@ const tokenOf = ({ operator, token }: OperatorWithToken) =>
     overlapEndsAt: operator.overlapEndsAt ?? undefined,
   }) as const;
 
-const OVERLAPS = [
-  { value: "0", text: "None", hint: "the earlier token fails within one second" },
-  { value: "600", text: "10 minutes" },
-  { value: "3600", text: "1 hour" },
-  { value: "86400", text: "24 hours" },
-];
-
-function RotateDialog({ id, name }: OperatorView) {
-  const [overlap, setOverlap] = useState("0");
+function RotateTokenDialog({ id, name }: OperatorView) {
   const whose = id === current.operator?.id ? "your other" : "all";
   return (
-    <ActionDialog
-      title="Rotate the token of"
+    <RotateDialog
+      noun="token"
       name={name}
-      submitText="Rotate token"
       text={`You get a new token. When the overlap is over, the earlier token stops working, on every server, and ${whose} sessions end.`}
-      run={async () =>
-        tokenOf(await call("rotateOperator", { id, body: { overlapSeconds: Number(overlap) } }))
-      }
-    >
-      <Choices
-        label="The earlier token still works for"
-        value={overlap}
-        options={OVERLAPS}
-        onInput={setOverlap}
-      />
-    </ActionDialog>
+      label="The earlier token still works for"
+      overlaps={[600, 3_600, 86_400]}
+      usual={0}
+      rotate={async (body) => tokenOf(await call("rotateOperator", { id, body }))}
+    />
   );
 }
 
 function EditDialog({ id, name, role, expiresAt }: OperatorView) {
   const latest: OperatorFormValues = { role, expiresAt: localInputOf(expiresAt) };
-  const { base, values, isDirty, inputOf } = useDraft(latest);
-  async function save() {
-    const body = changesOf(changeOf(base), changeOf(values));
-    return Object.keys(body).length > 0 ? call("updateOperator", { id, body }) : undefined;
-  }
+  const { isDirty, inputOf, sendChanges } = useDraft(latest);
   return (
     <ActionDialog
       title="Edit"
@@ -191,7 +175,7 @@ function EditDialog({ id, name, role, expiresAt }: OperatorView) {
       submitText="Save changes"
       isReady={isDirty}
       done="Saved"
-      run={save}
+      run={() => sendChanges(changeOf, (body) => call("updateOperator", { id, body }))}
       text="Token and sessions follow within one second, on every server."
     >
       <Choices options={ROLE_OPTIONS} {...inputOf("role")} />

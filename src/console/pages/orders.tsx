@@ -1,17 +1,12 @@
 import { type OrderUpdate, ORDER_STATUSES, STATUS_AFTER } from "../../domain/resources.ts";
-import { type AdminOrder, call, may } from "../admin-api.ts";
-import { ActionButton } from "../components/dialogs.tsx";
+import { type AdminOrder, call } from "../admin-api.ts";
+import { may } from "../session.ts";
+import { ActionButton } from "../components/action-dialog.tsx";
 import { Details, DocsButton, Empty, PageHead, type PageProps, PageSection } from "../components/page.tsx";
-import { type Column, ListPage, useList } from "../components/tables.tsx";
-import {
-  Copyable,
-  Facts,
-  LocalTime,
-  NO_VALUE,
-  OtherLink,
-  StatusBadge,
-  TimeAgo,
-} from "../components/values.tsx";
+import type { Column } from "../components/tables.tsx";
+import { ListPage, useList } from "../components/lists.tsx";
+import { Facts, LocalTime, NO_VALUE, OtherLink, StatusBadge, TimeAgo } from "../components/values.tsx";
+import { Copyable } from "../components/copying.tsx";
 import { capitalized } from "../../pages/format.ts";
 import { useCall } from "../polling.ts";
 import { AuditSection } from "./audit.tsx";

@@ -6,7 +6,7 @@ import { DAY_MS } from "../../domain/rate-limit.ts";
 import { DEPRECATED_USE_DAYS, requestsOf } from "../../domain/usage-history.ts";
 import { DEPRECATED_OPERATIONS } from "../../domain/operation-ids.ts";
 import type { Fleet, Overview, Server } from "../admin-api.ts";
-import { UrlSegments } from "../components/filters.tsx";
+import { UrlSegments } from "../components/url-choices.tsx";
 import { SHARED_COLUMNS, KeyLink } from "../components/key-columns.tsx";
 import { Loaded, PageSection } from "../components/page.tsx";
 import { type Column, DataTable } from "../components/tables.tsx";

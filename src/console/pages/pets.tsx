@@ -2,9 +2,12 @@ import { parseIdentifier } from "../../api/json.ts";
 import { Invalid } from "../../api/schema.ts";
 import { labelOf, mapValues, withoutNulls } from "../../domain/fields.ts";
 import { NEW_PET_FIELDS, NewPet, PET_STATUSES } from "../../domain/resources.ts";
-import { call, may, type Pet, RejectedRequest } from "../admin-api.ts";
-import { ActionButton } from "../components/dialogs.tsx";
-import { Form, ResourceInput, useDraft } from "../components/forms.tsx";
+import { call, type Pet, RejectedRequest } from "../admin-api.ts";
+import { may } from "../session.ts";
+import { ActionButton } from "../components/action-dialog.tsx";
+import { Form } from "../components/forms.tsx";
+import { ResourceInput } from "../components/fields.tsx";
+import { useDraft } from "../components/draft.tsx";
 import {
   Details,
   Empty,
@@ -14,9 +17,10 @@ import {
   type PageProps,
   PageSection,
 } from "../components/page.tsx";
-import { type Column, Latest, ListPage, useList } from "../components/tables.tsx";
-import { Copyable, Facts, NameLink, NO_VALUE, StatusBadge } from "../components/values.tsx";
-import { changesOf } from "../changes.ts";
+import type { Column } from "../components/tables.tsx";
+import { Latest, ListPage, useList } from "../components/lists.tsx";
+import { Facts, NameLink, NO_VALUE, StatusBadge } from "../components/values.tsx";
+import { Copyable } from "../components/copying.tsx";
 import { refresh, useCall } from "../polling.ts";
 import { navigate } from "../router.ts";
 import { AuditSection } from "./audit.tsx";
@@ -167,25 +171,25 @@ function petOf(values: ReturnType<typeof valuesOf>): NewPet {
 }
 
 /** The values of all fields. Null removes a value. */
-function changeTo(pet: NewPet) {
-  return { ...mapValues(NEW_PET_FIELDS, () => null), ...pet };
+function changeTo(values: ReturnType<typeof valuesOf>) {
+  return { ...mapValues(NEW_PET_FIELDS, () => null), ...petOf(values) };
 }
 
 /** The form of a new pet, or of changes to a pet. */
 function PetForm({ pet }: { readonly pet?: Pet }) {
-  const { base, values, isDirty, restart, notice, inputOf } = useDraft(valuesOf(pet));
+  const { values, isDirty, restart, notice, inputOf, sendChanges } = useDraft(valuesOf(pet));
   async function save() {
     if (pet === undefined) {
       const { id } = await call("createPet", { body: petOf(values) });
       announce("Added. Clients see it at once.");
       return navigate(`/pets/${id}`, { isDone: true });
     }
-    const body = changesOf(changeTo(petOf(base)), changeTo(petOf(values)));
-    if (Object.keys(body).length === 0) return restart(valuesOf(pet));
-    const saved = await call("updatePet", { id: pet.id, body });
-    announce("Saved. Clients see it at once.");
-    await refresh();
-    restart(valuesOf(saved));
+    const saved = await sendChanges(changeTo, (body) => call("updatePet", { id: pet.id, body }));
+    if (saved !== undefined) {
+      announce("Saved. Clients see it at once.");
+      await refresh();
+    }
+    restart(valuesOf(saved ?? pet));
   }
   return (
     <Form

@@ -1,13 +1,15 @@
 import { grouped, longDuration } from "../../text/formatting.ts";
-import { type BanRulesView, call, may, type PlanLimits } from "../admin-api.ts";
-import { ActionDialog, DialogButton } from "../components/dialogs.tsx";
-import { TextField, useDraft } from "../components/forms.tsx";
+import { type BanRulesView, call, type PlanLimits } from "../admin-api.ts";
+import { may } from "../session.ts";
+import { ActionDialog } from "../components/action-dialog.tsx";
+import { DialogButton } from "../components/modal.tsx";
+import { TextField } from "../components/fields.tsx";
+import { useDraft } from "../components/draft.tsx";
 import { BanRulesText } from "../components/key-columns.tsx";
 import { Loaded, PageHead, PageSection } from "../components/page.tsx";
 import { type Column, DataTable } from "../components/tables.tsx";
 import { Facts, NO_VALUE } from "../components/values.tsx";
 import { capitalized } from "../../pages/format.ts";
-import { changesOf } from "../changes.ts";
 import { useCall } from "../polling.ts";
 
 export function PlanListPage() {
@@ -92,22 +94,19 @@ const limitsOf = ({ perMinute, perDay }: LimitDraft) => ({
 });
 
 function PlanDialog({ plan }: { readonly plan: PlanLimits }) {
-  const { base, values, isDirty, inputOf } = useDraft({
+  const { isDirty, inputOf, sendChanges } = useDraft({
     perMinute: `${plan.perMinute}`,
     perDay: `${plan.perDay}`,
   });
-  async function save() {
-    const limits = changesOf(limitsOf(base), limitsOf(values));
-    if (Object.keys(limits).length === 0) return undefined;
-    return call("updatePlan", { body: { plan: plan.plan, ...limits } });
-  }
   return (
     <ActionDialog
       title="Limits:"
       name={nameOf(plan)}
       submitText="Save"
       isReady={isDirty}
-      run={save}
+      run={() =>
+        sendChanges(limitsOf, (limits) => call("updatePlan", { body: { plan: plan.plan, ...limits } }))
+      }
       done="Saved the limits:"
     >
       <SetByNotice setBy={plan.setBy} />
@@ -159,18 +158,20 @@ const rulesOf = ({ strikes, graceMs, lengthMs, maxLengthMs }: RulesDraft) => ({
 });
 
 function RulesDialog({ rules }: { readonly rules: BanRulesView }) {
-  const { base, values, isDirty, inputOf } = useDraft({
+  const { isDirty, inputOf, sendChanges } = useDraft({
     strikes: `${rules.strikes}`,
     graceMs: secondsOf(rules.graceMs),
     lengthMs: secondsOf(rules.lengthMs),
     maxLengthMs: secondsOf(rules.maxLengthMs),
   });
-  async function save() {
-    const body = changesOf(rulesOf(base), rulesOf(values));
-    return Object.keys(body).length === 0 ? undefined : call("updateBanRules", { body });
-  }
   return (
-    <ActionDialog title="Ban rules" submitText="Save" isReady={isDirty} run={save} done="Saved the ban rules">
+    <ActionDialog
+      title="Ban rules"
+      submitText="Save"
+      isReady={isDirty}
+      run={() => sendChanges(rulesOf, (body) => call("updateBanRules", { body }))}
+      done="Saved the ban rules"
+    >
       <SetByNotice setBy={rules.setBy} />
       <TextField {...inputOf("strikes")} label="Strikes that ban a key" type="number" required autofocus />
       <TextField

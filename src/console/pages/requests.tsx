@@ -4,10 +4,10 @@ import { OPERATION_IDS } from "../../domain/operation-ids.ts";
 import { call, type RequestEntry, type RequestPage } from "../admin-api.ts";
 import { countFilters } from "../components/filters.tsx";
 import { DocsButton, Empty, Loaded } from "../components/page.tsx";
-import { type Column, ListPage, NoMatch, useList } from "../components/tables.tsx";
+import type { Column } from "../components/tables.tsx";
+import { ListPage, NoMatch, useList } from "../components/lists.tsx";
 import {
   Badge,
-  Copyable,
   Facts,
   LocalTime,
   LocalTimeAndAgo,
@@ -17,6 +17,7 @@ import {
   NO_VALUE,
   OtherLink,
 } from "../components/values.tsx";
+import { Copyable } from "../components/copying.tsx";
 import { capitalized, clockTime, latency } from "../../pages/format.ts";
 import { useCall } from "../polling.ts";
 import { navigate, urlWith } from "../router.ts";

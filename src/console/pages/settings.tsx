@@ -1,11 +1,14 @@
 import { useState } from "preact/hooks";
 import { SETTING_SOURCES, usageOfSetting } from "../../operator/resources.ts";
-import { call, type Server, type Setting, signOut, signOutEverywhere } from "../admin-api.ts";
-import { ActionButton } from "../components/dialogs.tsx";
+import { call, type Server, type Setting } from "../admin-api.ts";
+import { signOut, signOutEverywhere } from "../session.ts";
+import { ActionButton } from "../components/action-dialog.tsx";
 import { Filters } from "../components/filters.tsx";
-import { Choices, Problem, useAction } from "../components/forms.tsx";
+import { Problem, useAction } from "../components/forms.tsx";
+import { Choices } from "../components/fields.tsx";
 import { Loaded, PageHead, PageSection } from "../components/page.tsx";
-import { type Column, DataTable, NoMatch } from "../components/tables.tsx";
+import { type Column, DataTable } from "../components/tables.tsx";
+import { NoMatch } from "../components/lists.tsx";
 import { Facts, LocalTimeAndAgo } from "../components/values.tsx";
 import { WebhookSection } from "../components/webhook.tsx";
 import { capitalized, latency } from "../../pages/format.ts";

@@ -1,8 +1,9 @@
 import { useState } from "preact/hooks";
-import { goToProvider, loadSession, setSession, signIn } from "../admin-api.ts";
+import { goToProvider, loadSession, setSession, signIn } from "../session.ts";
 import { current } from "../state.ts";
 import { Brand, ENVIRONMENT } from "../components/layout.tsx";
-import { Form, TextField } from "../components/forms.tsx";
+import { Form } from "../components/forms.tsx";
+import { TextField } from "../components/fields.tsx";
 import { usePolling } from "../polling.ts";
 
 export function SignInPage() {
