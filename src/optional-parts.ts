@@ -56,8 +56,8 @@ export async function openCredentials(context: PartContext): Promise<AdminCreden
   const { operators } = adapters;
   const { admin } = config;
   if (admin === undefined) return undefined;
-  const { importTokens } = await import("./operator/setting-tokens.ts");
-  const { openFirstToken } = await import("./operator/token.ts");
+  const { importTokens } = await import("./operator/sign-in/setting-tokens.ts");
+  const { openFirstToken } = await import("./operator/sign-in/token.ts");
   const followTokens = await importTokens(admin, { operators, clock, log });
   const tokenFile =
     admin.token === undefined

@@ -8,7 +8,7 @@ const provider = check("sign-in");
 export async function checkProvider({ admin }: Config): Promise<StoreFindings> {
   if (admin?.provider === undefined) return { findings: [] };
   const { issuer, clientId, secret, rules } = admin.provider;
-  const { ProviderError, checkDiscovery } = await import("../operator/provider.ts");
+  const { ProviderError, checkDiscovery } = await import("../operator/sign-in/provider.ts");
   try {
     await checkDiscovery({ issuer, clientId, secret: () => secret, rules });
     return { findings: [provider.ok(`people can sign in with ${new URL(issuer).host}`)] };

@@ -2,7 +2,7 @@ import { readFileSync, statSync } from "node:fs";
 import { readAuthorities } from "../config/config.ts";
 import { SETTINGS } from "../config/options.ts";
 import { type Options, readFromFile, type SettingsWith, variableOf } from "../config/parse-options.ts";
-import { readTokenFile } from "../operator/token.ts";
+import { readTokenFile } from "../operator/sign-in/token.ts";
 import { check, type Finding, problemsOr, reasonOf } from "./finding.ts";
 
 /** A setting that names a file which the operator writes. */

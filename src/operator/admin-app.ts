@@ -33,7 +33,7 @@ import {
 import { UNAUTHENTICATED_BODY_SECONDS } from "./admin-listener.ts";
 import { MAX_ADMIN_BODY_BYTES, MAX_OPEN_BODY_BYTES } from "../domain/size-limits.ts";
 import { createConsole } from "./console/assets.ts";
-import { callRejection } from "./credentials.ts";
+import { callRejection } from "./sign-in/credentials.ts";
 import { adminOpenApiJson } from "./openapi.ts";
 import { askedHandlers } from "./handlers/asked-handlers.ts";
 import { dataHandlers } from "./handlers/data-handlers.ts";
@@ -48,7 +48,7 @@ import { sessionHandlers } from "./handlers/session.ts";
 import type { AdminOperation, AdminOperationId } from "./operations.ts";
 import { isFromOtherOrigin, isOwnHost, SAFE_METHODS } from "./own-origin.ts";
 import { readinessChecks, readinessOf } from "./readiness.ts";
-import type { Identity } from "./sign-in.ts";
+import type { Identity } from "./sign-in/admin-authentication.ts";
 
 const COMMON_HEADERS = {
   "Referrer-Policy": "no-referrer",

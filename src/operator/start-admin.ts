@@ -13,10 +13,10 @@ import { createAdminApp } from "./admin-app.ts";
 import { listenForOperators } from "./admin-listener.ts";
 import type { ServerServices } from "./handlers/services.ts";
 import { type OperatorRate, OperatorRates } from "./operator-rates.ts";
-import type { FollowTokens } from "./setting-tokens.ts";
-import { ProviderSignIn } from "./provider-sign-in.ts";
-import { AdminAuthentication } from "./sign-in.ts";
-import { createSignInUrl } from "./token.ts";
+import type { FollowTokens } from "./sign-in/setting-tokens.ts";
+import { ProviderSignIn } from "./sign-in/provider-sign-in.ts";
+import { AdminAuthentication } from "./sign-in/admin-authentication.ts";
+import { createSignInUrl } from "./sign-in/token.ts";
 
 export interface AdminListener {
   /** The URL of the listener, such as http://127.0.0.1:8090. */

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { OperatorAccess } from "../../src/domain/operators.ts";
-import { AccessReader } from "../../src/operator/access.ts";
+import { AccessReader } from "../../src/operator/sign-in/access.ts";
 import { TestClock } from "../test-clock.ts";
 import { until } from "../timing.ts";
 

@@ -5,7 +5,7 @@ import {
   type AdminOperation,
   type AdminOperationId,
 } from "../../src/operator/operations.ts";
-import { createSignInUrl } from "../../src/operator/token.ts";
+import { createSignInUrl } from "../../src/operator/sign-in/token.ts";
 import { type AdminRequest, sessionOf, useAdminService } from "./admin-service.ts";
 
 const service = await useAdminService();

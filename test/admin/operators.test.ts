@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { leastRoleOf, mayCall, type Role, ROLES } from "../../src/domain/operators.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
-import { createSignInUrl, generateToken, toNewToken } from "../../src/operator/token.ts";
+import { createSignInUrl, generateToken, toNewToken } from "../../src/operator/sign-in/token.ts";
 import { cookieOf, sessionOf, useAdminService } from "./admin-service.ts";
 
 const OPERATIONS = Object.entries<AdminOperation>(ADMIN_OPERATIONS).filter(([, row]) => !row.needsNoToken);

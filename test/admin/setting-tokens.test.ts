@@ -6,7 +6,7 @@ import { sha256 } from "../../src/runtime/hash.ts";
 import type { AdminConfig } from "../../src/config/config.ts";
 import type { OperatorStore } from "../../src/domain/ports.ts";
 import { createLog } from "../../src/observe/log.ts";
-import { importTokens } from "../../src/operator/setting-tokens.ts";
+import { importTokens } from "../../src/operator/sign-in/setting-tokens.ts";
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { BY } from "../key-store-arguments.ts";

@@ -66,7 +66,7 @@ const CASES: Readonly<Record<string, Case>> = {
     named: /^keys\.ndjson $/,
   },
   "the first start of a server": {
-    by: ["cli/commands/serve.ts", "data-directory.ts", "operator/token.ts"],
+    by: ["cli/commands/serve.ts", "data-directory.ts", "operator/sign-in/token.ts"],
     prepare: async () => async () => {
       await using _ = await new InProcessCli().serve();
     },

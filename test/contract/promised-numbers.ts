@@ -139,7 +139,7 @@ export const PROMISED_NUMBERS: Readonly<Record<string, readonly PromisedNumber[]
     },
     {
       text: "the five minutes of a sign-in code",
-      kept: { "operator/token.ts": "CODE_MS = 5 * 60_000" },
+      kept: { "operator/sign-in/token.ts": "CODE_MS = 5 * 60_000" },
       proof: ["test/admin/operators.test.ts", "a code works once, for five minutes, and names its operator"],
     },
   ],
@@ -220,7 +220,7 @@ export const PROMISED_NUMBERS: Readonly<Record<string, readonly PromisedNumber[]
     },
     {
       text: "At most 40 sign-ins begin or end at once, and 5 a second.",
-      kept: { "operator/provider-sign-in.ts": "STEPS = { max: 40, perSecond: 5 }" },
+      kept: { "operator/sign-in/provider-sign-in.ts": "STEPS = { max: 40, perSecond: 5 }" },
       proof: [
         "test/admin/provider-sign-in.test.ts",
         "sign-ins that anybody can begin are limited: 40 at once",
@@ -244,7 +244,10 @@ export const PROMISED_NUMBERS: Readonly<Record<string, readonly PromisedNumber[]
     },
     {
       text: "Files are read again within 3 seconds",
-      kept: { "config/follow-files.ts": "EVERY_MS = 1_000", "operator/setting-tokens.ts": "EVERY_MS = 250" },
+      kept: {
+        "config/follow-files.ts": "EVERY_MS = 1_000",
+        "operator/sign-in/setting-tokens.ts": "EVERY_MS = 250",
+      },
       proof: Times.filesAreReadWithin3Seconds,
     },
   ],

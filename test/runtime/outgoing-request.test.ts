@@ -11,7 +11,7 @@ import { RequestRecord } from "../../src/observe/request-record.ts";
 import { Trace } from "../../src/observe/trace.ts";
 import { Tracer } from "../../src/observe/tracing.ts";
 import { sendMessage } from "../../src/observe/webhook-request.ts";
-import { beginSignIn } from "../../src/operator/provider.ts";
+import { beginSignIn } from "../../src/operator/sign-in/provider.ts";
 import { scheduler } from "../../src/runtime/scheduler.ts";
 import { OutgoingError, sendRequest } from "../../src/runtime/outgoing-request.ts";
 import {
@@ -71,7 +71,7 @@ const USERS: Readonly<Record<string, (port: number) => Promise<string>>> = {
     const remote = { server: `http://127.0.0.1:${port}`, token: SECRET };
     return Bun.inspect(await callServer(remote, "listOperators").catch((error: unknown) => error));
   },
-  "src/operator/provider.ts": async (port) => {
+  "src/operator/sign-in/provider.ts": async (port) => {
     const issuer = `http://127.0.0.1:${port}/${SECRET}`;
     const client = { issuer, clientId: "petstore", secret: () => SECRET, rules: [] };
     return Bun.inspect(await beginSignIn(client, "http://127.0.0.1/").catch((error: unknown) => error));

@@ -5,7 +5,7 @@ import { toSafeNumber } from "../../api/json.ts";
 import { invalidExpiry } from "../../domain/key-rules.ts";
 import { mayCall, type Operator, operatorState } from "../../domain/operators.ts";
 import { forbiddenRole, OWN_OPERATOR, tooManyAttempts } from "../errors.ts";
-import { generateToken, toNewToken } from "../token.ts";
+import { generateToken, toNewToken } from "../sign-in/token.ts";
 import type { AdminHandlers, OperatorServices } from "./services.ts";
 
 /**

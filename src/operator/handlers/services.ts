@@ -20,10 +20,10 @@ import type {
   ResponseOf,
   Setting,
 } from "../operations.ts";
-import type { Principal } from "../credentials.ts";
+import type { Principal } from "../sign-in/credentials.ts";
 import type { OperatorRates } from "../operator-rates.ts";
-import type { ProviderSignIn } from "../provider-sign-in.ts";
-import type { AdminAuthentication } from "../sign-in.ts";
+import type { ProviderSignIn } from "../sign-in/provider-sign-in.ts";
+import type { AdminAuthentication } from "../sign-in/admin-authentication.ts";
 
 /** Who calls an operation, and when. */
 export interface AdminContext {

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { startApp } from "../../../src/app.ts";
 import { type KeyChange, toNewSecret } from "../../../src/domain/api-keys.ts";
 import { createLog, silentLog } from "../../../src/observe/log.ts";
-import { generateToken } from "../../../src/operator/token.ts";
+import { generateToken } from "../../../src/operator/sign-in/token.ts";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { startPostgres } from "../../../trials/harness/postgres.ts";
 import { startValkey } from "../../../trials/harness/valkey.ts";

@@ -1,5 +1,5 @@
 import type { Setting } from "../../../src/operator/operations.ts";
-import { toNewToken } from "../../../src/operator/token.ts";
+import { toNewToken } from "../../../src/operator/sign-in/token.ts";
 import { addPetsAndOrders } from "../fixtures.ts";
 import { contentLength, JSON_TYPE, message, utf8 } from "../message.ts";
 import type { Action, Scenario } from "../play.ts";

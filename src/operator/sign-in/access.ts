@@ -1,6 +1,6 @@
-import { TokenBucket } from "../runtime/token-bucket.ts";
-import type { OperatorAccess } from "../domain/operators.ts";
-import type { Clock, OperatorStore } from "../domain/ports.ts";
+import { TokenBucket } from "../../runtime/token-bucket.ts";
+import type { OperatorAccess } from "../../domain/operators.ts";
+import type { Clock, OperatorStore } from "../../domain/ports.ts";
 
 /**
  * The greatest age of what was read. After a revocation or a sign-out on another server, access ends within this time.

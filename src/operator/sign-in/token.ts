@@ -1,17 +1,17 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { Rejection } from "../api/errors.ts";
-import { sha256 } from "../runtime/hash.ts";
-import { adminToken } from "../config/value-types.ts";
-import type { DataDirectory } from "../data-directory.ts";
-import { readOwnFile, replaceFile } from "../runtime/own-files.ts";
-import { type NewSecret, randomBase62 } from "../domain/api-keys.ts";
-import { mayCall, operatorState } from "../domain/operators.ts";
-import type { Clock, OperatorStore } from "../domain/ports.ts";
-import { byServer } from "../observe/audit-trail.ts";
-import type { Log } from "../observe/log.ts";
-import { forbiddenRole } from "./errors.ts";
+import { Rejection } from "../../api/errors.ts";
+import { sha256 } from "../../runtime/hash.ts";
+import { adminToken } from "../../config/value-types.ts";
+import type { DataDirectory } from "../../data-directory.ts";
+import { readOwnFile, replaceFile } from "../../runtime/own-files.ts";
+import { type NewSecret, randomBase62 } from "../../domain/api-keys.ts";
+import { mayCall, operatorState } from "../../domain/operators.ts";
+import type { Clock, OperatorStore } from "../../domain/ports.ts";
+import { byServer } from "../../observe/audit-trail.ts";
+import type { Log } from "../../observe/log.ts";
+import { forbiddenRole } from "../errors.ts";
 
 /** Tokens of release 1.1.0 are base64url, with `-` and `_`. */
 const GENERATED = /^pet_admin_[\w-]{43}$/;

@@ -1,11 +1,11 @@
-import { Rejection } from "../api/errors.ts";
-import type { AdminConfig } from "../config/config.ts";
-import { followFiles } from "../config/follow-files.ts";
-import type { NewOperator } from "../domain/operators.ts";
-import type { Clock, OperatorStore } from "../domain/ports.ts";
-import { repeat } from "../runtime/repeat.ts";
-import { byServer } from "../observe/audit-trail.ts";
-import type { Log } from "../observe/log.ts";
+import { Rejection } from "../../api/errors.ts";
+import type { AdminConfig } from "../../config/config.ts";
+import { followFiles } from "../../config/follow-files.ts";
+import type { NewOperator } from "../../domain/operators.ts";
+import type { Clock, OperatorStore } from "../../domain/ports.ts";
+import { repeat } from "../../runtime/repeat.ts";
+import { byServer } from "../../observe/audit-trail.ts";
+import type { Log } from "../../observe/log.ts";
 import { readTokenFile, toNewToken } from "./token.ts";
 
 /** How often a file is checked. A new token in a file works within a second. */

@@ -1,19 +1,19 @@
 /* Signs people in with a provider: those whom it has authenticated, and to whom a rule grants a role. */
 
-import { Rejection } from "../api/errors.ts";
-import type { ProviderConfig } from "../config/config.ts";
-import type { Actor } from "../domain/audit.ts";
-import { NO_TOKEN, OPERATOR_NAME, operatorState } from "../domain/operators.ts";
-import type { AuditStore, Clock, OperatorStore } from "../domain/ports.ts";
-import { type Claims, claimValues, grantedRole, seenClaims } from "../domain/role-rules.ts";
-import type { Log } from "../observe/log.ts";
-import { FailureReporter } from "../runtime/failure-reporter.ts";
-import { TokenBucket } from "../runtime/token-bucket.ts";
-import { providerUnavailable, refusedSignIn, REJECTED_SIGN_IN, tooManyAttempts } from "./errors.ts";
+import { Rejection } from "../../api/errors.ts";
+import type { ProviderConfig } from "../../config/config.ts";
+import type { Actor } from "../../domain/audit.ts";
+import { NO_TOKEN, OPERATOR_NAME, operatorState } from "../../domain/operators.ts";
+import type { AuditStore, Clock, OperatorStore } from "../../domain/ports.ts";
+import { type Claims, claimValues, grantedRole, seenClaims } from "../../domain/role-rules.ts";
+import type { Log } from "../../observe/log.ts";
+import { FailureReporter } from "../../runtime/failure-reporter.ts";
+import { TokenBucket } from "../../runtime/token-bucket.ts";
+import { providerUnavailable, refusedSignIn, REJECTED_SIGN_IN, tooManyAttempts } from "../errors.ts";
 import { FailedSignIns } from "./failed-sign-ins.ts";
 import type * as ProviderModule from "./provider.ts";
 import type { Person, ProviderClient, ProviderResponse } from "./provider.ts";
-import { type NewSessionPrincipal, SESSION_MS } from "./sign-in.ts";
+import { type NewSessionPrincipal, SESSION_MS } from "./admin-authentication.ts";
 import { generateToken, toNewToken } from "./token.ts";
 
 /** The limit for steps of sign-ins, each of which sends up to four requests to the provider. Anybody can cause them. */

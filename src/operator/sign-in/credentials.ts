@@ -4,10 +4,16 @@
  * rule, about that token and its operator, holds for all three, whatever has changed since.
  */
 
-import type { Rejection } from "../api/errors.ts";
-import type { AuditAction } from "../domain/audit.ts";
-import { leastRoleOf, mayCall, type OperatorAccess, type Role, tokenExpired } from "../domain/operators.ts";
-import { forbiddenRole, replacedToken } from "./errors.ts";
+import type { Rejection } from "../../api/errors.ts";
+import type { AuditAction } from "../../domain/audit.ts";
+import {
+  leastRoleOf,
+  mayCall,
+  type OperatorAccess,
+  type Role,
+  tokenExpired,
+} from "../../domain/operators.ts";
+import { forbiddenRole, replacedToken } from "../errors.ts";
 
 /** The operator who has signed in or sent a token. */
 export interface Principal {

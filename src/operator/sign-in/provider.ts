@@ -5,11 +5,11 @@
  */
 
 import * as openId from "openid-client";
-import type { ProviderConfig } from "../config/config.ts";
-import type { Claims, RoleRule } from "../domain/role-rules.ts";
-import { scheduler } from "../runtime/scheduler.ts";
-import { OutgoingError, sendRequest, trustProblem } from "../runtime/outgoing-request.ts";
-import { printable } from "../text/formatting.ts";
+import type { ProviderConfig } from "../../config/config.ts";
+import type { Claims, RoleRule } from "../../domain/role-rules.ts";
+import { scheduler } from "../../runtime/scheduler.ts";
+import { OutgoingError, sendRequest, trustProblem } from "../../runtime/outgoing-request.ts";
+import { printable } from "../../text/formatting.ts";
 
 /** The time for all requests of a step together. It is shorter than the time of an operation. */
 const STEP_MS = 6_000;

@@ -1,18 +1,18 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
-import { Rejection } from "../api/errors.ts";
-import { sha256 } from "../runtime/hash.ts";
-import type { Actor, AuditedValues } from "../domain/audit.ts";
-import type { OperatorAccess } from "../domain/operators.ts";
-import type { AuditStore, Clock, OperatorStore } from "../domain/ports.ts";
-import { HOUR_MS } from "../domain/usage-history.ts";
-import type { Request } from "../http1/index.ts";
-import type { Log } from "../observe/log.ts";
+import { Rejection } from "../../api/errors.ts";
+import { sha256 } from "../../runtime/hash.ts";
+import type { Actor, AuditedValues } from "../../domain/audit.ts";
+import type { OperatorAccess } from "../../domain/operators.ts";
+import type { AuditStore, Clock, OperatorStore } from "../../domain/ports.ts";
+import { HOUR_MS } from "../../domain/usage-history.ts";
+import type { Request } from "../../http1/index.ts";
+import type { Log } from "../../observe/log.ts";
 import { AccessReader } from "./access.ts";
 import { type Principal, principalWith } from "./credentials.ts";
-import { INVALID_CODE, INVALID_TOKEN, NOT_SIGNED_IN, tooManyAttempts } from "./errors.ts";
+import { INVALID_CODE, INVALID_TOKEN, NOT_SIGNED_IN, tooManyAttempts } from "../errors.ts";
 import { FailedSignIns } from "./failed-sign-ins.ts";
 import { GuessLimiter, type TokenRejection } from "./guess-limiter.ts";
-import { SESSION_HEADER } from "./operation-rows.ts";
+import { SESSION_HEADER } from "../operation-rows.ts";
 
 /** Who signs in. */
 export type NewSessionPrincipal = Principal & {
