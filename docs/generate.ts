@@ -36,7 +36,6 @@ import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-hea
 import { REQUEST_TIMEOUT_SECONDS } from "../src/http1/index.ts";
 import { LOG_EVENTS, type LogEvent } from "../src/observe/log-events.ts";
 import { METRICS } from "../src/observe/metrics.ts";
-import { ADMIN_ERRORS } from "../src/operator/errors.ts";
 import { DEFAULT_OVERLAP_SECONDS } from "../src/operator/key-resources.ts";
 import { leastRoleOf, ROLE_MEANINGS, ROLES } from "../src/domain/operators.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../src/operator/operations.ts";
@@ -84,14 +83,15 @@ const BLOCKS: Readonly<Record<string, string>> = {
   limits: markdownTable(["Limit", "Value", "Otherwise"], limitRows()),
   "error-codes": markdownTable(["Status", "Code", "Meaning", "What to do"], errorRows()),
   settings: optionTable(SETTINGS),
-  "log-events": logEvents(),
+  "log-errors": markdownTable(["Error", "Meaning"], logEvents("error")),
+  "log-warnings": markdownTable(["Warning", "Meaning"], logEvents("warn")),
+  "log-info": logEvents("info")
+    .map(([name]) => name)
+    .join(", "),
   roles: markdownTable(["Role", "An operator with it", "Operations, with those above"], roleRows()),
-  "admin-errors": markdownTable(["Status", "Code", "Meaning"], adminErrorRows()),
   metrics: markdownTable(["Metric", "Type", "Meaning", "Labels"], metricRows()),
   "metric-labels": markdownTable(["Label", "Values"], metricLabelRows()),
   "key-options": optionTable(optionsOf("keys update", "keys create", "keys rotate")),
-  "key-filters": optionTable(optionsOf("keys list")),
-  "usage-options": optionTable(optionsOf("usage")),
   migrations: migrationList(),
 };
 
@@ -114,14 +114,6 @@ function roleRows(): string[][] {
     const reads = own.length > writes.length ? ["every `GET`"] : [];
     return [code(role), ROLE_MEANINGS[role], [...reads, ...writes].join(", ")];
   });
-}
-
-/** Those that the public API does not have with the same meaning. */
-function adminErrorRows(): string[][] {
-  const publicErrors: Readonly<Record<string, { meaning: string } | undefined>> = ERRORS;
-  return Object.entries(ADMIN_ERRORS)
-    .filter(([name, { meaning }]) => publicErrors[name]?.meaning !== meaning)
-    .map(([name, { status, meaning }]) => [String(status), code(name), meaning]);
 }
 
 function fieldTable({ json }: Schema<unknown>): string {
@@ -180,15 +172,12 @@ function optionRow([flag, option]: [string, Option]): string[] {
   ];
 }
 
-/** Those that may need an operator as a table, and the names of the others. */
-function logEvents(): string {
+/** Of one level, without those of the audit trail, each with its meaning. */
+function logEvents(level: LogEvent["level"]): string[][] {
   const actions = new Set<string>(AUDIT_ACTIONS.map((action) => `audit.${action}`));
-  const events = Object.entries<LogEvent>(LOG_EVENTS).filter(([name]) => !actions.has(name));
-  const rows = events
-    .filter(([, { level }]) => level !== "info")
-    .map(([name, { level, message }]) => [code(name), level, message]);
-  const names = events.filter(([, { level }]) => level === "info").map(([name]) => code(name));
-  return `${markdownTable(["Event", "Level", "Meaning"], rows)}\n\nEvents of the level \`info\`: ${names.join(", ")}, and \`audit.\` with its action for each audit entry that the server writes.`;
+  return Object.entries<LogEvent>(LOG_EVENTS)
+    .filter(([name, event]) => event.level === level && !actions.has(name))
+    .map(([name, { message }]) => [code(name), message]);
 }
 
 /** Those of Petstore; every exporter has those of the process. */

@@ -294,5 +294,4 @@ export const GENERATED_NUMBERS: Readonly<Record<string, readonly [file: string, 
   workers: WORKERS,
   "ban-rules": [CASES, "a client that sends ten requests a second is banned for 300 seconds within eleven"],
   "example-rate-limits": ["test/client/retries.test.ts", "after Retry-After"],
-  "usage-options": ["test/cli/usage.test.ts", "all keys: a table of sums over the last 30 days"],
 };
