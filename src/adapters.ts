@@ -17,7 +17,8 @@ import type { Clock, KeyStore, RateLimiter, StateChange } from "./domain/ports.t
 import type { LimitPolicy, PolicyInEffect } from "./domain/limit-policy.ts";
 import type { BanRules, OnBan } from "./domain/rate-limit.ts";
 import { ActivityCollector } from "./domain/servers.ts";
-import { BanRecorder, byServer } from "./observe/audit-trail.ts";
+import { BanRecorder } from "./observe/ban-recorder.ts";
+import { byServer } from "./observe/attribution.ts";
 import { logAudit, reportSettingFiles } from "./observe/event-reports.ts";
 import type { Log } from "./observe/log.ts";
 import { AdapterMonitor, CommitMonitor } from "./observe/request-metrics.ts";

@@ -18,7 +18,7 @@ import { repeat, workRegularly } from "./runtime/repeat.ts";
 import { scheduler, yieldToEventLoop } from "./runtime/scheduler.ts";
 import { FailureReporter } from "./runtime/failure-reporter.ts";
 import { HttpServer, type RequestHandler, slowRejectedClients, type TlsCertificate } from "./http1/index.ts";
-import { byServer } from "./observe/audit-trail.ts";
+import { byServer } from "./observe/attribution.ts";
 import { logConnectionLimit, logKeyChanges, watchFloods } from "./observe/event-reports.ts";
 import { LastBackup } from "./observe/last-backup.ts";
 import { createLog, type Log } from "./observe/log.ts";

@@ -4,7 +4,9 @@ import type { Config } from "../config/config.ts";
 import type { SETTINGS } from "../config/options.ts";
 import type { SettingsWith } from "../config/parse-options.ts";
 import { type OutgoingRequest, sendRequest, trustProblem } from "../runtime/outgoing-request.ts";
-import { checkPostgres, checkValkey, type StoreFindings } from "./databases.ts";
+import { checkPostgres } from "./postgres.ts";
+import { checkValkey } from "./valkey.ts";
+import type { StoreFindings } from "./stored-data.ts";
 import { check, reasonOf } from "./finding.ts";
 import { checkProvider } from "./provider.ts";
 

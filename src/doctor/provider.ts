@@ -1,5 +1,5 @@
 import type { Config } from "../config/config.ts";
-import type { StoreFindings } from "./databases.ts";
+import type { StoreFindings } from "./stored-data.ts";
 import { check } from "./finding.ts";
 
 const provider = check("sign-in");

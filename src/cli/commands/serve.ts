@@ -18,7 +18,7 @@ import { removeFile, replaceFile } from "../../runtime/own-files.ts";
 import { type ApiKey, generateSecret, limitsOf, toNewSecret } from "../../domain/api-keys.ts";
 import type { LogDetails } from "../../observe/log-events.ts";
 import type { Log } from "../../observe/log.ts";
-import { byServer } from "../../observe/audit-trail.ts";
+import { byServer } from "../../observe/attribution.ts";
 import { AdminListenError } from "../../operator/admin-listener.ts";
 import type { AdminListener } from "../../operator/start-admin.ts";
 import { docsUrl, siteUrl } from "../../public/documented-settings.ts";

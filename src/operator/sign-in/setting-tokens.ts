@@ -4,7 +4,7 @@ import { followFiles } from "../../config/follow-files.ts";
 import type { NewOperator } from "../../domain/operators.ts";
 import type { Clock, OperatorStore } from "../../domain/ports.ts";
 import { repeat } from "../../runtime/repeat.ts";
-import { byServer } from "../../observe/audit-trail.ts";
+import { byServer } from "../../observe/attribution.ts";
 import type { Log } from "../../observe/log.ts";
 import { readTokenFile, toNewToken } from "./token.ts";
 

@@ -9,7 +9,7 @@ import { readOwnFile, replaceFile } from "../../runtime/own-files.ts";
 import { type NewSecret, randomBase62 } from "../../domain/api-keys.ts";
 import { mayCall, operatorState } from "../../domain/operators.ts";
 import type { Clock, OperatorStore } from "../../domain/ports.ts";
-import { byServer } from "../../observe/audit-trail.ts";
+import { byServer } from "../../observe/attribution.ts";
 import type { Log } from "../../observe/log.ts";
 import { forbiddenRole } from "../errors.ts";
 

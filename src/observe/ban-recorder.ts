@@ -1,17 +1,11 @@
-import { hostname } from "node:os";
-import { type Attribution, banOfKey } from "../domain/audit.ts";
-import type { AuditStore, Clock, KeyStore } from "../domain/ports.ts";
+import { banOfKey } from "../domain/audit.ts";
+import type { AuditStore, KeyStore } from "../domain/ports.ts";
 import type { Ban, OnBan } from "../domain/rate-limit.ts";
 import { FailureReporter } from "../runtime/failure-reporter.ts";
 import { formatTime } from "../text/formatting.ts";
 import type { Log } from "./log.ts";
 import { repeat } from "../runtime/repeat.ts";
 import { scheduler } from "../runtime/scheduler.ts";
-
-/** The author of what a server does by itself. */
-export function byServer(clock: Pick<Clock, "now">): Attribution {
-  return { actor: { kind: "server", name: hostname() }, at: clock.now() };
-}
 
 interface BanRecorderOptions {
   readonly audit: Pick<AuditStore, "recordAudit" | "listAudit">;

@@ -1,0 +1,85 @@
+/* The ports that a server listens on, and its certificate. */
+
+import { X509Certificate } from "node:crypto";
+import { createServer, isIP } from "node:net";
+import { type Config, originOf } from "../config/config.ts";
+import { ADMIN_LISTEN_FLAGS, LISTEN_FLAGS, listenProblems } from "../config/network.ts";
+import { readTlsFiles } from "../config/tls.ts";
+import { HEALTH_PATH } from "../domain/constants.ts";
+import { DAY_MS } from "../domain/rate-limit.ts";
+import { check, type Finding, problemsOr, reasonOf } from "./finding.ts";
+
+const ports = check("ports");
+
+/**
+ * Checks the ports. A port on which a Petstore server already listens is fine. The default port for operators is
+ * skipped, because a server can use another one.
+ */
+export async function checkPorts(
+  { host, port, admin, tls: files }: Config,
+  statusOf: (url: string) => Promise<number | undefined>,
+): Promise<Finding[]> {
+  const listeners = [
+    { host, port, path: HEALTH_PATH, flags: LISTEN_FLAGS },
+    ...(admin && !admin.isDefault ? [{ ...admin, path: "/livez", flags: ADMIN_LISTEN_FLAGS }] : []),
+  ];
+  const checks = listeners.map(async ({ flags, path, ...listener }): Promise<Finding> => {
+    const name = `${listener.host} port ${listener.port}`;
+    const code = await listenError(listener);
+    if (code === undefined) return ports.ok(`the server can listen on ${name}`);
+    const url = originOf({ ...listener, isTls: files !== undefined }) + path;
+    const status = code === "EADDRINUSE" ? await statusOf(url).catch(() => undefined) : undefined;
+    if (status === 200 || status === 503) return ports.ok(`a server listens on ${name} already`);
+    const either = [...new Set([flags.host, flags.port])].join(" and ");
+    const [problem, remedy] = listenProblems(flags)[code] ?? [code, `see ${either}`];
+    return ports.error(`the server cannot listen on ${name}: ${problem}`, remedy);
+  });
+  return Promise.all(checks);
+}
+
+/** The code of the error when listening fails. For an unknown host name, the runtime reports none. */
+function listenError({ host, port }: { readonly host: string; readonly port: number }) {
+  const probe = createServer();
+  return new Promise<string | undefined>((resolve) => {
+    probe.once("error", (error) => resolve(String(Reflect.get(error, "code") ?? "ENOTFOUND")));
+    probe.listen({ host, port, exclusive: true }, () => probe.close(() => resolve(undefined)));
+  });
+}
+
+const tls = check("TLS");
+/** How long before its end a certificate should be renewed. Programs that renew certificates do it weeks before. */
+const RENEWAL_DAYS = 14;
+
+export function checkTls({ tls: files, publicUrl }: Config, now: number): Finding[] {
+  if (files === undefined) return [tls.ok("the server serves plain HTTP: --tls-cert is not set")];
+  let certificate: X509Certificate;
+  try {
+    certificate = new X509Certificate(readTlsFiles(files).cert);
+  } catch (error) {
+    const remedy = "correct the files; a running server keeps the last ones that worked";
+    return [tls.error(reasonOf(error), remedy)];
+  }
+  return problemsOr(tls.ok(`${files.certFile} is valid until ${certificate.validTo}`), [
+    validity(certificate, now),
+    publicUrl !== undefined && hostProblem(certificate, publicUrl),
+  ]);
+}
+
+function validity({ validFrom, validTo }: X509Certificate, now: number): Finding | undefined {
+  const renew = "renew the certificate; a running server takes the new files within seconds";
+  if (now < Date.parse(validFrom))
+    return tls.error(`the certificate is valid from ${validFrom} on`, "check the clock, or wait until then");
+  const daysLeft = Math.floor((Date.parse(validTo) - now) / DAY_MS);
+  if (daysLeft < 0) return tls.error(`the certificate expired on ${validTo}`, renew);
+  return daysLeft < RENEWAL_DAYS ? tls.warning(`the certificate expires on ${validTo}`, renew) : undefined;
+}
+
+function hostProblem(certificate: X509Certificate, publicUrl: string): Finding | undefined {
+  const host = new URL(publicUrl).hostname.replace(/^\[(.*)\]$/, "$1");
+  const name = isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host);
+  if (name !== undefined) return undefined;
+  return tls.warning(
+    `the certificate is not for ${host}, the host of --public-url`,
+    "use a certificate that names it, unless a proxy in front has one",
+  );
+}

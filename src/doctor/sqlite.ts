@@ -1,0 +1,74 @@
+import { existsSync } from "node:fs";
+import type { StorageConfig } from "../config/config.ts";
+import type { DataDirectory } from "../data-directory.ts";
+import { schemaState } from "../store/migrations.ts";
+import { sqliteVersion } from "../store/sqlite/database.ts";
+import { SQLITE_MIGRATIONS } from "../store/sqlite/migrations.ts";
+import { QUOTA_MIGRATIONS } from "../store/sqlite/quota-store.ts";
+import { inspectDatabase } from "../store/sqlite/snapshot.ts";
+import { countOf } from "../text/formatting.ts";
+import { isAccessible } from "./files.ts";
+import { check, type Finding, reasonOf } from "./finding.ts";
+import { backupFinding, schemaFinding, type StoreFindings, UPGRADE } from "./stored-data.ts";
+
+const sqlite = check("SQLite");
+const database = check("database");
+const quotas = check("rate limit usage");
+
+const RESTORE =
+  "stop the server, keep the file for an analysis, and restore a backup with petstore restore --replace";
+
+export function checkSqlite(directory: DataDirectory, now: number): StoreFindings {
+  const { store } = directory.files;
+  const { version, isSupported, oldest } = sqliteVersion();
+  const library = isSupported
+    ? sqlite.ok(`version ${version}`)
+    : sqlite.error(
+        `version ${version} is too old`,
+        `use ${oldest} or newer: run npm ci in the directory of Petstore`,
+      );
+  const lost = directory.findLostDatabase();
+  if (lost !== undefined) return { findings: [library, database.error(lost.message, lost.remedy)] };
+  try {
+    if (!existsSync(store))
+      return { findings: [library, database.ok(`${store} does not exist yet; the server creates it`)] };
+    const { lastBackupAt, newestTime, problems, rows, steps } = inspectDatabase(store);
+    const [problem] = problems;
+    if (problem !== undefined)
+      return {
+        findings: [library, database.error(`${store} is not sound: ${problem}`, RESTORE)],
+        newestTime,
+      };
+    const { pets = 0, orders = 0, api_keys: keys = 0 } = rows;
+    const contents = `${countOf(pets, "pet")}, ${countOf(orders, "order")}, ${countOf(keys, "key")}`;
+    const findings = [
+      library,
+      database.ok(`${store} is sound: ${contents}`),
+      schemaFinding(schemaState(steps, SQLITE_MIGRATIONS)),
+      backupFinding(lastBackupAt, now),
+    ];
+    return { findings, newestTime };
+  } catch (error) {
+    const remedy = isAccessible(store)
+      ? RESTORE
+      : `run the command as the user of the server, or give the file to that user: chown USER ${store}`;
+    return { findings: [library, database.error(reasonOf(error), remedy)] };
+  }
+}
+
+/** Checks the quotas of keys and addresses that a server counts in its own process. */
+export function checkQuotaStore({ directory, limitsUrls }: StorageConfig): Finding[] {
+  const { quotaStore } = directory.files;
+  if (limitsUrls !== undefined || !existsSync(quotaStore)) return [];
+  const remedy = `stop the server and move ${quotaStore} away: counts start anew`;
+  try {
+    const { problems, steps } = inspectDatabase(quotaStore);
+    const [problem] = problems;
+    if (problem !== undefined) return [quotas.error(`${quotaStore} is not sound: ${problem}`, remedy)];
+    const { rejection } = schemaState(steps, QUOTA_MIGRATIONS);
+    if (rejection !== undefined) return [quotas.error(`${quotaStore}: ${rejection}`, UPGRADE)];
+    return [quotas.ok(`${quotaStore} is sound`)];
+  } catch (error) {
+    return [quotas.error(reasonOf(error), remedy)];
+  }
+}
