@@ -27,15 +27,15 @@ interface Exported {
 }
 
 /** Describes the rows of a table. */
-function rowsOf<Column extends string>(table: Table<Column>, fields: FileFields): Exported {
+function exportOf<Column extends string>(table: Table<Column>, fields: FileFields): Exported {
   return { fields, columns: Object.keys(table.columns), rows: (reader) => reader.rows(table) };
 }
 
 const EXPORTED = {
-  pets: rowsOf(PETS, fileFieldsOf(PET_FIELDS)),
-  orders: rowsOf(ORDERS, fileFieldsOf(OPERATOR_ORDER_FIELDS)),
-  keys: rowsOf(API_KEYS, fileFieldsOf(KEY_FIELDS)),
-  audit: rowsOf(AUDIT, fileFieldsOf(AUDIT_FIELDS)),
+  pets: exportOf(PETS, fileFieldsOf(PET_FIELDS)),
+  orders: exportOf(ORDERS, fileFieldsOf(OPERATOR_ORDER_FIELDS)),
+  keys: exportOf(API_KEYS, fileFieldsOf(KEY_FIELDS)),
+  audit: exportOf(AUDIT, fileFieldsOf(AUDIT_FIELDS)),
 } as const satisfies Record<string, Exported>;
 
 export type ExportKind = keyof typeof EXPORTED;

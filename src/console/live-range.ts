@@ -69,7 +69,7 @@ const byOutcome = <T>(of: (outcome: keyof Overview["requests"]) => T) => ({
 });
 
 /** The series of the part, and their totals. A percentile of a part is the greatest of its steps. */
-export function partOf(data: Overview, { part }: ShownRange): Overview {
+export function shownPartOf(data: Overview, { part }: ShownRange): Overview {
   if (part === undefined) return data;
   const { times } = data;
   const shown = <T>(values: readonly T[]) =>

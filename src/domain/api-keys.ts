@@ -50,7 +50,7 @@ export function storedKeyOf<Key extends ApiKey | NewKey>({
 }
 
 /** Makes a key of the values of its fields. */
-export function keyOf({ perMinute, perDay, ...key }: StoredKey): ApiKey {
+export function apiKeyOf({ perMinute, perDay, ...key }: StoredKey): ApiKey {
   const hasLimits = perMinute !== undefined && perDay !== undefined;
   return { ...key, ...(hasLimits && { limits: { perMinute, perDay } }) };
 }

@@ -219,8 +219,8 @@ export class ConnectionLimits {
 }
 
 /** Sorts by an integer of which few values occur. Equal ones keep their order. */
-function inOrder<T>(items: readonly T[], keyOf: (item: T) => number): readonly T[] {
-  const groups = [...Map.groupBy(items, keyOf)].toSorted(([a], [b]) => a - b);
+function inOrder<T>(items: readonly T[], rankOf: (item: T) => number): readonly T[] {
+  const groups = [...Map.groupBy(items, rankOf)].toSorted(([a], [b]) => a - b);
   return groups.flatMap(([, group]) => group);
 }
 

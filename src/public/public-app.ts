@@ -78,7 +78,7 @@ interface Counted {
   readonly limits: Limits;
 }
 
-function keyOf({ keyId: id, limits }: ApiKeyPrincipal): Counted {
+function countedKey({ keyId: id, limits }: ApiKeyPrincipal): Counted {
   return { subject: { kind: "key", id }, limits };
 }
 
@@ -293,7 +293,7 @@ export class PublicApp implements RequestHandler {
   }
 
   #countedOf({ principal, request }: RequestRecord): Counted {
-    return isPrincipal(principal) ? keyOf(principal) : this.#addressOf(request);
+    return isPrincipal(principal) ? countedKey(principal) : this.#addressOf(request);
   }
 
   /** The address of a request without a valid key, which counts against the limits of that address. */

@@ -107,14 +107,16 @@ function health(isServing: boolean): Response {
 
 const PLAIN_TEXT = "text/plain; charset=utf-8";
 
-/** Makes a route whose text is built at the first request, and again when the key is another one. */
+/** Makes a route whose text is built at the first request, and again when the version is another one. */
 function content(
   build: () => Awaitable<string>,
   contentType: string,
-  keyOf: () => unknown = () => undefined,
+  currentVersion: () => unknown = () => undefined,
 ): StaticRoute {
   const headerLines = headerLinesOf({ "Content-Type": contentType });
-  const built = loadFor(keyOf, () => andThen(build(), (text) => new EncodedContent({ text, headerLines })));
+  const built = loadFor(currentVersion, () =>
+    andThen(build(), (text) => new EncodedContent({ text, headerLines })),
+  );
   return route((request, lines) => andThen(built(), (encoded) => encoded.respond(request, lines)));
 }
 

@@ -5,13 +5,16 @@ export function loadOnce<T>(load: () => Awaitable<T>): () => Awaitable<T> {
   return loadFor(() => undefined, load);
 }
 
-/** Loads a value as loadOnce does, and loads again when the key is another one than before. */
-export function loadFor<K, T>(keyOf: () => K, load: (key: K) => Awaitable<T>): () => Awaitable<T> {
-  let loaded: { readonly key: K; value: Awaitable<T> } | undefined;
+/** Loads a value as loadOnce does, and loads again when the version is another one than before. */
+export function loadFor<Version, T>(
+  currentVersion: () => Version,
+  load: (version: Version) => Awaitable<T>,
+): () => Awaitable<T> {
+  let loaded: { readonly version: Version; value: Awaitable<T> } | undefined;
   return () => {
-    const key = keyOf();
-    if (loaded !== undefined && loaded.key === key) return loaded.value;
-    const loading = { key, value: load(key) };
+    const version = currentVersion();
+    if (loaded !== undefined && loaded.version === version) return loaded.value;
+    const loading = { version, value: load(version) };
     loaded = loading;
     if (loading.value instanceof Promise) {
       loading.value.then(

@@ -6,7 +6,7 @@ import {
   type KeyList,
   type KeyListQuery,
   type KeySecret,
-  keyOf,
+  apiKeyOf,
   NEW_KEY_DEFAULTS,
   type NewKey,
   type NewSecret,
@@ -37,10 +37,10 @@ import {
 /** A row of KEY_COLUMNS, and maybe of others. */
 type KeyRow = Readonly<Record<string, SqlValue | null>>;
 
-function keyOfRow(row: KeyRow): ApiKey {
+function apiKeyOfRow(row: KeyRow): ApiKey {
   const unbannedAt = row["unbannedAt"] ?? null;
   return {
-    ...keyOf(KEY_ROWS.workingObjectOf(row)),
+    ...apiKeyOf(KEY_ROWS.workingObjectOf(row)),
     ...(unbannedAt !== null && { unbannedAt: Number(unbannedAt) }),
   };
 }
@@ -55,7 +55,7 @@ export function* findCredentials(sql: string, hashes: string): Steps<Map<string,
   return new Map(
     rows.map((row) => [
       row.hash,
-      { key: keyOfRow(row), ...(row.validUntil !== null && { validUntil: Number(row.validUntil) }) },
+      { key: apiKeyOfRow(row), ...(row.validUntil !== null && { validUntil: Number(row.validUntil) }) },
     ]),
   );
 }
@@ -162,7 +162,7 @@ export class SqlKeyStore implements KeyStore {
       const { revision, timeline, hasQuestions } = requireRow(stored);
       const rows = revision > since ? yield* rowsOf<KeyRow>(SELECT_CHANGED, since) : [];
       const changed = rows.map((row): ChangedKey => ({
-        key: keyOfRow(row),
+        key: apiKeyOfRow(row),
         kind: Number(row["unbanRevision"] ?? since) > since ? "unban" : "key",
       }));
       return { revision, timeline, changed, hasQuestions: Boolean(hasQuestions) };
@@ -185,7 +185,7 @@ export class SqlKeyStore implements KeyStore {
   getKeys(ids: readonly number[]): Awaitable<readonly ApiKey[]> {
     const select = `${SELECT} WHERE ${this.database.dialect.isOneOf("id", "?")}`;
     return this.database.read(function* () {
-      return (yield* rowsOf<KeyRow>(select, jsonArray(ids))).map(keyOfRow);
+      return (yield* rowsOf<KeyRow>(select, jsonArray(ids))).map(apiKeyOfRow);
     });
   }
 
@@ -243,7 +243,7 @@ export class SqlKeyStore implements KeyStore {
     const lock = dialect.lockRows("NO KEY UPDATE");
     const update = `UPDATE api_keys SET announced_expiry = expires_at WHERE ${dialect.isOneOf("id", "?")}`;
     return this.database.write(function* () {
-      const keys = (yield* rowsOf<KeyRow>(select + lock, by.at, until)).map(keyOfRow);
+      const keys = (yield* rowsOf<KeyRow>(select + lock, by.at, until)).map(apiKeyOfRow);
       if (keys.length > 0) yield* rowsOf(update, jsonArray(keys.map(({ id }) => id)));
       for (const key of keys) yield* addAudit(keyExpiresSoon(key, by));
       return keys.length === ANNOUNCED_AT_ONCE;
@@ -280,14 +280,14 @@ function* listedKeys(query: KeyListQuery, dialect: Dialect): Steps<Page<ApiKey>>
     const room = limit - items.length;
     const ofPart = { ...query, limit: room, filter: { ...filter, isRevoked: part } };
     const rows = yield* rowsOfQuery<KeyRow>(keyPage(ofPart, dialect, follows));
-    items.push(...rows.map(keyOfRow));
+    items.push(...rows.map(apiKeyOfRow));
   }
   return { items: items.slice(0, limit), hasMore: items.length > limit };
 }
 
 function* findKey(id: number): Steps<ApiKey | undefined> {
   const [row] = yield* rowsOf<KeyRow>(`${SELECT} WHERE id = ?`, id);
-  return row && keyOfRow(row);
+  return row && apiKeyOfRow(row);
 }
 
 function* requireKey(id: number): Steps<ApiKey> {
@@ -306,7 +306,7 @@ interface Insertion {
 function* addKey({ key, secret, revision, by }: Insertion): Steps<ApiKey> {
   const values = KEY_ROWS.valuesOf(storedKeyOf({ ...NEW_KEY_DEFAULTS, ...key }));
   const [row] = yield* rowsOf<KeyRow>(INSERT, ...values, revision);
-  const created = keyOfRow(requireRow(row));
+  const created = apiKeyOfRow(requireRow(row));
   yield* rowsOf(INSERT_SECRET, secret.hash, created.id, secret.hint, by.at);
   yield* addAudit(keyCreated(created, secret, by));
   return created;

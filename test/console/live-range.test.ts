@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Overview } from "../../src/operator/operations.ts";
-import { partOf, rangeOf, usualRange } from "../../src/console/live-range.ts";
+import { shownPartOf, rangeOf, usualRange } from "../../src/console/live-range.ts";
 
 const NOW_S = Date.UTC(2026, 10, 18, 12) / 1_000;
 const shown = (value: string | null) => rangeOf(value, NOW_S * 1_000);
@@ -69,8 +69,8 @@ test("a part has its own series and totals, and the greatest percentile of its s
     deprecatedKeys: 0,
     topKeys: [],
   };
-  expect(partOf(data, shown("15m"))).toBe(data);
-  const part = partOf(data, shown(`${NOW_S - 10}-${NOW_S - 5}`));
+  expect(shownPartOf(data, shown("15m"))).toBe(data);
+  const part = shownPartOf(data, shown(`${NOW_S - 10}-${NOW_S - 5}`));
   expect(part).toMatchObject({ times: [NOW_S - 10, NOW_S - 5], p99: [3, null], before: null });
   expect(part.requests.limited).toEqual([6, null]);
   expect(part.totals).toMatchObject({ requests: 8, success: 2, limited: 6, p50: 2, p99: 3 });

@@ -39,7 +39,7 @@ function Pager({ nextCursor, children }: PagerProps) {
   );
 }
 
-function partOf(count: number, total: number, noun: string): string {
+function countText(count: number, total: number, noun: string): string {
   const all = countOf(total, noun);
   return count < total ? `${count} of ${all}` : all;
 }
@@ -152,7 +152,7 @@ export function ListPage<Row extends Identified>(props: ListPageProps<Row>) {
                   {...{ ...table, noun, isFeed }}
                   caption={title}
                   rows={items}
-                  keyOf={idOf}
+                  identityOf={idOf}
                   loadedWith={of.key}
                 />
               )}
@@ -162,7 +162,7 @@ export function ListPage<Row extends Identified>(props: ListPageProps<Row>) {
               {items.length === 0 &&
                 nextCursor === null &&
                 (query.has("cursor") ? <p class="muted">Nothing is left on this page.</p> : nothing)}
-              <Pager nextCursor={nextCursor}>{total ? partOf(items.length, total, noun) : null}</Pager>
+              <Pager nextCursor={nextCursor}>{total ? countText(items.length, total, noun) : null}</Pager>
             </>
           )}
         </Loaded>
@@ -188,7 +188,9 @@ export function Latest<Row extends Identified>({ of, title, columns, none, allUr
         {({ items, nextCursor }) => (
           <>
             {items.length === 0 && <p class="empty">{none}</p>}
-            {items.length > 0 && <DataTable caption={title} columns={columns} rows={items} keyOf={idOf} />}
+            {items.length > 0 && (
+              <DataTable caption={title} columns={columns} rows={items} identityOf={idOf} />
+            )}
             {nextCursor !== null && <a href={allUrl}>See all</a>}
           </>
         )}

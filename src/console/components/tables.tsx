@@ -39,7 +39,7 @@ export interface DataTableProps<Row> {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   /** The identity of a row; by default a row has none. */
-  readonly keyOf?: (row: Row) => string;
+  readonly identityOf?: (row: Row) => string;
   /** Whether it keeps its columns on a narrow screen. */
   readonly isCompact?: boolean;
   /** What the rows are sorted by if the URL does not say, greatest first. Without it they cannot be sorted. */
@@ -53,7 +53,7 @@ export interface DataTableProps<Row> {
  * written out, because a table whose display changes loses its role in browsers.
  */
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { caption, columns, rows, keyOf, isCompact = false, defaultSort, isOpen } = props;
+  const { caption, columns, rows, identityOf, isCompact = false, defaultSort, isOpen } = props;
   const table = (
     <table class={isCompact ? undefined : "stacks"} role="table">
       <caption class="visually-hidden">{caption}</caption>
@@ -66,7 +66,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       </thead>
       <tbody role="rowgroup">
         {rows.map((row) => (
-          <tr key={keyOf?.(row)} role="row" data-open={isOpen?.(row) ? "" : undefined}>
+          <tr key={identityOf?.(row)} role="row" data-open={isOpen?.(row) ? "" : undefined}>
             {columns.map(({ heading, isNumber, position = "", isShort, cell }) => (
               <td
                 key={heading}

@@ -46,7 +46,7 @@ export function OperatorListPage() {
               caption="Operators"
               columns={COLUMNS}
               rows={items.toSorted(byState)}
-              keyOf={({ id }) => `${id}`}
+              identityOf={({ id }) => `${id}`}
             />
           )}
         </Loaded>

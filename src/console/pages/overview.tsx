@@ -14,7 +14,7 @@ import { Badge, MissingServers, NO_VALUE, TimeAgo } from "../components/values.t
 import { clock, figure, latency, percent } from "../../pages/format.ts";
 import { useCall } from "../polling.ts";
 import { current, server } from "../state.ts";
-import { forgottenOf, partOf, RANGES, rangeOf, type ShownRange, usualRange } from "../live-range.ts";
+import { forgottenOf, shownPartOf, RANGES, rangeOf, type ShownRange, usualRange } from "../live-range.ts";
 import { FirstSteps } from "./first-steps.tsx";
 import { Cards } from "./overview-cards.tsx";
 
@@ -47,7 +47,7 @@ interface ContentProps {
 
 function Content({ data, shown, usual, servers }: ContentProps) {
   const isShared = servers.length > 1;
-  const part = useMemo(() => partOf(data, shown), [data, shown.value]);
+  const part = useMemo(() => shownPartOf(data, shown), [data, shown.value]);
   const forgotten = forgottenOf(part, servers);
   return (
     <div class="sections">
@@ -201,7 +201,7 @@ function TopKeys({ topKeys, keyRequests }: Overview) {
         caption="Top keys"
         columns={topColumns(keyRequests)}
         rows={rows}
-        keyOf={({ id }) => `${id}`}
+        identityOf={({ id }) => `${id}`}
       />
     </PageSection>
   );

@@ -26,7 +26,7 @@ export function PlanListPage() {
         </p>
         <Loaded of={plans}>
           {({ items }) => (
-            <DataTable caption="Plans" columns={COLUMNS} rows={items} keyOf={({ plan }) => plan} />
+            <DataTable caption="Plans" columns={COLUMNS} rows={items} identityOf={({ plan }) => plan} />
           )}
         </Loaded>
       </section>

@@ -119,7 +119,7 @@ export class ValkeyConnection {
       await client.connect();
       // The client would continue in database 0 if the server does not have this one.
       if (client instanceof Redis && db !== 0) await client.select(db);
-      const key = `${this.#keyOf(subject)}:trial`;
+      const key = `${this.#hashOf(subject)}:trial`;
       await runScript(client, [key], [...this.#commonArgs(), "1", "1", "1"]);
       await client.unlink(key);
     });
@@ -163,11 +163,11 @@ export class ValkeyConnection {
     const keys: string[] = [];
     const args = this.#commonArgs();
     for (const { subject, unbannedAt, quota } of handOvers) {
-      keys.push(this.#keyOf(subject));
+      keys.push(this.#hashOf(subject));
       args.push(JSON.stringify([unbannedAt, ...toStored(quota)]), "", "0");
     }
     for (const { subject, limits, requests } of groups) {
-      keys.push(this.#keyOf(subject));
+      keys.push(this.#hashOf(subject));
       args.push(`${limits.perMinute}`, `${limits.perDay}`, `${requests.length}`);
     }
     const counts = { handOvers: handOvers.length, groups: groups.length };
@@ -176,7 +176,7 @@ export class ValkeyConnection {
 
   /** Returns the quota, undefined if none of it is current, and the time by Valkey's clock. */
   async quota(subject: Subject): Promise<{ readonly quota: Quota | undefined; readonly now: number }> {
-    const key = this.#keyOf(subject);
+    const key = this.#hashOf(subject);
     const values = await this.#inTime(this.#client.hmget(key, ...FIELDS));
     const quota = fromStored(values.map((value) => (value === null ? undefined : Number(value))));
     const now = await this.time(key);
@@ -186,7 +186,7 @@ export class ValkeyConnection {
 
   /** Returns whether any of the quota is current. Otherwise the quota is deleted. */
   async replaceQuota(subject: Subject, quota: Quota): Promise<boolean> {
-    const key = this.#keyOf(subject);
+    const key = this.#hashOf(subject);
     const now = await this.time(key);
     expire(quota, now, this.#options.ban());
     await this.#inTime(this.#client.unlink(key));
@@ -231,7 +231,7 @@ export class ValkeyConnection {
   }
 
   /** The part in braces chooses the slot of a cluster. */
-  #keyOf(subject: Subject): string {
+  #hashOf(subject: Subject): string {
     return `${this.#options.prefix}{${formatSubject(subject)}}`;
   }
 

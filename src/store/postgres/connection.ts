@@ -193,7 +193,7 @@ const CANNOT_CONNECT =
 const NO_AUTHORITY = /^(?:Unable to access caFile path|Failed to load CA file)/;
 
 /** Turns a transient error of PostgreSQL into Unavailable; returns every other error as it is. */
-export function toUnavailable(error: unknown): unknown {
+export function postgresUnavailable(error: unknown): unknown {
   if (!(error instanceof Error) || !isTransient(error)) return error;
   return new Unavailable(`PostgreSQL: ${messageOf(withExplanation(error))}`, { cause: error });
 }

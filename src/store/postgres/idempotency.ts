@@ -41,7 +41,7 @@ const SAVE = withNumberedParameters(`
     resource_id = excluded.resource_id, body = excluded.body, created_at = excluded.created_at`);
 
 /** The stored results of one operation's idempotent requests. The database's clock says when one expires. */
-export class IdempotencyRecords {
+export class PostgresIdempotencyRecords {
   #writesUntilPurge = 0;
 
   constructor(

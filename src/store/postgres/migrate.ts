@@ -58,7 +58,11 @@ const SERVER_END_MS = 5_000;
  * Makes the tables, or brings those of an earlier release up to date. Any number of instances can call it at once: each
  * step is applied by one of them. Nothing is changed if `use` does not allow it.
  */
-export async function migrate(sql: SQL, schema: string | undefined, use: TableUse): Promise<void> {
+export async function applyPostgresMigrations(
+  sql: SQL,
+  schema: string | undefined,
+  use: TableUse,
+): Promise<void> {
   const { from, steps } = await withTimeout(OPEN_TIMEOUT_MS, lockMissingSteps(sql, schema, use));
   const migrator = from > 0 && typeof use === "object" ? use : undefined;
   let migrated: AuditEntry | undefined;

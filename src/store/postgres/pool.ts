@@ -11,7 +11,7 @@ import {
   isLocked,
   isServerDown,
   type Timeouts,
-  toUnavailable,
+  postgresUnavailable,
 } from "./connection.ts";
 import type { Primary } from "./primary.ts";
 import { readReplication } from "./replication.ts";
@@ -359,7 +359,7 @@ export class ConnectionPool {
         isLate = true;
         // While other queries get responses, the timeout is due to the number of queries, and the server is fine.
         throw error instanceof DeadlineExceeded && this.#hasRespondedRecently()
-          ? toUnavailable(error)
+          ? postgresUnavailable(error)
           : error;
       }
       return withTimeout(halfMs, done).catch((error: unknown) => {
@@ -388,7 +388,7 @@ export class ConnectionPool {
       else if (isWaiting && sql === this.#sql && !isFromServer(error)) this.replaceConnections();
       const cause = isWaiting
         ? new Unavailable(`PostgreSQL: ${commitsWait(messageOf(error))}`, { cause: error })
-        : toUnavailable(error);
+        : postgresUnavailable(error);
       throw isLost && cause instanceof Unavailable ? new OutcomeUnknown(messageOf(cause), { cause }) : cause;
     } finally {
       if (--this.#queued === 0) this.#onIdle();

@@ -26,9 +26,9 @@ import type { RetentionNow } from "../retention.ts";
 import { SqlValueStore } from "../stored-values.ts";
 import { SqlWebhookStore } from "../webhooks.ts";
 import { addressOf, connect, withExplanation, nextIdLock } from "./connection.ts";
-import { IdempotencyRecords } from "./idempotency.ts";
+import { PostgresIdempotencyRecords } from "./idempotency.ts";
 import { PostgresKeyCounter } from "./key-counter.ts";
-import { migrate, OPEN_TIMEOUT_MS } from "./migrate.ts";
+import { applyPostgresMigrations, OPEN_TIMEOUT_MS } from "./migrate.ts";
 import { PET_JSON, PostgresPetJson } from "./pet-json.ts";
 import { Pools, type PoolsOptions } from "./pool.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";
@@ -83,7 +83,7 @@ export async function migratePostgres(
     // This throws if the file of sslrootcert cannot be read.
     sql = connect(url, { ...OPEN_OPTIONS, schema });
     await withTimeout(OPEN_TIMEOUT_MS, checkServer(sql));
-    await migrate(sql, schema, use);
+    await applyPostgresMigrations(sql, schema, use);
     const [row] = await sql.unsafe<{ now: bigint }[]>(`SELECT ${POSTGRES_DIALECT.now} AS now`);
     return Number(requireRow(row).now);
   } catch (error) {
@@ -212,8 +212,8 @@ async function insertPets(sql: SQL, creations: readonly PetCreation[]): Promise<
 
 /** The pets and orders of clients. Creations of pets share transactions; each order has one of its own. */
 class PostgresStore extends SqlReadStore implements Store {
-  readonly #petRecords: IdempotencyRecords;
-  readonly #orderRecords: IdempotencyRecords;
+  readonly #petRecords: PostgresIdempotencyRecords;
+  readonly #orderRecords: PostgresIdempotencyRecords;
   readonly #creations: BatchQueue<PetCreation, CreateResult>;
   /**
    * Rejects a repeated request on this instance before it takes a connection. PostgreSQL rejects one on another
@@ -226,8 +226,8 @@ class PostgresStore extends SqlReadStore implements Store {
     { onCommit, retentionNow }: PostgresOptions,
   ) {
     super(postgresDatabase(pools));
-    this.#petRecords = new IdempotencyRecords("createPet", pools.writes, retentionNow);
-    this.#orderRecords = new IdempotencyRecords("placeOrder", pools.writes, retentionNow);
+    this.#petRecords = new PostgresIdempotencyRecords("createPet", pools.writes, retentionNow);
+    this.#orderRecords = new PostgresIdempotencyRecords("placeOrder", pools.writes, retentionNow);
     this.#creations = new BatchQueue({
       run: (creations) => this.#createPets(creations),
       maxBatch: MAX_PETS_PER_TRANSACTION,

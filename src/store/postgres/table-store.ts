@@ -25,7 +25,7 @@ import {
   pollUntil,
   tableExists,
   takeLock,
-  toUnavailable,
+  postgresUnavailable,
   withConnection,
 } from "./connection.ts";
 import { putQuotas, readAllQuotas } from "./key-counter.ts";
@@ -189,7 +189,7 @@ class PostgresTableReader implements TableReader {
       }
       await inTime(this.sql.unsafe(`CLOSE ${cursor}`));
     } catch (error) {
-      throw toUnavailable(error);
+      throw postgresUnavailable(error);
     }
   }
 
@@ -225,7 +225,7 @@ class PostgresSharedTables implements SharedTables {
       // `begin` returns what its argument returns; its type allows for arrays of queries too.
       return (await this.sql.begin((tx) => runAll(tx, statements))) as T;
     } catch (error) {
-      throw toUnavailable(error);
+      throw postgresUnavailable(error);
     }
   }
 
@@ -270,7 +270,7 @@ async function createTables({ url, schema, primary }: OnPrimary): Promise<NewTab
     async insert(table, rows) {
       const inserted = runAll(sql, () => insertRows(table, rows, { dialect: POSTGRES_DIALECT }));
       await inTime(inserted).catch((error: unknown) => {
-        throw toUnavailable(error);
+        throw postgresUnavailable(error);
       });
     },
     putQuotas: (quotas) => inTime(putQuotas(sql, quotas)),

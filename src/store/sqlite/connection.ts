@@ -48,7 +48,7 @@ export class Connection {
     try {
       return this.prepared<Row>(sql).all(...values);
     } catch (error) {
-      throw toUnavailable(error, this.database.filename);
+      throw sqliteUnavailable(error, this.database.filename);
     }
   }
 
@@ -57,7 +57,7 @@ export class Connection {
     try {
       return this.prepared<Row>(sql).get(...values) ?? undefined;
     } catch (error) {
-      throw toUnavailable(error, this.database.filename);
+      throw sqliteUnavailable(error, this.database.filename);
     }
   }
 
@@ -65,7 +65,7 @@ export class Connection {
     try {
       return this.prepared(sql).run(...values);
     } catch (error) {
-      throw toUnavailable(error, this.database.filename);
+      throw sqliteUnavailable(error, this.database.filename);
     }
   }
 
@@ -115,7 +115,7 @@ export class Connection {
       using statement = this.#prepare(sql);
       return statement.all(...values);
     } catch (error) {
-      throw toUnavailable(error, this.database.filename);
+      throw sqliteUnavailable(error, this.database.filename);
     }
   }
 
@@ -131,7 +131,7 @@ export class Connection {
     } catch (error) {
       // A full disk ends the transaction; most other errors leave it open.
       if (this.database.inTransaction) this.run("ROLLBACK");
-      throw toUnavailable(error, this.database.filename);
+      throw sqliteUnavailable(error, this.database.filename);
     }
   }
 
@@ -229,7 +229,7 @@ function primaryCode(error: unknown): number | undefined {
 }
 
 /** Turns a transient error of SQLite into Unavailable; returns every other error as it is. */
-export function toUnavailable(error: unknown, path?: string): unknown {
+export function sqliteUnavailable(error: unknown, path?: string): unknown {
   const code = primaryCode(error);
   if (code === undefined || !TRANSIENT_ERRORS.has(code)) return error;
   return new Unavailable(`SQLite: ${reasonOf(error, path)}`, { cause: error });
@@ -282,7 +282,7 @@ async function retryWhileBusy<T>(attempt: () => T, maxMs: number): Promise<T> {
     try {
       return attempt();
     } catch (error) {
-      if (!isBusy(error) || scheduler.now() >= deadline) throw toUnavailable(error);
+      if (!isBusy(error) || scheduler.now() >= deadline) throw sqliteUnavailable(error);
       await scheduler.sleep(REPEAT_WITHIN_MS * scheduler.random());
     }
   }

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { Connection, createDatabaseFile, failureOf, isBusy, keepLogFiles, openFile } from "./connection.ts";
 import type { Migration, TableUse } from "../migrations.ts";
-import { migrate, rejectForeignDatabase } from "./migrate.ts";
+import { applySqliteMigrations, rejectForeignDatabase } from "./migrate.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
 import { STATEMENT_WAIT_MS } from "./waits.ts";
 
@@ -58,7 +58,7 @@ export function openDatabaseFor<T>(
     const connection = new Connection(database, options);
     try {
       configure(connection, options);
-      migrate(connection, options.migrations, options.use ?? "create");
+      applySqliteMigrations(connection, options.migrations, options.use ?? "create");
       connection.exec(`PRAGMA busy_timeout = ${options.busyTimeoutMs}`);
       return create(connection);
     } catch (error) {

@@ -33,7 +33,7 @@ const DELETE_OLDEST = `DELETE FROM attempts
   WHERE id IN (SELECT id FROM attempts ORDER BY id LIMIT +?) AND created_at NOT BETWEEN ? AND ?`;
 
 /** The stored results of idempotent requests. Every method is called in a transaction. */
-export class IdempotencyRecords {
+export class SqliteIdempotencyRecords {
   constructor(
     private readonly connection: Connection,
     private readonly retentionNow?: RetentionNow,

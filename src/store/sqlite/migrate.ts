@@ -29,7 +29,11 @@ const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
  * Makes the tables, or brings those of an earlier release up to date, in one transaction. Any number of processes can
  * call it at once: one of them applies the steps. Nothing is changed if `use` does not allow it.
  */
-export function migrate(connection: Connection, migrations: readonly Migration[], use: TableUse): void {
+export function applySqliteMigrations(
+  connection: Connection,
+  migrations: readonly Migration[],
+  use: TableUse,
+): void {
   const isReady = () => {
     const state = schemaOf(connection, migrations);
     checkTables(state, use);

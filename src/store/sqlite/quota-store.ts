@@ -1,7 +1,7 @@
 import { messageOf, Unavailable } from "../../api/errors.ts";
 import { formatSubject, type Subject, type Quota, toStored, fromStored } from "../../domain/rate-limit.ts";
 import type { QuotaStore } from "../../domain/ports.ts";
-import { type Connection, toUnavailable } from "./connection.ts";
+import { type Connection, sqliteUnavailable } from "./connection.ts";
 import { OpenFiles, type RescueOptions } from "./open-files.ts";
 import { openDatabaseFor } from "./database.ts";
 import { renameDurably } from "../../runtime/own-files.ts";
@@ -154,7 +154,7 @@ class SqliteQuotaStore implements QuotaStore {
    * opened.
    */
   #readError(error: unknown): unknown {
-    const fault = toUnavailable(error);
+    const fault = sqliteUnavailable(error);
     if (fault instanceof Unavailable) return fault;
     const reason = messageOf(error);
     return withHint(new Error(`cannot read the counts in ${this.path}: ${reason}`, { cause: error }));

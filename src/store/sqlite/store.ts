@@ -26,7 +26,7 @@ import { SqlUsageHistoryStore } from "../usage-history.ts";
 import { SqlWebhookStore } from "../webhooks.ts";
 import { type Connection, isBusy } from "./connection.ts";
 import { openDatabaseFor } from "./database.ts";
-import { IdempotencyRecords } from "./idempotency.ts";
+import { SqliteIdempotencyRecords } from "./idempotency.ts";
 import { checkColumns } from "./migrate.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { OpenFiles, type RescueOptions } from "./open-files.ts";
@@ -145,7 +145,7 @@ interface Write<Code extends string> {
 export class SqliteStore extends SqlReadStore implements Store {
   readonly petJson: SqlitePetJson;
   readonly inventory: InventoryStore;
-  readonly #records: IdempotencyRecords;
+  readonly #records: SqliteIdempotencyRecords;
   readonly #inProgress = new InProgressRequests();
   readonly #writes: BatchQueue<() => unknown, unknown>;
   readonly #outage: FailureReporter;
@@ -169,7 +169,7 @@ export class SqliteStore extends SqlReadStore implements Store {
       (afterMs) => onStateChange({ state: "up", afterMs }),
     );
     this.petJson = new SqlitePetJson(connection);
-    this.#records = new IdempotencyRecords(connection, retentionNow);
+    this.#records = new SqliteIdempotencyRecords(connection, retentionNow);
     this.inventory = this.inventoryOn(this.database);
     this.#writes = new BatchQueue({
       run: (writes) => this.#commit(writes),

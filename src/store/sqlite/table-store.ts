@@ -12,7 +12,7 @@ import {
   type TableStore,
 } from "../table-store.ts";
 import { PETS, type Row, type Table, TABLES_WITH_IDS } from "../tables.ts";
-import { type Connection, toUnavailable } from "./connection.ts";
+import { type Connection, sqliteUnavailable } from "./connection.ts";
 import { SQLITE_DIALECT } from "./statements.ts";
 import { openDatabase } from "./database.ts";
 import { publishDatabase, removeDatabase } from "./durable-files.ts";
@@ -82,7 +82,7 @@ class SqliteTableReader implements TableReader {
         batch = [];
       }
     } catch (error) {
-      throw toUnavailable(error);
+      throw sqliteUnavailable(error);
     }
     if (batch.length > 0) yield batch;
   }
