@@ -89,6 +89,18 @@ test("a clock that differs now by this and now by that is not trusted after a da
   await retention.stop();
 });
 
+test("a clock that was right meanwhile is doubted for a whole day again", async () => {
+  const { retention, pass } = await startServer();
+  clock.step(10 * DAY_MS);
+  await pass(20);
+  clock.step(-10 * DAY_MS);
+  await pass(1);
+  clock.step(10 * DAY_MS);
+  await pass(20);
+  expect(retention.now()).toBe(clock.now() - 10 * DAY_MS);
+  await retention.stop();
+});
+
 test("without stored values, which cannot be written, the clock of this server still decides", async () => {
   const { retention } = await startServer({}, () => Promise.reject(new Error("disk full")));
   clock.step(500 * DAY_MS);
