@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { HttpConnection } from "./connection.ts";
-import type { Peer } from "./message.ts";
+import type { Peer } from "./request.ts";
 
 interface ConnectionLimitOptions {
   readonly maxConnections: number;

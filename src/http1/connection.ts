@@ -1,16 +1,7 @@
 import type { SocketHandler } from "bun";
-import {
-  type CommonLines,
-  IncomingRequest,
-  type Peer,
-  type RequestConnection,
-  type RequestHandler,
-  type Response,
-  type Status,
-  type Writable,
-  WriteBuffer,
-  writeResponse,
-} from "./message.ts";
+import { type CommonLines, type Response, type Status, writeResponse } from "./response.ts";
+import { IncomingRequest, type Peer, type RequestConnection, type RequestHandler } from "./request.ts";
+import { type Writable, WriteBuffer } from "./write-buffer.ts";
 import {
   type ConnectionScheduler,
   MAX_REQUESTS_PER_SLICE,

@@ -1,14 +1,7 @@
 export { HttpServer, type HttpServerOptions, type ServerStatistics } from "./server.ts";
 export { MAX_HANDSHAKES_PER_SECOND, type TlsCertificate } from "./tls.ts";
-export {
-  headerLine,
-  type Peer,
-  type Request,
-  RequestAborted,
-  type RequestHandler,
-  type Response,
-  type Status,
-} from "./message.ts";
+export { headerLine, type Response, type Status } from "./response.ts";
+export { type Peer, type Request, RequestAborted, type RequestHandler } from "./request.ts";
 export { type HeaderFields, MAX_FIELDS } from "./header-fields.ts";
 export { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES, type ProtocolErrorStatus } from "./request-head.ts";
 export { REQUEST_TIMEOUT_SECONDS, slowRejectedClients } from "./connection.ts";

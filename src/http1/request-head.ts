@@ -1,5 +1,7 @@
+import { type Framing, framingOf } from "./framing.ts";
 import { HeaderFields, TOKEN_CHARACTERS } from "./header-fields.ts";
 import type { ReadBuffer } from "./read-buffer.ts";
+import { isMethodAndSpace, parseRequestLine, type RequestLine } from "./request-line.ts";
 
 /** The statuses of requests that are not valid HTTP/1.1, or arrive too slowly. */
 export type ProtocolErrorStatus = 400 | 408 | 414 | 431 | 501 | 505;
@@ -9,18 +11,6 @@ const CR = 0x0d;
 /** The request line and the header fields. */
 export interface RequestHead extends RequestLine {
   readonly framing: Framing;
-}
-
-/** The header fields, and their meaning for the connection. */
-interface Framing {
-  readonly headers: HeaderFields;
-  readonly bodyLength: number | "chunked";
-  /** Whether the connection closes after the response. */
-  readonly close: boolean;
-  /** Whether the response says `Connection: keep-alive`, which an HTTP/1.0 client needs (RFC 9112, 9.3). */
-  readonly keepAlive: boolean;
-  /** Whether the client may wait for 100 Continue before it sends the body (RFC 9110, 10.1.1). */
-  readonly expectsContinue: boolean;
 }
 
 /** The length of a request line with its CRLF. RFC 9112, 3, recommends at least 8,000 bytes. */
@@ -86,7 +76,7 @@ export class RequestHeadParser {
       const lineFeed = readBuffer.indexOfLineFeed(this.#searchedBytes);
       const lineEnd = lineFeed === -1 ? readBuffer.length : lineFeed;
       if (this.#requestLine === undefined && lineEnd >= MAX_REQUEST_LINE_BYTES) {
-        return METHOD_AND_SPACE.test(readBuffer.text(0, MAX_REQUEST_LINE_BYTES)) ? 414 : 400;
+        return isMethodAndSpace(readBuffer.text(0, MAX_REQUEST_LINE_BYTES)) ? 414 : 400;
       }
       if (lineEnd >= MAX_HEAD_BYTES) return 431;
       this.#searchedBytes = lineEnd;
@@ -132,109 +122,4 @@ export class RequestHeadParser {
   forget(): void {
     this.#lastHeaders = undefined;
   }
-}
-
-/** Elements of the list in the `Connection` field (RFC 9110, 7.6.1). */
-const CLOSE_TOKEN = /(?:^|,)[\t ]*close[\t ]*(?:,|$)/i;
-const KEEP_ALIVE_TOKEN = /(?:^|,)[\t ]*keep-alive[\t ]*(?:,|$)/i;
-
-function framingOf(headers: HeaderFields | 400 | 431, isHttp11: boolean): Framing | ProtocolErrorStatus {
-  if (typeof headers === "number") return headers;
-  const host = headers.get("host");
-  if (host === null ? isHttp11 : !isHostAndPort(host)) return 400;
-  const bodyLength = bodyLengthOf(headers, isHttp11);
-  if (bodyLength === "ambiguous") return 400;
-  if (bodyLength === "unknown coding") return 501;
-  const connection = headers.get("connection") ?? "";
-  const hasClose = CLOSE_TOKEN.test(connection);
-  const keepAlive = !isHttp11 && !hasClose && KEEP_ALIVE_TOKEN.test(connection);
-  const expectsContinue = isHttp11 && headers.get("expect")?.toLowerCase() === "100-continue";
-  return { headers, bodyLength, close: hasClose || (!isHttp11 && !keepAlive), keepAlive, expectsContinue };
-}
-
-const DIGITS = /^\d+$/;
-
-/** A list of codings in which `chunked` may only be the last one, without parameters (RFC 9112, 6.1). */
-const CODING = `(?!chunked[\\t ]*(?:[;,]|$))[${TOKEN_CHARACTERS}]+[\\t ]*(?:;[^,]*)?`;
-const CODINGS = new RegExp(`^(?:${CODING},[\\t ]*)*(?:chunked|${CODING})$`, "i");
-
-/** A length is ambiguous if two parsers could disagree, which allows request smuggling (RFC 9112, 6.3 and 11.2). */
-function bodyLengthOf(
-  headers: HeaderFields,
-  isHttp11: boolean,
-): number | "chunked" | "ambiguous" | "unknown coding" {
-  const coding = headers.get("transfer-encoding");
-  const length = headers.get("content-length");
-  if (coding !== null) {
-    if (!isHttp11 || length !== null) return "ambiguous";
-    if (coding.toLowerCase() === "chunked") return "chunked";
-    return CODINGS.test(coding) ? "unknown coding" : "ambiguous";
-  }
-  if (length === null) return 0;
-  return DIGITS.test(length) && Number.isSafeInteger(Number(length)) ? Number(length) : "ambiguous";
-}
-
-interface RequestLine {
-  readonly method: string;
-  /** The path; `*` for the server as a whole. */
-  readonly path: string;
-  readonly query: string;
-  /** Whether the version is 1.1, or a later minor one, which is served as 1.1 (RFC 9110, 2.5). Otherwise it is 1.0. */
-  readonly isHttp11: boolean;
-}
-
-type Target = Pick<RequestLine, "path" | "query">;
-
-/** A target has no fragment. It may have visible characters that a URI excludes, because some clients send them. */
-const REQUEST_LINE = new RegExp(`^([${TOKEN_CHARACTERS}]+) ([\\x21\\x22\\x24-\\x7e]+) HTTP/(\\d)\\.(\\d)$`);
-const SCHEME_AND_AUTHORITY = /^https?:\/\/([^/?]*)/i;
-const METHOD_AND_SPACE = new RegExp(`^[${TOKEN_CHARACTERS}]+ `);
-
-/** `line` has no CRLF (RFC 9112, 3). */
-function parseRequestLine(line: string): RequestLine | 400 | 501 | 505 {
-  const [, method = "", text = "", major, minor] = REQUEST_LINE.exec(line) ?? [];
-  if (method === "") return 400;
-  if (major !== "1") return 505;
-  const target = parseTarget(method, text);
-  if (typeof target === "number") return target;
-  return { method, path: target.path, query: target.query, isHttp11: minor !== "0" };
-}
-
-function parseTarget(method: string, target: string): Target | 400 | 501 {
-  if (method === "CONNECT") return isHostAndPort(target) && /:\d+$/.test(target) ? 501 : 400;
-  if (target.startsWith("/")) return splitQuery(target);
-  if (target === "*") return method === "OPTIONS" ? { path: "*", query: "" } : 400;
-  return parseAbsoluteForm(target) ?? 400;
-}
-
-/** Parses the form that proxies send. Its authority replaces `Host` (RFC 9112, 3.2.2), which this server ignores. */
-function parseAbsoluteForm(target: string): Target | undefined {
-  const [prefix = "", authority = ""] = SCHEME_AND_AUTHORITY.exec(target) ?? [];
-  if (!isHostAndPort(authority)) return undefined;
-  const rest = target.slice(prefix.length);
-  return splitQuery(rest.startsWith("/") ? rest : `/${rest}`);
-}
-
-function splitQuery(target: string): Target {
-  const mark = target.indexOf("?");
-  return mark === -1
-    ? { path: target, query: "" }
-    : { path: target.slice(0, mark), query: target.slice(mark + 1) };
-}
-
-const PORT = "(?::[0-9]*)?";
-/** A registered name or an IPv4 address. The grammar allows a comma, which is excluded here: it joins two fields. */
-const NAME = new RegExp(`^(?:[\\w\\-.~!$&'()*+;=]|%[\\da-f]{2})+${PORT}$`, "i");
-const IP_LITERAL = new RegExp(`^\\[([\\da-f:.]+|v[\\da-f]+\\.[\\w\\-.~!$&'()*+;=:]+)\\]${PORT}$`, "i");
-
-/** Whether the text is a host with an optional port (RFC 9110, 4.2.1 and 7.2; RFC 3986, 3.2). */
-function isHostAndPort(text: string): boolean {
-  if (!text.startsWith("[")) return NAME.test(text);
-  const address = IP_LITERAL.exec(text)?.[1];
-  return address !== undefined && (/^v/i.test(address) || isIpv6(address));
-}
-
-/** `node:net` is loaded when it is used, because that takes 8 ms. */
-function isIpv6(address: string): boolean {
-  return process.getBuiltinModule("node:net").isIPv6(address);
 }

@@ -9,7 +9,8 @@ import {
 import { type ScheduledTimer, scheduler } from "../runtime/scheduler.ts";
 import { ConnectionLimits, type LimitEvent, maxConnectionsWithin } from "./connection-limits.ts";
 import { ConnectionScheduler } from "./connection-scheduler.ts";
-import { CommonLines, type Peer, type RequestHandler } from "./message.ts";
+import { CommonLines } from "./response.ts";
+import type { Peer, RequestHandler } from "./request.ts";
 import { stopHandshakes, tuneListenSocket } from "./listen-socket.ts";
 import { MAX_HANDSHAKES_PER_SECOND, secureContextOf, startTls, type TlsCertificate } from "./tls.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { WriteBuffer } from "../../src/http1/message.ts";
+import { WriteBuffer } from "../../src/http1/write-buffer.ts";
 import {
   deferredHandler,
   echoTarget,
