@@ -69,7 +69,7 @@ export async function copyEnvironment(
     if (!isToPostgres) replaceStoredQuotas(quotaStore, quotas);
     else if (valkey) {
       rejectOtherQuotas(await sharedQuotas(source, valkey), quotas);
-      keysWithQuotas = await writeQuotas(valkey, quotas.map(withSubject));
+      keysWithQuotas = await writeQuotas(valkey, quotas);
     } else await target.putQuotas?.(quotas);
   };
   return { ...(await copyTables({ from, to, entry, onProgress, beforePublish })), keysWithQuotas };
@@ -133,8 +133,6 @@ export async function fillNewTables({
 
 type Valkey = ReturnType<typeof valkeyOf>;
 
-const withSubject = ([id, quota]: KeyQuotas[number]) => [{ kind: "key", id } as const, quota] as const;
-
 /** Reads the quotas of keys that a server on SQLite has stored. */
 function storedQuotas(quotaStore: string): KeyQuotas {
   if (!existsSync(quotaStore)) return [];
@@ -152,8 +150,7 @@ async function sharedQuotas(source: TableReader, valkey: Valkey | undefined): Pr
   if (valkey === undefined) return (await source.quotas?.()) ?? [];
   const ids: number[] = [];
   for await (const rows of source.rows(API_KEYS)) ids.push(...rows.map(([id]) => Number(id)));
-  const entries = await readQuotas(valkey, ids);
-  return entries.map(([{ id }, quota]) => [Number(id), quota] as const);
+  return readQuotas(valkey, ids);
 }
 
 /**
@@ -173,7 +170,7 @@ function replaceStoredQuotas(quotaStore: string, quotas: KeyQuotas): void {
   const copy = `${quotaStore}.copy`;
   removeDatabase(copy);
   const store = openQuotaStore(copy);
-  store.save(quotas.map(withSubject));
+  store.save(quotas.map(([id, quota]) => [{ kind: "key", id }, quota]));
   store.close();
   // The file of an interrupted copy looks the same as that of a server.
   moveAway(quotaStore);

@@ -14,12 +14,12 @@ import {
 } from "./operations.ts";
 import type { CacheStatistics } from "../runtime/bounded-cache.ts";
 import { PAGE_LIMIT } from "../domain/size-limits.ts";
-import { encodeCursor, type ListName } from "../domain/cursor.ts";
+import { encodeCursor, encodePage, type ListName } from "../domain/cursor.ts";
 import { Rejection, Unavailable } from "../api/errors.ts";
 import { encodeOrder, orderNotFound, petNotFound } from "../domain/resources.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
 import { andThen, type Awaitable } from "../runtime/awaitable.ts";
-import type { Clock, KeyStore, Page, PageJson, PetJsonSource, Store, WriteResult } from "../domain/ports.ts";
+import type { Clock, KeyStore, PageJson, PetJsonSource, Store, WriteResult } from "../domain/ports.ts";
 
 export interface HandlerOptions {
   readonly store: Store;
@@ -107,13 +107,6 @@ function createHandlers({ store, petJson, keys, clock, baseUrl }: HandlerOptions
         return { body: encodeKey(key, principal, decision) };
       }),
   };
-}
-
-export function encodePage<T extends { id: bigint }>(
-  { items, hasMore }: Page<T>,
-  encode: (item: T) => string,
-): PageJson {
-  return { json: `[${items.map(encode).join(",")}]`, last: items.at(-1)?.id, hasMore };
 }
 
 function created<R extends Rejection>(url: string, result: WriteResult | R) {

@@ -1,3 +1,4 @@
+import { pageOf } from "../domain/cursor.ts";
 import { withoutNulls } from "../domain/fields.ts";
 import {
   type ApiKey,
@@ -282,7 +283,7 @@ function* listedKeys(query: KeyListQuery, dialect: Dialect): Steps<Page<ApiKey>>
     const rows = yield* rowsOfQuery<KeyRow>(keyPage(ofPart, dialect, follows));
     items.push(...rows.map(apiKeyOfRow));
   }
-  return { items: items.slice(0, limit), hasMore: items.length > limit };
+  return pageOf(items, limit);
 }
 
 function* findKey(id: number): Steps<ApiKey | undefined> {

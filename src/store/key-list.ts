@@ -157,7 +157,7 @@ function conditionsOf(query: KeyListQuery, values: SqlValues): string[] {
   return conditions;
 }
 
-/** The state of a key. It agrees with `stateOf` in domain/api-keys.ts. */
+/** The state of a key, as `stateOf` in domain/api-keys.ts has it: test/conformance/key-list.ts compares both. */
 function stateColumn({ now, bannedKeys = [] }: KeyListQuery, values: SqlValues): string {
   return `CASE WHEN revoked_at IS NOT NULL THEN 'revoked' WHEN expires_at <= ${values.add(now)} THEN 'expired'
     WHEN disabled_at IS NOT NULL THEN 'disabled' WHEN ${values.isOneOf(ID, bannedKeys)} THEN 'banned'

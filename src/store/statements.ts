@@ -4,6 +4,7 @@
  */
 
 import type { NewAuditEntry } from "../domain/audit.ts";
+import { pageOf } from "../domain/cursor.ts";
 import type { Page } from "../domain/ports.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 
@@ -112,10 +113,8 @@ export function* readPage<Row, T>(
   limit: number,
   itemOf: (row: Row) => T,
 ): Steps<Page<T>> {
-  const rows = yield* rowsOfQuery<Row>(statement);
-  const hasMore = rows.length > limit;
-  if (hasMore) rows.length = limit;
-  return { items: rows.map(itemOf), hasMore };
+  const { items, hasMore } = pageOf(yield* rowsOfQuery<Row>(statement), limit);
+  return { items: items.map(itemOf), hasMore };
 }
 
 /** The statements of a page. */

@@ -1,5 +1,11 @@
 import { expect } from "bun:test";
-import type { KeyFilter, KeyListQuery, NewKey } from "../../src/domain/api-keys.ts";
+import {
+  KEY_STATES,
+  type KeyFilter,
+  type KeyListQuery,
+  type NewKey,
+  stateOf,
+} from "../../src/domain/api-keys.ts";
 import type { KeyStore, Stores } from "../../src/domain/ports.ts";
 import { BY, hash } from "../key-store-arguments.ts";
 import { AT, DAY_MS, type TestCase } from "./store-fixture.ts";
@@ -149,6 +155,33 @@ export function keyListConformance(test: TestCase): void {
     expect(await list(stores.keys, { filter: { isRevoked: false } })).toMatchObject({ total: 6, counts });
     const free = { ...counts, active: 2, banned: 0 };
     expect(await list(stores.keys, { filter: { plan: "free" } })).toMatchObject({ counts: free });
+  });
+
+  test("listKeys: every combination of what a state depends on has the state that the key itself has", async ({
+    keys,
+  }) => {
+    const bannedKeys: number[] = [];
+    let created = 0;
+    for (const revokedAt of [undefined, AT, NOW + 1])
+      for (const expiresAt of [undefined, NOW - 1, NOW, NOW + 1])
+        for (const disabledAt of [undefined, AT, NOW + 1])
+          for (const isBanned of [false, true]) {
+            const times = { ...(expiresAt && { expiresAt }), ...(disabledAt && { disabledAt }) };
+            const key = { name: "app", plan: "free", createdAt: AT, ...times } as const;
+            const { id } = await keys.createKey(key, { hash: hash(created++), hint: "…" }, BY);
+            if (revokedAt !== undefined) await keys.updateKey(id, { revokedAt }, BY);
+            if (isBanned) bannedKeys.push(id);
+          }
+    const query = { limit: 100, now: NOW, bannedKeys };
+    const all = (await keys.listKeys(query)).items;
+    const byState = Map.groupBy(all, (key) => stateOf(key, bannedKeys.includes(key.id), NOW));
+    expect([...byState.keys()].toSorted()).toEqual([...KEY_STATES]);
+    expect(all).toHaveLength(created);
+    for (const [state, expected] of byState) {
+      const { items, total, counts } = await keys.listKeys({ ...query, filter: { state } });
+      expect<unknown>([state, items, total]).toEqual([state, expected, expected.length]);
+      expect(counts[state]).toBe(expected.length);
+    }
   });
 
   test("listKeys: a hint is found until its secret ends", async (stores) => {

@@ -46,7 +46,7 @@ import {
   type PetStatus,
   type PetUpdate,
 } from "../../src/domain/resources.ts";
-import { encodePage } from "../../src/petstore/handlers.ts";
+import { encodePage } from "../../src/domain/cursor.ts";
 import { addPet, AT, DAY_MS, type OpenStores, rex } from "./store-fixture.ts";
 
 /** What the stores and the model have in common. */

@@ -1,4 +1,4 @@
-import { cursorAfter, encodeCursor } from "../../domain/cursor.ts";
+import { cursorAfter, encodeCursor, pageOf } from "../../domain/cursor.ts";
 import { Rejection } from "../../api/errors.ts";
 import { toSafeNumber } from "../../api/json.ts";
 import { formatOptionalTime, formatTime, parseOptionalTime } from "../../text/formatting.ts";
@@ -43,9 +43,7 @@ export function historyHandlers({ keys, usageHistory, audit, clock }: OperatorSe
       );
       // The cursor is the key that the page follows.
       const start = cursor === undefined ? 0 : all.findIndex(({ keyId }) => keyId === Number(cursor)) + 1;
-      const totals = all.slice(start, start + limit);
-      const last = totals.at(-1);
-      const hasMore = last !== undefined && all.length > start + limit;
+      const { items: totals, hasMore } = pageOf(all.slice(start), limit);
       const items: UsageItems[number][] = [];
       // Requests of clients run between the steps: formatting and encoding the longest page takes 10 ms.
       for (let from = 0; from < totals.length; from += FORMATTED_AT_ONCE) {
@@ -53,7 +51,8 @@ export function historyHandlers({ keys, usageHistory, audit, clock }: OperatorSe
         items.push(...totals.slice(from, from + FORMATTED_AT_ONCE).map(totalsView));
       }
       await yieldToEventLoop();
-      const nextCursor = hasMore ? encodeCursor("usage", BigInt(last.keyId)) : null;
+      const last = totals.at(-1);
+      const nextCursor = last && hasMore ? encodeCursor("usage", BigInt(last.keyId)) : null;
       return { ...formatPeriod(period), items, nextCursor };
     },
 

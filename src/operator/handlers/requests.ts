@@ -1,5 +1,5 @@
 import { countedAddress, parseIpAddress } from "../../config/network.ts";
-import { encodeCursor } from "../../domain/cursor.ts";
+import { cursorAfter, encodeCursor, pageOf } from "../../domain/cursor.ts";
 import { formatOptionalTime, formatTime } from "../../text/formatting.ts";
 import { crc32 } from "../../runtime/hash.ts";
 import { nameOfServer } from "../../domain/servers.ts";
@@ -39,13 +39,12 @@ export function requestHandlers({
       ]);
       const pages = [own, ...others];
       const items = pages.flatMap((page) => page.items).toSorted((a, b) => (a.id < b.id ? 1 : -1));
-      const hasMore = items.length > limit || pages.some(({ nextCursor }) => nextCursor !== null);
-      const shown = items.slice(0, limit);
-      const last = shown.at(-1);
+      const page = pageOf(items, limit);
+      const hasMore = page.hasMore || pages.some(({ nextCursor }) => nextCursor !== null);
       return {
         // The server that asks knows the names, too.
-        items: scope === "server" ? shown : await withKeyNames(shown),
-        nextCursor: last && hasMore ? encodeCursor("requests", last.id) : null,
+        items: scope === "server" ? page.items : await withKeyNames(page.items),
+        nextCursor: cursorAfter("requests", { ...page, hasMore }),
         servers: pages.flatMap((page) => page.servers),
       };
     },
@@ -75,8 +74,11 @@ export function requestHandlers({
       since: formatOptionalTime(requestLog.since),
     };
     const viewed = items.map(viewOf);
-    const nextCursor = hasMore ? encodeCursor("requests", viewed.at(-1)?.id ?? 0n) : null;
-    return { items: viewed, nextCursor, servers: [server] };
+    return {
+      items: viewed,
+      nextCursor: cursorAfter("requests", { items: viewed, hasMore }),
+      servers: [server],
+    };
   }
 
   function conditionsOf({ keyId, status, since, until, cursor, address, ...query }: Query) {

@@ -5,7 +5,6 @@ import { parseTimeline, type Timeline } from "../../domain/timeline.ts";
 import {
   type BanRules,
   expire,
-  expiresAt,
   formatSubject,
   isExpired,
   NEVER,
@@ -62,8 +61,6 @@ interface ConnectionOptions {
 const BACKGROUND_TIMEOUT_MS = 500;
 /** The fields of a quota, in the order of its numbers. */
 const FIELDS = ["mo", "mu", "mr", "ms", "do", "du", "dr", "ds", "ba", "bu"] as const;
-/** The time after which a quota that has expired is deleted, as in the script. */
-const EXPIRY_SLACK_MS = 1_000;
 /**
  * Stores a timeline as its number, which earlier releases write and read alone, and as its text. The script uses only
  * commands for which servers have permission anyway.
@@ -185,17 +182,13 @@ export class ValkeyConnection {
   }
 
   /** Returns whether any of the quota is current. Otherwise the quota is deleted. */
-  async replaceQuota(subject: Subject, quota: Quota): Promise<boolean> {
+  async replaceQuota(subject: KeySubject, quota: Quota): Promise<boolean> {
     const key = this.#hashOf(subject);
     const now = await this.time(key);
     expire(quota, now, this.#options.ban());
     await this.#inTime(this.#client.unlink(key));
     if (isExpired(quota, now)) return false;
-    const numbers = toStored(quota);
-    const client = this.#client;
-    const written = client.hset(key, ...FIELDS.flatMap((field, i) => [field, numbers[i] ?? NEVER]));
-    // Both are sent together, so that every quota expires even if the process is killed here.
-    await this.#inTime(Promise.all([written, client.pexpire(key, expiresAt(quota) - now + EXPIRY_SLACK_MS)]));
+    await this.#inTime(this.decide([], [{ subject, quota, unbannedAt: NEVER }]));
     return true;
   }
 
@@ -281,7 +274,7 @@ function createClient({ addresses, isCluster }: ValkeyServers, timeoutMs: number
       ...NO_CLUSTER_RETRIES,
       enableAutoPipelining: true,
       // The client follows a slot to its new node for single commands only. Of scripts it sends `eval` again.
-      autoPipeliningIgnoredCommands: ["eval", "hmget", "hset", "pexpire", "unlink"],
+      autoPipeliningIgnoredCommands: ["eval", "hmget", "unlink"],
       slotsRefreshTimeout: SLOTS_TIMEOUT_SHARE * timeoutMs,
       // Certificates contain the names of hosts, so names are not resolved to addresses first.
       dnsLookup: (host, callback) => callback(null, host),

@@ -1,7 +1,7 @@
 /* What commands do with Valkey while servers use it. */
 
 import type { Timeline } from "../../domain/timeline.ts";
-import { COMMAND_BAN_RULES, type Subject, type Quota } from "../../domain/rate-limit.ts";
+import { COMMAND_BAN_RULES, type Quota } from "../../domain/rate-limit.ts";
 import { loggableError, parseServers, ValkeyConnection, type ValkeyOptions } from "./connection.ts";
 
 /** Connects as a server does, and runs the script of the rate limits on a temporary key. */
@@ -53,21 +53,21 @@ function forEachKey<Item, Result>(
 export async function readQuotas(
   options: ValkeyOptions,
   ids: readonly number[],
-): Promise<(readonly [Subject, Quota])[]> {
+): Promise<(readonly [number, Quota])[]> {
   const quotas = await forEachKey(options, ids, (connection, id) => connection.quota({ kind: "key", id }));
   return ids.flatMap((id, i) => {
     const { quota } = quotas[i] ?? {};
-    return quota ? [[{ kind: "key", id }, quota] as const] : [];
+    return quota ? [[id, quota] as const] : [];
   });
 }
 
 /** Replaces the quota of each key. Returns for how many, because expired ones are not written. */
 export async function writeQuotas(
   options: ValkeyOptions,
-  entries: readonly (readonly [Subject, Quota])[],
+  quotas: readonly (readonly [number, Quota])[],
 ): Promise<number> {
-  const written = await forEachKey(options, entries, (connection, [subject, quota]) =>
-    connection.replaceQuota(subject, quota),
+  const written = await forEachKey(options, quotas, (connection, [id, quota]) =>
+    connection.replaceQuota({ kind: "key", id }, quota),
   );
   return written.filter(Boolean).length;
 }

@@ -1,6 +1,7 @@
 import type { SQL } from "bun";
 import { type TaggedJson, withEtag } from "../../runtime/etag.ts";
 import type { Identifier } from "../../api/json.ts";
+import { encodePage, pageOf } from "../../domain/cursor.ts";
 import type { PageJson, PetJsonSource, PetQuery } from "../../domain/ports.ts";
 import { PET_FILTERS } from "../../domain/resources.ts";
 import { BatchQueue } from "../batch-queue.ts";
@@ -124,12 +125,7 @@ export class PostgresPetJson implements PetJsonSource {
     const { limit } = query;
     const found = await this.#pets.submit(idsAfter(query));
     const pets = found.filter((pet) => filters.every(({ name, value }) => pet[name] === value));
-    const page = pets.slice(0, limit);
-    return {
-      json: `[${page.map(({ json }) => json).join(",")}]`,
-      last: page.at(-1)?.id,
-      hasMore: pets.length > limit,
-    };
+    return encodePage(pageOf(pets, limit), ({ json }) => json);
   }
 }
 

@@ -7,6 +7,7 @@ import {
   type Sized,
   stringBytes,
 } from "../../runtime/bounded-cache.ts";
+import { encodePage, pageOf } from "../../domain/cursor.ts";
 import type { PageJson, PetJsonSource, PetQuery } from "../../domain/ports.ts";
 import { type Filter, idsAfter, petFiltersIn, selectPets } from "../pages.ts";
 import { petJsonIn } from "../rows.ts";
@@ -187,10 +188,8 @@ export class SqlitePetJson implements PetJsonSource {
     if (id !== undefined && ids.length === 1 && filters.length === 0) return this.#listOne(id);
     const values = [...filters.map(({ value }) => value), jsonArray(ids), limit + 1];
     const { byIds } = this.#statementsOf(filters);
-    const rows = this.connection.all<{ id: bigint; json: string }>(byIds, ...values);
-    const page = rows.slice(0, limit);
-    const json = `[${page.map((pet) => pet.json).join(",")}]`;
-    return { json, last: page.at(-1)?.id, hasMore: rows.length > limit };
+    const pets = this.connection.all<{ id: bigint; json: string }>(byIds, ...values);
+    return encodePage(pageOf(pets, limit), ({ json }) => json);
   }
 
   #statementsOf(filters: readonly Filter[]): ListStatements {

@@ -2,7 +2,6 @@ import { expect, test } from "bun:test";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { DAY_MS, newQuota, type Quota } from "../../../src/domain/rate-limit.ts";
 import { readQuotas, writeQuotas } from "../../../src/rate-limit/valkey/maintenance.ts";
-import { key } from "../../subjects.ts";
 
 /** Valkey counts by its own clock. */
 function quotaSince(openedAt: number, changes: Partial<Quota> = {}): Quota {
@@ -14,14 +13,11 @@ test("the quota of hundreds of keys is written and read, with bans, and replaces
   const valkey = { urls: [await valkeyUrl()], prefix: "test:" };
   const now = Date.now() - 1_000;
   const banned = { bannedAt: now, bannedUntil: now + 20 * DAY_MS };
-  const quotas = Array.from(
-    { length: 250 },
-    (_, i) => [key(i), quotaSince(now, i % 2 ? banned : {})] as const,
-  );
-  const earlier = quotas.map(([subject]) => [subject, quotaSince(now - 500)] as const);
+  const quotas = Array.from({ length: 250 }, (_, i) => [i, quotaSince(now, i % 2 ? banned : {})] as const);
+  const earlier = quotas.map(([id]) => [id, quotaSince(now - 500)] as const);
   for (const each of [earlier, quotas]) expect(await writeQuotas(valkey, each)).toBe(250);
-  const ids = quotas.map(([{ id }]) => id);
+  const ids = quotas.map(([id]) => id);
   expect<unknown>(await readQuotas(valkey, [...ids, 999])).toEqual(quotas);
-  expect(await writeQuotas(valkey, [[key(5), quotaSince(Date.now() - 2 * DAY_MS)]])).toBe(0);
+  expect(await writeQuotas(valkey, [[5, quotaSince(Date.now() - 2 * DAY_MS)]])).toBe(0);
   expect(await readQuotas(valkey, [5])).toEqual([]);
 });
