@@ -1,6 +1,7 @@
 import { ADDRESS_OPTIONS, SETTING_GROUPS, SETTINGS } from "../config/options.ts";
 import {
   describeDefault,
+  helpOf,
   flagUsage,
   type Option,
   type Options,
@@ -126,5 +127,5 @@ function describeOption(option: Option): string {
   const notes = [option.type.range, value && `default: ${value}`, option.isRequired && "required"].filter(
     Boolean,
   );
-  return notes.length === 0 ? option.help : `${option.help} (${notes.join("; ")})`;
+  return notes.length === 0 ? helpOf(option) : `${helpOf(option)} (${notes.join("; ")})`;
 }

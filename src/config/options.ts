@@ -58,8 +58,7 @@ const anyNumberOf = <T>(type: ValueType<T>, help: string) =>
 
 /** Makes an option for the name of a file of settings. */
 function settingsFile<const F extends boolean>(help: string, { isFollowed }: { readonly isFollowed: F }) {
-  const when = isFollowed ? "read again when it changes" : "read at the start only";
-  return { type: file, isFollowed, help: `${help}; ${when}` } as const;
+  return { type: file, isFollowed, help } as const;
 }
 
 export const JSON_OPTION = { json: switchOption("Print JSON") } as const;
@@ -86,7 +85,7 @@ export const ADMIN_OPTIONS = {
   },
   "admin-hostname": anyNumberOf(
     hostname,
-    "Names for that listener in browsers, besides IP addresses and localhost; can be repeated",
+    "Names for that listener in browsers, besides IP addresses and localhost",
   ),
   ...ADMIN_TOKEN_OPTIONS,
   "metrics-token-file": settingsFile(
@@ -120,7 +119,7 @@ export const OIDC_OPTIONS = {
   "oidc-role": {
     type: roleRules,
     repeatable: true,
-    help: "Role of people with a value in a claim; the highest that matches; can be repeated",
+    help: "Role of people with a value in a claim; the highest that matches",
   },
 } as const satisfies Options;
 
@@ -147,7 +146,7 @@ export const WEBHOOK_OPTIONS = {
     type: list(webhookEvent),
     default: DEFAULT_WEBHOOK_EVENTS,
     repeatable: true,
-    help: "Actions to send, such as key.banned, operator.* or *; can be repeated",
+    help: "Actions to send, such as key.banned, operator.* or *",
   },
 } as const satisfies Options;
 
@@ -207,7 +206,7 @@ export const STORAGE_OPTIONS = {
     defaultText: "in the database",
     repeatable: true,
     fileOption: "limits-url-file",
-    help: "Valkey or Redis that counts for the rate limits; can be repeated for the nodes of a cluster",
+    help: "Valkey or Redis that counts for the rate limits, or the nodes of a cluster",
   },
   "limits-ca": {
     ...settingsFile("Certificates (PEM) of the authorities to trust for rediss:// URLs", {
@@ -320,12 +319,12 @@ export const SETTINGS = {
   },
   "security-contact": anyNumberOf(
     securityContact,
-    "Where to report vulnerabilities, for /.well-known/security.txt; can be repeated",
+    "Where to report vulnerabilities, for /.well-known/security.txt",
   ),
-  "trust-proxy": anyNumberOf(network, "Proxies whose X-Forwarded-For header is trusted; can be repeated"),
+  "trust-proxy": anyNumberOf(network, "Proxies whose X-Forwarded-For header is trusted"),
   "cors-origin": anyNumberOf(
     origin,
-    "Origins of web pages whose scripts may use the API from a browser (CORS); can be repeated",
+    "Origins of web pages whose scripts may use the API from a browser (CORS)",
   ),
   "max-connections": {
     type: integerWithin({ min: 1, max: 1_000_000 }),
@@ -360,10 +359,7 @@ export const SETTINGS = {
     defaultText: "none",
     help: "File to which a line is appended for each request; - for standard output",
   },
-  "access-log-omit": anyNumberOf(
-    choice("FIELD", ACCESS_LOG_FIELDS),
-    "Fields to omit from it; can be repeated",
-  ),
+  "access-log-omit": anyNumberOf(choice("FIELD", ACCESS_LOG_FIELDS), "Fields to omit from it"),
   "request-log": {
     type: size({ min: 2 ** 20, max: 2 ** 30 }),
     default: 32 * 2 ** 20,

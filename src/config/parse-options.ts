@@ -127,6 +127,15 @@ export function describeDefault({ type, default: value, defaultText }: Option): 
   return value === undefined || typeof value === "boolean" ? undefined : formatValue(type, value);
 }
 
+/** The help text, with what the other properties of the option say. */
+export function helpOf({ help, isFollowed, repeatable, isVariableOnly }: Option): string {
+  const parts = [help];
+  if (isFollowed !== undefined)
+    parts.push(isFollowed ? "read again when it changes" : "read at the start only");
+  if (repeatable && !isVariableOnly) parts.push("can be repeated");
+  return parts.join("; ");
+}
+
 /** The usage of an option, such as `--port N` or `PETSTORE_ADMIN_TOKEN`. */
 export function flagUsage(flag: string, { type, isVariableOnly }: Option): string {
   if (isVariableOnly) return variableOf(flag);

@@ -1,7 +1,14 @@
 import { type LimitPolicy, POLICY_SETTINGS } from "../domain/limit-policy.ts";
 import { reportedSetting, type SharedSettings } from "../domain/servers.ts";
 import { SETTINGS, SHARED_OPTIONS } from "./options.ts";
-import { describeDefault, type Option, type Options, type Source, variableOf } from "./parse-options.ts";
+import {
+  describeDefault,
+  helpOf,
+  type Option,
+  type Options,
+  type Source,
+  variableOf,
+} from "./parse-options.ts";
 import { withoutSecrets } from "./usage-error.ts";
 import { formatValue } from "./value-types.ts";
 
@@ -20,7 +27,7 @@ export function shownSettings(options: Options, values: Readonly<Record<string, 
     value: shownValue(option, values[flag]),
     default: describeDefault(option) || null,
     source: sourceKind(flag, option, sources),
-    help: option.help,
+    help: helpOf(option),
     isVariableOnly: option.isVariableOnly === true,
   }));
 }

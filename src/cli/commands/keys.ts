@@ -10,7 +10,7 @@ import { columns, formatLimits, formatSecret, type Screen, shortened, type Table
 
 const only = "required for the Enterprise plan, and only for it";
 const FIELDS = {
-  labels: { flag: "label", option: { help: "Labels of the key, at most 20; can be repeated" } },
+  labels: { flag: "label", option: { help: "Labels of the key, at most 20" } },
   perMinute: { option: { help: `Requests per minute; ${only}` } },
   perDay: { option: { help: `Requests per day; ${only}` } },
 };
@@ -54,7 +54,7 @@ const LIST_OPTIONS = {
       parse: (text) => text || undefined,
     }),
     repeatable: true,
-    help: "Only keys with this label; can be repeated",
+    help: "Only keys with this label",
   },
   banned: switchOption("Only keys that are banned, as with --state banned"),
   revoked: switchOption("Revoked keys too, last"),

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { rootCertificates } from "node:tls";
 import { SETTINGS } from "../../../src/config/options.ts";
-import type { Options } from "../../../src/config/parse-options.ts";
+import { helpOf, type Options } from "../../../src/config/parse-options.ts";
 import { file } from "../../../src/config/value-types.ts";
 import { CertificateAuthority } from "../../../trials/harness/certificates.ts";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
@@ -23,10 +23,10 @@ const followed = fileOptions.flatMap(([flag, { isFollowed }]) => (isFollowed ? f
 const WRITTEN = new Set(["access-log"]);
 
 test("every file of settings says whether it is followed, in the table and in the help", () => {
-  for (const [flag, { isFollowed, help }] of fileOptions.filter(([flag]) => !WRITTEN.has(flag))) {
-    const when = isFollowed === true ? "read again when it changes" : "read at the start only";
-    expect([flag, isFollowed === undefined]).toEqual([flag, false]);
-    expect(help).toEndWith(`; ${when}`);
+  for (const [flag, option] of fileOptions.filter(([flag]) => !WRITTEN.has(flag))) {
+    const when = option.isFollowed === true ? "read again when it changes" : "read at the start only";
+    expect([flag, option.isFollowed === undefined]).toEqual([flag, false]);
+    expect(helpOf(option)).toEndWith(`; ${when}`);
   }
   expect(Object.keys(options).filter((flag) => flag.endsWith("-file"))).toEqual(
     fileOptions.flatMap(([flag]) => (flag.endsWith("-file") ? flag : [])),
