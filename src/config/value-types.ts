@@ -2,7 +2,7 @@ import { grouped } from "../text/formatting.ts";
 import { isOnCalendar } from "../api/schema.ts";
 import { MAX_REQUEST_LIMIT } from "../domain/key-fields.ts";
 import { DAY_MS, type Limits } from "../domain/rate-limit.ts";
-import { FIRST_NAMES } from "../domain/audit.ts";
+import { actionNamed } from "../domain/audit.ts";
 import { WEBHOOK_EVENTS } from "../domain/webhooks.ts";
 import { alternatives, nearest } from "./usage-error.ts";
 
@@ -151,7 +151,7 @@ export const webhookEvent: ValueType<string> = {
   hint: (text) =>
     WEBHOOK_EVENTS.includes(text)
       ? undefined
-      : didYouMean(FIRST_NAMES[text] ?? nearest(text, WEBHOOK_EVENTS)),
+      : didYouMean(actionNamed(text) ?? nearest(text, WEBHOOK_EVENTS)),
 };
 
 export const directory = path("DIR", "the path of a directory");

@@ -54,11 +54,21 @@ export const AUDIT_ACTIONS = [
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** The actions that are stored under their first names, by what they are called today. */
-export const FIRST_NAMES: Readonly<Record<string, AuditAction>> = {
-  "key.rotated": "key.rolled",
-  "admin.token-rotated": "admin.token-rolled",
+/** What actions that are stored under their first names are called today. */
+const NAMES_TODAY: Readonly<Record<string, string>> = {
+  "key.rolled": "key.rotated",
+  "admin.token-rolled": "admin.token-rotated",
 };
+
+/** Returns the name of an action for people. JSON, the webhook and the log have the stored one. */
+export function shownAction(action: string): string {
+  return NAMES_TODAY[action] ?? action;
+}
+
+/** Returns the action that has this name, stored or shown. */
+export function actionNamed(name: string): AuditAction | undefined {
+  return AUDIT_ACTIONS.find((action) => action === name || shownAction(action) === name);
+}
 
 export const AUDIT_TARGET_KINDS = ["key", "pet", "order", "operator"] as const;
 

@@ -6,7 +6,7 @@
  * - `attempts`: the results of requests with an Idempotency-Key
  * - `pardoned_at`: when a ban of the key was lifted, `unbannedAt`
  * - `entry` of a pet: its JSON
- * - `key.rolled`, `admin.token-rolled`: a secret or token was rotated
+ * - `key.rolled`, `admin.token-rolled`: a secret or token was rotated; the console and the command line show `rotated`
  * - `standings`, `usage` of a key and of log events: quotas
  * - `refused_at`: when a grace period began, with the first rejected request or with a strike
  * - animals, in the names and comments of steps: pets

@@ -1,6 +1,7 @@
 import { describeProblems, OutcomeUnknown, pathText } from "../../api/errors.ts";
 import type { InputProblem } from "../../api/schema.ts";
 import { UsageError } from "../../config/usage-error.ts";
+import { shownAction } from "../../domain/audit.ts";
 import { unreadableText } from "../../operator/calls.ts";
 import type { CommandOperationId } from "../../operator/handlers/data-handlers.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../operator/operations.ts";
@@ -81,8 +82,8 @@ function throwOutcome(id: CommandOperationId, error: unknown): never {
   const { audited = "nothing" }: AdminOperation = ADMIN_OPERATIONS[id];
   const isUnknown = error instanceof OutcomeUnknown || error instanceof UnansweredCall;
   if (audited === "nothing" || !isUnknown) throw error;
-  const [noun = "", verb = ""] = audited.split(".");
-  const done = `the ${noun.replaceAll("-", " ")} ${noun.endsWith("s") ? "were" : "was"} ${verb === "rolled" ? "rotated" : verb}`;
+  const [noun = "", verb = ""] = shownAction(audited).split(".");
+  const done = `the ${noun.replaceAll("-", " ")} ${noun.endsWith("s") ? "were" : "was"} ${verb}`;
   const reason = errorMessage(error).replace(/\.$/, "");
   throw new Failure(`${reason}; it is not known whether ${done}; see petstore ${SHOWN_BY[noun] ?? "audit"}`);
 }

@@ -1,13 +1,14 @@
 import { scheduler } from "../../runtime/scheduler.ts";
 import { formatTime, printable } from "../../text/formatting.ts";
 import { UsageError } from "../../config/usage-error.ts";
-import { choice, didYouMean } from "../../config/value-types.ts";
+import { choice } from "../../config/value-types.ts";
 import {
   ACTOR_KINDS,
+  actionNamed,
   AUDIT_ACTIONS,
   type AuditedValues,
   changedFields,
-  FIRST_NAMES,
+  shownAction,
 } from "../../domain/audit.ts";
 import type { AuditItem } from "../../operator/operations.ts";
 import type { Context } from "../command.ts";
@@ -25,11 +26,7 @@ const actorKind = {
     ACTOR_KINDS.find((kind) => kind.toLowerCase() === text.toLowerCase().replaceAll("-", " ")),
 };
 
-const actions = choice("ACTION", AUDIT_ACTIONS);
-const action = {
-  ...actions,
-  hint: (text: string) => didYouMean(FIRST_NAMES[text]) ?? actions.hint?.(text),
-};
+const actionType = { ...choice("ACTION", AUDIT_ACTIONS.map(shownAction)), parse: actionNamed };
 
 const MAX_LIMIT = 10_000;
 /** Flags that are short for --target. */
@@ -50,7 +47,7 @@ export const audit = listCommand<"listAudit", typeof OPTIONS>({
   description:
     "Lists the audit trail of an environment, newest first: all of it, or what meets every given condition. CHANGES shows each field that changed with its value before and after. The audit trail never contains a secret. --follow prints new entries as they are written, oldest first, each on a line.",
   fields: {
-    action: { option: { type: action, help: "Only this action" } },
+    action: { option: { type: actionType, help: "Only this action" } },
     actor: { option: { type: actorKind, help: "Only what was done there" } },
     operator: { option: { help: "Only what this operator has done" } },
     target: { option: { help: "Only what concerns this key, pet, order or operator" } },
@@ -82,7 +79,7 @@ export const audit = listCommand<"listAudit", typeof OPTIONS>({
   noun: "audit entries",
   columns: [
     ["TIME", ({ at }, screen) => screen.time(at)],
-    ["ACTION", ({ action }) => action],
+    ["ACTION", ({ action }) => shownAction(action)],
     ["TARGET", ({ target }) => targetText(target)],
     ["ACTOR", ({ actor }) => describeActor(actor)],
     ["CHANGES", describeChanges],
@@ -131,7 +128,7 @@ async function follow(
 /** The line of an entry. Entries arrive one after the other, so a table would have other widths each time. */
 function textLine(item: AuditItem): string {
   const { at, action, target, actor } = item;
-  return `${printable(`${at}  ${action}  ${targetText(target)}  ${describeActor(actor)}  ${describeChanges(item)}`)}\n`;
+  return `${printable(`${at}  ${shownAction(action)}  ${targetText(target)}  ${describeActor(actor)}  ${describeChanges(item)}`)}\n`;
 }
 
 /** `key 7 mobile app` */

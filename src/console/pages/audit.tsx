@@ -1,5 +1,5 @@
 import { grouped, longDuration } from "../../text/formatting.ts";
-import { ACTOR_KINDS, AUDIT_ACTIONS, changedFields } from "../../domain/audit.ts";
+import { ACTOR_KINDS, AUDIT_ACTIONS, changedFields, shownAction } from "../../domain/audit.ts";
 import { labelOf } from "../../domain/fields.ts";
 import { type AuditItem, call } from "../admin-api.ts";
 import { Empty } from "../components/page.tsx";
@@ -19,7 +19,7 @@ function dayOf(text: string | undefined, daysLater: number): string | undefined 
 
 const FILTERS = {
   target: { type: "search", placeholder: "key:7, pet:12, operator:2", maxLength: 30 },
-  action: { options: AUDIT_ACTIONS },
+  action: { options: AUDIT_ACTIONS.map((action) => [action, shownAction(action)] as const) },
   operator: { label: "Who", placeholder: "ann", maxLength: 64 },
   actor: { label: "Where", options: ACTOR_KINDS },
   since: { label: "From", type: "date" },
@@ -63,7 +63,12 @@ export function AuditSection({ target }: { readonly target: string }) {
 
 const COLUMNS: readonly Column<AuditItem>[] = [
   { heading: "When", position: "at-end", cell: Moment },
-  { heading: "Action", position: "lead", isShort: true, cell: ({ action }) => <code>{action}</code> },
+  {
+    heading: "Action",
+    position: "lead",
+    isShort: true,
+    cell: ({ action }) => <code>{shownAction(action)}</code>,
+  },
   { heading: "Target", position: "after-lead", cell: Target },
   { heading: "Changes", position: "changes-cell", cell: Changes },
   { heading: "Who", position: "actor-cell", cell: Actor },
