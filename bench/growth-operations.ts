@@ -6,7 +6,7 @@ import { encodeCursor } from "../src/domain/cursor.ts";
 import { OPERATIONS, type PetstoreOperation } from "../src/petstore/operations.ts";
 import { ADMIN_BASE_PATH, ADMIN_OPERATIONS, type AdminOperation } from "../src/operator/operations.ts";
 import { DAY_MS } from "../src/domain/rate-limit.ts";
-import { combinations, type ValuesOf } from "./combinations.ts";
+import { combinations, type ValuesOf } from "../trials/harness/combinations.ts";
 import type { GrowthRows } from "./growth-rows.ts";
 
 /** A request that is measured. */

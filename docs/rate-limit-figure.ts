@@ -2,10 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startApp } from "../src/app.ts";
+import { configOf } from "../src/config/config.ts";
+import { SETTINGS } from "../src/config/options.ts";
+import { parseOptions } from "../src/config/parse-options.ts";
 import { DEFAULT_PLANS, generateSecret, toNewSecret } from "../src/domain/api-keys.ts";
 import { silentLog } from "../src/observe/log.ts";
 import { shortDuration } from "../src/text/formatting.ts";
-import { parseConfig } from "../test/config/parsing.ts";
 import { withFigureColours } from "../trials/harness/figure-colours.ts";
 
 /**
@@ -27,13 +29,13 @@ async function observe(): Promise<{ waiting: Observation[]; persistent: Observat
   const started = Date.parse("2026-11-15T12:00:00Z");
   let now = started;
   const clock = { now: () => now, steadyNow: () => now, stepMs: 0 };
-  const config = parseConfig({
+  const flags = {
     data: [dataDir],
     port: ["0"],
     "admin-address": ["off"],
     "max-connections-per-address": ["0"],
-  });
-  const app = await startApp(config, { clock, log: silentLog });
+  };
+  const app = await startApp(configOf(parseOptions(SETTINGS, flags, {})), { clock, log: silentLog });
 
   async function newClient(): Promise<() => Promise<Observation>> {
     const secret = generateSecret("production");

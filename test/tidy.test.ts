@@ -96,6 +96,21 @@ const ARROWS: Readonly<Record<string, string>> = {
   cli: "app adapters demo doctor operator public petstore archive store observe config domain api clock data-directory runtime text executable",
 };
 
+/** What is around src, and what it may import besides itself and src. */
+const ARROWS_AROUND: Readonly<Record<string, string>> = {
+  "trials/harness": "",
+  "trials/simulation": "trials/harness",
+  "trials/attacks": "trials/harness",
+  "trials/compatibility": "trials/harness",
+  "trials/durability": "trials/harness",
+  "trials/faults": "trials/harness trials/simulation",
+  "trials/mutants": "trials/harness",
+  bench: "trials",
+  docs: "trials",
+  scripts: "docs trials",
+  test: "bench docs scripts trials",
+};
+
 /** They run in browsers too. */
 const PORTABLE = new Set(["client", "domain"]);
 
@@ -117,10 +132,26 @@ describe("modules", () => {
     expect(arrows.filter((arrow) => !used.has(arrow))).toEqual([]);
   });
 
+  test("imports around src follow their arrows", () => {
+    const areaOf = (path: string) => /^(?:trials\/)?[^/]+/.exec(path)?.[0] ?? "";
+    const around = allImports.filter(
+      ({ from, of }) => !from.startsWith("src/") && TREES.test(of) && !of.startsWith("src/"),
+    );
+    expect(around.length).toBeGreaterThan(100);
+    const faults = around.filter(({ from, of }) => {
+      const area = areaOf(from);
+      const others = ARROWS_AROUND[area]?.split(" ") ?? [];
+      return area !== areaOf(of) && !others.some((other) => of.startsWith(`${other}/`));
+    });
+    expect(faults).toEqual([]);
+  });
+
   test("no files import one another in a circle, not even types; what is imported when it is used aside", () => {
     const importsOf = new Map(
-      source.map(({ path, text }) => {
-        const statements = withoutComments(text).matchAll(/^(?:import|export)\b[^;]*?\bfrom "(\.[^"]+)"/gm);
+      code.map(({ path, text }) => {
+        const statements = withoutComments(text).matchAll(
+          /^(?:import|export)\b(?:[^;]*?\bfrom)? "(\.[^"]+)"/gm,
+        );
         return [path, [...statements].map(([, name = ""]) => join(dirname(path), name))];
       }),
     );
@@ -134,7 +165,7 @@ describe("modules", () => {
       checked.add(path);
       return circle;
     };
-    expect(source.flatMap(({ path }) => circleFrom(path, []) ?? [])).toEqual([]);
+    expect(code.flatMap(({ path }) => circleFrom(path, []) ?? [])).toEqual([]);
   });
 
   test("client and domain import no package and use nothing of the runtime", () => {

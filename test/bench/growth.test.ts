@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { combinations } from "../../bench/combinations.ts";
+import { combinations } from "../../trials/harness/combinations.ts";
 import { COMMAND_RUNS } from "../../bench/growth-commands.ts";
 import { rowsOf } from "../../bench/growth-rows.ts";
 import { growthCases } from "../../bench/growth-operations.ts";

@@ -1,4 +1,4 @@
-import { combinations, type ValuesOf } from "../../bench/combinations.ts";
+import { combinations, type ValuesOf } from "../../trials/harness/combinations.ts";
 import { VARIED_ROWS } from "../../bench/skewed-rows.ts";
 import type { Operation } from "../../src/api/api.ts";
 import { KEY_STATES, type KeyFilter, type KeyListQuery, KEY_SORTS } from "../../src/domain/api-keys.ts";

@@ -1,5 +1,5 @@
 import { connect, type Socket } from "node:net";
-import { combinations } from "../../bench/combinations.ts";
+import { combinations } from "../harness/combinations.ts";
 import { generateSecret } from "../../src/domain/api-keys.ts";
 import { PET_STATUSES } from "../../src/domain/resources.ts";
 import type { HostileResponse } from "../harness/hostile-server.ts";
