@@ -80,7 +80,9 @@ test("keys update changes what is given and nothing else, and --clear removes fi
   // What is not given stays as it is, so nothing has a default.
   const out = await cli.out("keys update --help");
   expect(out).not.toMatch(/default:\s+(?:write|never)/);
-  expect(out).toContain("--clear FIELD…   Values to remove (owner, notes, label or expires)\n");
+  expect(out).toContain(
+    "--clear FIELD…   Values to remove; can be repeated (owner, notes, label or expires)\n",
+  );
 });
 
 test("each change of a key prints what it has done", async () => {
