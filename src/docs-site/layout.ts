@@ -1,5 +1,6 @@
 import packageJson from "../../package.json" with { type: "json" };
 import { headerLinesOf } from "../api/responses.ts";
+import { classesOf } from "../pages/classes.ts";
 import { ICON, MARK_PATH } from "../pages/mark.ts";
 import { API_VERSION, POSTMAN_PATH } from "../domain/constants.ts";
 import { docsUrl, type DocumentedSettings } from "../public/documented-settings.ts";
@@ -108,11 +109,12 @@ export function layoutOf(options: LayoutOptions): (page: DocsPage) => string {
   const names = Object.keys(GUIDE_SOURCES) as GuideName[];
   const markdownPaths = new Map(names.map((name) => [guidePath(name), markdownPath(name)]));
   return (page) => {
-    const { path, title, description, html, tryIt } = page;
+    const { path, title, description, html, isProse, tryIt } = page;
     const to = (target: string) => relativeUrl(path, target);
     const alternate = markdownPaths.has(path)
       ? `<link rel="alternate" type="text/markdown" href="${to(markdownPaths.get(path) ?? "")}">\n`
       : "";
+    const shape = classesOf({ numbered: path === guidePath("quickstart"), narrow: isProse });
     // `<` is escaped, so that no text of the data can end the element.
     const data = JSON.stringify(tryIt)?.replace(/</g, String.raw`\u003c`);
     return `<!doctype html>
@@ -138,7 +140,7 @@ ${environmentMenu(settings)}
 <button type="button" class="theme" hidden></button>
 </div>
 </header>
-<div class="site">${sidebar(page, navigation, environmentButton(settings))}<main id="main" tabindex="-1"${path === guidePath("quickstart") ? ' class="numbered"' : ""}>${html}${pager(page, navigation)}</main></div>${data === undefined ? "" : `<script type="application/json" id="try-it-data">${data}</script>`}
+<div class="site">${sidebar(page, navigation, environmentButton(settings))}<main id="main" class="${shape}" tabindex="-1">${html}${pager(page, navigation)}</main></div>${data === undefined ? "" : `<script type="application/json" id="try-it-data">${data}</script>`}
 </body>
 </html>
 `;

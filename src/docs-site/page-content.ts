@@ -1,4 +1,5 @@
 import type { Example } from "./browser/programs.ts";
+import { classesOf } from "../pages/classes.ts";
 import { PRODUCT } from "./links.ts";
 import { codeBlock, exampleTabs, htmlOf, inlineHtml, textOf } from "./markdown.ts";
 import { EXAMPLE_LANGUAGES, type ExampleLanguage, type TryItData } from "./page-data.ts";
@@ -15,6 +16,8 @@ export interface DocsPage {
   readonly html: string;
   /** The sections in the order of the page; the first is the page itself, without an id. */
   readonly sections: readonly Section[];
+  /** Whether no code is beside its prose. */
+  readonly isProse: boolean;
   readonly tryIt?: TryItData;
   /** The method, path and id of the operation that the page is about. */
   readonly operation?: string;
@@ -59,6 +62,9 @@ export class PageContent {
   #examples = 0;
   #prose = "";
   #code = "";
+  #beginsSection = false;
+  #hasForm = false;
+  #isProse = true;
 
   /** `path` is that of the page. */
   constructor(readonly path: string) {}
@@ -73,6 +79,12 @@ export class PageContent {
     if (this.#code !== "") this.#endRow();
     this.#prose += html;
     this.#addText(text);
+  }
+
+  /** HTML of a form. On a narrow screen the code next to it comes before it. */
+  form(html: string, text: string): void {
+    this.prose(html, text);
+    this.#hasForm = true;
   }
 
   /** Adds code next to the prose before it. */
@@ -94,7 +106,8 @@ export class PageContent {
     const { title, text } = this.#sections[0] ?? { title: PRODUCT, text: "" };
     const description = /^.*?[.:](?=\s|$)/.exec(text)?.[0].replace(/:$/, ".") ?? text;
     const html = this.#rows.join("\n");
-    return { path: this.path, title, description, html, sections: this.#sections, ...more };
+    const sections = this.#sections;
+    return { path: this.path, title, description, html, sections, isProse: this.#isProse, ...more };
   }
 
   #add(markdown: string): void {
@@ -116,6 +129,7 @@ export class PageContent {
 
   #heading(level: number, markdown: string): void {
     if (level <= 2 || this.#code !== "") this.#endRow();
+    if (level === 2) this.#beginsSection = true;
     const html = inlineHtml(markdown, this.path).replace(/<\/?a\b[^>]*>/g, "");
     const title = textOf(html);
     const id = anchorOf(title);
@@ -140,9 +154,18 @@ export class PageContent {
   #endRow(): void {
     if (this.#prose === "" && this.#code === "") return;
     const code = this.#code === "" ? "" : `<div class="aside">${this.#code}</div>`;
-    this.#rows.push(`<div class="row"><div class="prose">${this.#prose}</div>${code}</div>`);
+    const shape = classesOf({
+      row: true,
+      "without-code": code === "",
+      "begins-section": this.#beginsSection,
+      "with-form": this.#hasForm,
+    });
+    this.#rows.push(`<div class="${shape}"><div class="prose">${this.#prose}</div>${code}</div>`);
+    this.#isProse &&= code === "";
     this.#prose = "";
     this.#code = "";
+    this.#beginsSection = false;
+    this.#hasForm = false;
   }
 }
 

@@ -64,7 +64,7 @@ export function operationPage(id: OperationId, settings: DocsSettings): DocsPage
 export function addTryIt(content: PageContent, id: OperationId, settings: DocsSettings): void {
   const { status } = OPERATIONS[id].success;
   const [example] = Object.values(EXAMPLES[id].success);
-  content.prose(tryItSection(id, content.path, settings), namesOf(requestFields(id)));
+  content.form(tryItSection(id, content.path, settings), namesOf(requestFields(id)));
   content.examples(examplesOf(id, exampleContext(settings)));
   content.code(
     `<p class="note">Export your key first: <code>export PETSTORE_KEY=${KEY_PREFIX[settings.environment]}…</code></p><div class="try-it"></div>`,

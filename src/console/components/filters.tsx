@@ -1,10 +1,11 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { formatTime } from "../../text/formatting.ts";
+import { classesOf } from "../../pages/classes.ts";
 import { capitalized, localInputOf } from "../../pages/format.ts";
 import { navigate, urlWith } from "../router.ts";
 import { announce, current } from "../state.ts";
-import { type UrlOption, pairsOf, UrlSelect } from "./url-choices.tsx";
+import { pairsOf, type UrlOption, UrlSelect } from "./url-choices.tsx";
 
 interface Filter {
   /** The label; by default the name of the parameter. */
@@ -36,11 +37,13 @@ export function countFilters(query: URLSearchParams, filters: FilterRows): numbe
 
 interface FiltersProps {
   readonly filters: FilterRows;
+  /** Whether nothing matches: what says so clears the filters, too. */
+  readonly hasNoMatch?: boolean;
   readonly children?: ComponentChildren;
 }
 
 /** Filters are in the URL, so that a list can be shared and reloaded. A narrow screen shows the search alone. */
-export function Filters({ filters, children }: FiltersProps) {
+export function Filters({ filters, hasNoMatch = false, children }: FiltersProps) {
   const { query } = current;
   const [isOpen, setOpen] = useState(false);
   const entries = Object.entries(filters).filter(([, { isElsewhere = false }]) => !isElsewhere);
@@ -53,9 +56,9 @@ export function Filters({ filters, children }: FiltersProps) {
         const value = query.get(name);
         // The URL may have a value that only the server knows, or nobody.
         const isUnknown = value && !pairsOf(options ?? []).some(([known]) => known === value);
-        const rare = isRare && !query.has(name) ? "rare" : undefined;
+        const shape = { [type ?? ""]: true, rare: isRare && !query.has(name) };
         return (
-          <label key={name} class={type === "search" ? type : rare}>
+          <label key={name} class={classesOf(shape)}>
             {label}
             {options ? (
               <UrlSelect
@@ -81,7 +84,7 @@ export function Filters({ filters, children }: FiltersProps) {
         </button>
       )}
       {children}
-      {countFilters(query, filters) > 0 && <a href={current.path}>Clear filters</a>}
+      {countFilters(query, filters) > 0 && !hasNoMatch && <a href={current.path}>Clear filters</a>}
     </div>
   );
 }

@@ -90,6 +90,7 @@ export const SHARED_COLUMNS = {
   plan: { heading: "Plan", sort: "plan", position: "if-room", cell: ({ plan }) => capitalized(plan) },
   minute: {
     heading: "This minute",
+    position: "first-below",
     cell: ({ usage }) => (
       <>
         <UsageBar window={usage?.minute} />

@@ -125,8 +125,8 @@ export function ListPage<Row extends Identified>(props: ListPageProps<Row>) {
   } = props;
   const { query } = current;
   const isFiltered = countFilters(query, filters) > 0;
-  const isWhole = !isFiltered && !query.has("cursor");
-  const isEmpty = of.data?.items.length === 0 && of.data.nextCursor === null && !of.isStale && isWhole;
+  const hasNone = of.data?.items.length === 0 && of.data.nextCursor === null && !query.has("cursor");
+  const isEmpty = hasNone && !of.isStale && !isFiltered;
   const { message = "", field } = of.error instanceof RejectedRequest && !of.isStale ? of.error : {};
   const isRejected = field !== undefined;
   const nothing = isFiltered ? (noMatch ?? <NoMatch noun={noun} />) : empty;
@@ -135,7 +135,11 @@ export function ListPage<Row extends Identified>(props: ListPageProps<Row>) {
       {/* What says that there are none has the action. */}
       <PageHead title={title}>{!isEmpty && actions}</PageHead>
       {!isEmpty && tabs}
-      {!isEmpty && <Filters filters={filters}>{linkedFilters}</Filters>}
+      {!isEmpty && (
+        <Filters filters={filters} hasNoMatch={isRejected || hasNone}>
+          {linkedFilters}
+        </Filters>
+      )}
       {note}
       {children}
       {isRejected && (

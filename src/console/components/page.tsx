@@ -23,9 +23,10 @@ interface PageHeadProps {
 }
 
 export function PageHead({ title, badge, children }: PageHeadProps) {
+  const [list = "", ...rest] = current.path.slice(1).split("/");
   return (
-    <div class="page-head">
-      <Crumbs />
+    <div class={rest.length === 0 ? "page-head" : "page-head of-one"}>
+      {rest.length > 0 && <Crumbs list={list} rest={rest} />}
       <h1 tabIndex={-1}>{title}</h1>
       {badge}
       {children && <div class="actions">{children}</div>}
@@ -33,15 +34,19 @@ export function PageHead({ title, badge, children }: PageHeadProps) {
   );
 }
 
+interface CrumbsProps {
+  readonly list: string;
+  /** The identifier, or `new`, and what is done with it. */
+  readonly rest: readonly string[];
+}
+
 /** The way back to the list, and to the thing that the page is about. */
-function Crumbs() {
-  const [list = "", id, ...rest] = current.path.slice(1).split("/");
-  if (id === undefined) return null;
+function Crumbs({ list, rest: [id = "", ...more] }: CrumbsProps) {
   const thing = `${list.slice(0, -1)} ${id}`;
   return (
     <span class="crumb">
       <a href={`/${list}`}>{capitalized(list)}</a>
-      {id !== "new" && <> / {rest.length === 0 ? thing : <a href={`/${list}/${id}`}>{thing}</a>}</>}
+      {id !== "new" && <> / {more.length === 0 ? thing : <a href={`/${list}/${id}`}>{thing}</a>}</>}
     </span>
   );
 }

@@ -1,7 +1,9 @@
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
+import { classesOf } from "../../pages/classes.ts";
 import { urlWith } from "../router.ts";
 import { current } from "../state.ts";
+import { NO_VALUE } from "./values.tsx";
 
 type Position =
   | "lead"
@@ -11,7 +13,9 @@ type Position =
   | "last"
   | "wide-only"
   | "if-room"
+  | "first-below"
   | "menu-cell"
+  | "button-cell"
   | "changes-cell"
   | "actor-cell";
 
@@ -24,13 +28,15 @@ export interface Column<Row> {
   readonly isNumber?: boolean;
   /**
    * On a narrow screen a row has two lines. The `lead`, which names it, comes first without its heading, next to what
-   * is `after-lead` and `at-end`. The others are below, numbers with their headings: `below-end` at the end of that
-   * line, and `last` after it. The page of the row has what is `wide-only`; the narrowest screens leave out what is
-   * `if-room`.
+   * is `after-lead` and `at-end`. The others are below, numbers with their headings: `first-below` at the beginning of
+   * that line, `below-end` at its end, and `last` after it. The page of the row has what is `wide-only`; the narrowest
+   * screens leave out what is `if-room`.
    */
   readonly position?: Position;
   /** Whether the lead has only the width of its text. */
   readonly isShort?: boolean;
+  /** Whether each cell has a link of class `row-link`, which covers the row. */
+  readonly isRowLink?: boolean;
   readonly cell: (row: Row) => ComponentChildren;
 }
 
@@ -49,13 +55,18 @@ export interface DataTableProps<Row> {
 }
 
 /**
- * A table that becomes stacked rows on a narrow screen. A link of class `row-link` covers its row. The roles are
- * written out, because a table whose display changes loses its role in browsers.
+ * A table that becomes stacked rows on a narrow screen. The roles are written out, because a table whose display
+ * changes loses its role in browsers.
  */
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { caption, columns, rows, identityOf, isCompact = false, defaultSort, isOpen } = props;
+  const shape = classesOf({
+    stacks: !isCompact,
+    "linked-rows": columns.some(({ isRowLink }) => isRowLink),
+    "with-menus": columns.some(({ position }) => position === "menu-cell"),
+  });
   const table = (
-    <table class={isCompact ? undefined : "stacks"} role="table">
+    <table class={shape} role="table">
       <caption class="visually-hidden">{caption}</caption>
       <thead role="rowgroup">
         <tr role="row">
@@ -67,15 +78,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       <tbody role="rowgroup">
         {rows.map((row) => (
           <tr key={identityOf?.(row)} role="row" data-open={isOpen?.(row) ? "" : undefined}>
-            {columns.map(({ heading, isNumber, position = "", isShort, cell }) => (
-              <td
-                key={heading}
-                role="cell"
-                data-label={heading}
-                class={`${isNumber ? "number " : ""}${position}${isShort ? " short" : ""}`}
-              >
-                <div>{cell(row)}</div>
-              </td>
+            {columns.map((column) => (
+              <Cell key={column.heading} {...column} content={column.cell(row)} />
             ))}
           </tr>
         ))}
@@ -85,11 +89,29 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   return isCompact ? table : <div class="sheet">{table}</div>;
 }
 
+interface CellProps extends Pick<Column<never>, "heading" | "isNumber" | "position" | "isShort"> {
+  readonly content: ComponentChildren;
+}
+
+function Cell({ heading, isNumber, position, isShort, content }: CellProps) {
+  const shape = {
+    number: isNumber,
+    [position ?? ""]: true,
+    short: isShort,
+    "no-value": content === NO_VALUE,
+  };
+  return (
+    <td role="cell" data-label={heading} class={classesOf(shape)}>
+      <div>{content}</div>
+    </td>
+  );
+}
+
 type HeadingProps = Omit<Column<never>, "cell"> & Pick<DataTableProps<never>, "defaultSort">;
 
 function Heading({ heading, sort, isGreatestFirst, isNumber, position, defaultSort }: HeadingProps) {
   const { query } = current;
-  const isMenu = position === "menu-cell";
+  const isMenu = position === "menu-cell" || position === "button-cell";
   const isSortable = sort !== undefined && defaultSort !== undefined;
   const isSorted = (query.get("sort") ?? defaultSort) === sort;
   const isDescending = !query.has("sort") || query.get("order") === "desc";
@@ -99,7 +121,7 @@ function Heading({ heading, sort, isGreatestFirst, isNumber, position, defaultSo
     <th
       role="columnheader"
       scope="col"
-      class={`${isNumber || isMenu ? "end" : ""} ${position ?? ""}`.trim()}
+      class={classesOf({ end: (isNumber ?? false) || isMenu, [position ?? ""]: true })}
       aria-sort={isSortable ? direction : undefined}
     >
       {isSortable ? (

@@ -2,6 +2,7 @@
 
 import { type ComponentChildren, Fragment } from "preact";
 import type { OrderStatus, PetStatus } from "../../domain/resources.ts";
+import { classesOf } from "../../pages/classes.ts";
 import { localTime, relative, utcTime } from "../../pages/format.ts";
 import { now } from "../state.ts";
 
@@ -48,8 +49,8 @@ export function LocalTimeAndAgo({ at }: { readonly at: string }) {
   );
 }
 
-/** There is no value. On a narrow screen it takes no line. */
-export const NO_VALUE = <span class="muted none">–</span>;
+/** There is no value. As a cell of a table it takes no room on a narrow screen. */
+export const NO_VALUE = <span class="muted">–</span>;
 
 /** Colours have four meanings and are used for nothing else. Each comes with a shape and a word. */
 const SYMBOLS = {
@@ -117,9 +118,12 @@ export type Figure = readonly [value: ComponentChildren, note?: ComponentChildre
 
 /** Large numbers. */
 export function Stats({ figures }: { readonly figures: Readonly<Record<string, Figure>> }) {
+  const entries = Object.entries(figures);
+  const hasNotes = entries.some(([, [, note]]) => note);
+  const shape = { stats: true, many: entries.length > 3, "without-notes": !hasNotes };
   return (
-    <dl class="stats">
-      {Object.entries(figures).map(([name, [value, note]]) => (
+    <dl class={classesOf(shape)}>
+      {entries.map(([name, [value, note]]) => (
         <div key={name} class="stat">
           <dt>{name}</dt>
           <dd>{value}</dd>

@@ -81,7 +81,7 @@ function Moment({ at, target, actor }: Pick<AuditItem, "at" | "target" | "actor"
   // A ban is recorded when it begins: what led to it was before.
   return (
     <>
-      <a href={requestsUrl(ms - 60_000, ms + 10_000, keyId)} title="The requests of that moment">
+      <a class="when" href={requestsUrl(ms - 60_000, ms + 10_000, keyId)} title="The requests of that moment">
         <TimeAgo at={at} />
       </a>
       <span class="sub below">
@@ -112,7 +112,7 @@ function Changes({ before, after }: Pick<AuditItem, "before" | "after">) {
   const fields = changedFields(before, after);
   if (fields.length === 0) return NO_VALUE;
   return (
-    <details class="changes">
+    <details class={fields.length === 1 ? "changes single" : "changes"}>
       <summary>
         {fields.map(({ name, before: earlier, after: later }) => (
           <span key={name}>

@@ -154,7 +154,7 @@ function NoKeyMatches({ query }: { readonly query: URLSearchParams }) {
 }
 
 const COLUMNS: readonly Column<Key>[] = [
-  { heading: "Key", sort: "name", position: "lead", cell: KeyCell },
+  { heading: "Key", sort: "name", position: "lead", isRowLink: true, cell: KeyCell },
   {
     heading: "Owner",
     position: "wide-only",

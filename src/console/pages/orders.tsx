@@ -16,6 +16,7 @@ const COLUMNS: readonly Column<AdminOrder>[] = [
     heading: "Order",
     position: "lead",
     isShort: true,
+    isRowLink: true,
     cell: ({ id }) => (
       <Copyable text={String(id)}>
         <a class="row-link number" href={`/orders/${id}`}>

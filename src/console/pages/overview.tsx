@@ -212,7 +212,7 @@ type TopKey = Overview["topKeys"][number];
 /** `all` is the number of requests with any key. */
 function topColumns(all: number | undefined): readonly Column<TopKey>[] {
   return [
-    { heading: "Key", position: "lead", cell: KeyLink },
+    { heading: "Key", position: "lead", isRowLink: true, cell: KeyLink },
     { ...SHARED_COLUMNS.plan, position: "wide-only" },
     { heading: "Share", isNumber: true, cell: (key) => (all ? percent(requestsOf(key), all) : NO_VALUE) },
     {

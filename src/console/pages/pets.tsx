@@ -31,6 +31,7 @@ const COLUMNS: readonly Column<Pet>[] = [
   {
     heading: "Name",
     position: "lead",
+    isRowLink: true,
     cell: ({ id, name }) => <NameLink url={`/pets/${id}`} name={name} />,
   },
   { heading: "Id", isNumber: true, cell: ({ id }) => <Copyable text={String(id)} /> },
@@ -38,8 +39,7 @@ const COLUMNS: readonly Column<Pet>[] = [
   {
     heading: "Status",
     position: "at-end",
-    cell: ({ status }) =>
-      status ? <StatusBadge status={status} /> : <span class="no-sign">{NO_VALUE}</span>,
+    cell: ({ status }) => (status ? <StatusBadge status={status} /> : NO_VALUE),
   },
 ];
 

@@ -57,7 +57,7 @@ const COLUMNS: readonly Column<PlanLimits>[] = [
   },
   {
     heading: "Actions",
-    position: "menu-cell",
+    position: "button-cell",
     cell: (plan) =>
       may("updatePlan") && (
         <DialogButton dialog={() => <PlanDialog plan={plan} />}>

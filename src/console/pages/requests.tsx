@@ -110,7 +110,8 @@ function NoRequests({ servers }: Pick<RequestPage, "servers">) {
     // Notes have the problem of each of several servers.
     const [problem = ""] = problems.length > 1 ? ["no requests to show"] : problems;
     const [reason = "", advice] = problem.split("; ");
-    return <Empty title={capitalized(reason)}>{advice && `${capitalized(advice)}.`}</Empty>;
+    const Message = countFilters(query, FILTERS) > 0 ? NoMatch : Empty;
+    return <Message title={capitalized(reason)}>{advice && `${capitalized(advice)}.`}</Message>;
   }
   const oldest = servers.flatMap(({ since }) => since ?? []).toSorted()[0] ?? null;
   const day = query.get("since")?.slice(0, "2026-11-16".length);
@@ -137,6 +138,7 @@ const COLUMNS: readonly Column<RequestEntry>[] = [
   {
     heading: "Request",
     position: "lead",
+    isRowLink: true,
     cell: ({ method, path, requestId }) => (
       <span class="mono">
         <NameLink url={withOpen(requestId)} name={`${method} ${path}`} />

@@ -28,6 +28,7 @@ export function SettingsPage() {
   const isShown = (setting: Setting) =>
     `${setting.name} ${setting.help} ${setting.value ?? ""}`.toLowerCase().includes(search) &&
     (source === null || setting.source === source);
+  const hasNoMatch = settings.data !== undefined && !settings.data.items.some(isShown);
   return (
     <>
       <PageHead title="Settings" />
@@ -42,7 +43,7 @@ export function SettingsPage() {
           server. The limits of <a href="/plans">plans</a> and the ban rules are in the database, for all
           servers; a server that is started with one of them changes it there.
         </p>
-        <Filters filters={FILTERS} />
+        <Filters filters={FILTERS} hasNoMatch={hasNoMatch} />
         <Loaded of={settings}>{({ items }) => <SettingTable settings={items.filter(isShown)} />}</Loaded>
       </PageSection>
     </>
