@@ -25,7 +25,7 @@ import { createLog, type Log } from "./observe/log.ts";
 import { AppMetrics } from "./observe/metrics.ts";
 import { RequestLog } from "./observe/request-log.ts";
 import { RequestMetrics } from "./observe/request-metrics.ts";
-import { UsageRecorder } from "./observe/usage-history.ts";
+import { UsageRecorder } from "./observe/usage-recorder.ts";
 import type { WebhookSender } from "./observe/webhook-delivery.ts";
 import type { ServerServices } from "./operator/handlers/services.ts";
 import type { Setting } from "./operator/operations.ts";

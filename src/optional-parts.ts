@@ -10,7 +10,7 @@ import type { Clock } from "./domain/ports.ts";
 import type { HttpServer, TlsCertificate } from "./http1/index.ts";
 import { reportSettingFiles } from "./observe/event-reports.ts";
 import type { Log } from "./observe/log.ts";
-import type { Tracer, TracerOptions } from "./observe/tracing.ts";
+import type { Tracer, TracerOptions } from "./observe/tracer.ts";
 import type { WebhookSender } from "./observe/webhook-delivery.ts";
 import type { AdminCredentials } from "./operator/start-admin.ts";
 import { type ScheduledTimer, scheduler } from "./runtime/scheduler.ts";
@@ -38,7 +38,7 @@ export async function startTracer(
   routes: TracerOptions["routes"],
 ): Promise<Tracer | undefined> {
   if (config.tracing === undefined) return undefined;
-  const { Tracer } = await import("./observe/tracing.ts");
+  const { Tracer } = await import("./observe/tracer.ts");
   return new Tracer({
     ...config.tracing,
     omit: config.accessLogOmit,

@@ -68,7 +68,6 @@ const ARROWS: Readonly<Record<string, string>> = {
   pages: "text",
   http1: "runtime",
   api: "http1 runtime text",
-  "content-encoding": "api http1 runtime",
   domain: "api runtime text",
   clock: "domain",
   config: "domain api runtime text data-directory",
@@ -79,13 +78,11 @@ const ARROWS: Readonly<Record<string, string>> = {
   store: "domain api runtime text executable",
   archive: "store rate-limit domain api config postgres-options runtime text",
   observe: "domain api http1 runtime text",
-  public: "auth observe domain api http1 content-encoding runtime text",
+  public: "auth observe domain api http1 runtime text",
   petstore: "public domain api runtime text",
-  "browser-bundle": "api content-encoding executable",
-  operator:
-    "observe config domain api http1 browser-bundle content-encoding data-directory pages runtime text",
-  "docs-site":
-    "public petstore client domain api browser-bundle pages content-encoding runtime text executable",
+  "browser-bundle": "api executable",
+  operator: "observe config domain api http1 browser-bundle data-directory pages runtime text",
+  "docs-site": "public petstore client domain api browser-bundle pages runtime text executable",
   console: "operator pages domain api text",
   doctor:
     "operator store rate-limit observe http1 domain api config data-directory postgres-options runtime text",

@@ -12,7 +12,7 @@ import { removeDirectory, removeFile, writeNewFile } from "../runtime/own-files.
 import { type DatabaseFacts, descriptionOf, readDescription } from "../store/sqlite/snapshot.ts";
 import { formatTime } from "../text/formatting.ts";
 import type { OnProgress } from "./contents.ts";
-import { callInThread } from "./database-thread.ts";
+import { callInThread } from "./call-in-thread.ts";
 
 /** A name such as production-2026-11-15T12-00-00Z. */
 export function timedName(prefix: string, at: number): string {

@@ -23,7 +23,7 @@ import {
 } from "./backup-files.ts";
 import type { OnProgress } from "./contents.ts";
 import { fillNewTables } from "./copy.ts";
-import { callInThread } from "./database-thread.ts";
+import { callInThread } from "./call-in-thread.ts";
 
 interface BackupOptions {
   /** The data to back up. */

@@ -12,7 +12,7 @@ import { SQLITE_MIGRATIONS } from "../store/sqlite/migrations.ts";
 import { completeRestoredCopy } from "../store/sqlite/snapshot.ts";
 import { bytesOf, databaseOf, inspect, isBackup, listBackups, readBackup } from "./backup-files.ts";
 import type { OnProgress } from "./contents.ts";
-import { pollWhile } from "./database-thread.ts";
+import { pollWhile } from "./call-in-thread.ts";
 import { compareFiles, type RestoreTarget, RestoreRejection, targetOf } from "./restore-target.ts";
 
 export type RestorePlan = Awaited<ReturnType<typeof planFor>>;

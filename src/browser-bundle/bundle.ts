@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { EncodedContent } from "../content-encoding.ts";
+import { EncodedContent } from "../api/content-encoding.ts";
 import { headerLinesOf } from "../api/responses.ts";
 import { EXECUTABLE, type ExecutableContents } from "../executable.ts";
 

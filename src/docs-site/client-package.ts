@@ -1,6 +1,6 @@
 import { version } from "../../package.json" with { type: "json" };
 import { Rejection } from "../api/errors.ts";
-import { conditional, IMMUTABLE_CACHE_CONTROL } from "../content-encoding.ts";
+import { conditional, IMMUTABLE_CACHE_CONTROL } from "../api/content-encoding.ts";
 import { headerLinesOf } from "../api/responses.ts";
 import { loadClientFiles, loadClientReleases } from "../browser-bundle/bundle.ts";
 import { CLIENT_PACKAGE_PATH } from "../domain/constants.ts";

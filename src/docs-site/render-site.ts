@@ -1,4 +1,4 @@
-import { EncodedContent } from "../content-encoding.ts";
+import { EncodedContent } from "../api/content-encoding.ts";
 import { headerLinesOf } from "../api/responses.ts";
 import { type Asset, assetOf, loadBundle } from "../browser-bundle/bundle.ts";
 import { DOCS_PATH, POSTMAN_PATH } from "../domain/constants.ts";

@@ -9,12 +9,9 @@ import { type HttpServer, maxDescriptors, type ServerStatistics } from "../http1
 import { CONTENT_TYPES, formatFor, formatMetrics, type Sample } from "./exposition.ts";
 import { LiveSeries } from "./live-series.ts";
 import type { Log } from "./log.ts";
-import {
-  type AdapterMonitor,
-  type CommitMonitor,
-  EventLoopDelay,
-  type RequestMetrics,
-} from "./request-metrics.ts";
+import type { AdapterMonitor, CommitMonitor } from "./adapter-monitor.ts";
+import { EventLoopDelay } from "./event-loop-delay.ts";
+import type { RequestMetrics } from "./request-metrics.ts";
 
 interface MetricsOptions {
   readonly clock: Pick<Clock, "now" | "steadyNow">;

@@ -3,9 +3,8 @@ import { ABORTED_RESPONSE } from "../api/responses.ts";
 import { AUTH_FAILURES, isPrincipal } from "../domain/api-keys.ts";
 import { PLANS } from "../domain/key-fields.ts";
 import { HEALTH_PATH } from "../domain/constants.ts";
-import { type ScheduledTimer, scheduler } from "../runtime/scheduler.ts";
 import type { ProtocolErrorStatus } from "../http1/index.ts";
-import { DURATION_BOUNDS, Histogram, latencyHistogram, sumOfCounts } from "./histogram.ts";
+import { latencyHistogram, sumOfCounts } from "./histogram.ts";
 import type { RequestObserver, RequestRecord } from "./request-record.ts";
 
 const PLAN_LABELS = [...PLANS, "anonymous"] as const;
@@ -111,116 +110,4 @@ export class RequestMetrics {
 
 export function byLabel<T extends string, V>(labels: readonly T[], valueOf: (label: T) => V): Record<T, V> {
   return Object.fromEntries(labels.map((label) => [label, valueOf(label)])) as Record<T, V>;
-}
-
-type AdapterName = "SQLite" | "PostgreSQL" | "memory" | "Valkey";
-
-interface OtherAdapters {
-  /** What this adapter cannot be available without. */
-  readonly uses?: AdapterMonitor;
-  /** What takes over while this adapter is unavailable. */
-  readonly spare?: AdapterMonitor;
-}
-
-/**
- * The figures for operators about the adapter that stores the data, or about the one that counts for the rate limits.
- */
-export class AdapterMonitor {
-  #isAvailable = true;
-  /** The duration of the last request that it responded to; undefined before the first. */
-  latencyMs: number | undefined;
-  /** Whether commits wait for a synchronous standby that is away, so that every write fails. */
-  waitsForStandby = false;
-  readonly durations = new Histogram(DURATION_BOUNDS);
-
-  constructor(
-    readonly name: AdapterName,
-    private readonly others: OtherAdapters = {},
-  ) {}
-
-  get isAvailable(): boolean {
-    return this.#isAvailable && this.others.uses?.isAvailable !== false;
-  }
-
-  /** Whether requests are served, by this adapter or by its spare. */
-  get isServing(): boolean {
-    return this.isAvailable || this.others.spare?.isAvailable === true;
-  }
-
-  set isAvailable(isAvailable: boolean) {
-    this.#isAvailable = isAvailable;
-  }
-
-  responded(ms: number): void {
-    this.latencyMs = ms;
-    this.durations.observe(ms / 1000);
-  }
-}
-
-const BATCH_SIZE_BOUNDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
-
-/** Measures transactions of several writes. */
-export class CommitMonitor {
-  readonly sizes = new Histogram(BATCH_SIZE_BOUNDS);
-  readonly durations = new Histogram(DURATION_BOUNDS);
-
-  /** `adapter` is the monitor of a database whose only requests are these transactions. */
-  constructor(private readonly adapter?: AdapterMonitor) {}
-
-  readonly committed = (writes: number, ms: number): void => {
-    this.sizes.observe(writes);
-    this.durations.observe(ms / 1000);
-    this.adapter?.responded(ms);
-  };
-}
-
-/** The bounds of the delays, in seconds. */
-const DELAY_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
-const SAMPLE_EVERY_MS = 20;
-/** The length of a period. The longest delay is that of the current period and the one before. */
-const PERIOD_MS = 30_000;
-
-/** Measures how much later than requested a timer fires. A new request waits as long before it is processed. */
-export class EventLoopDelay {
-  readonly seconds = new Histogram(DELAY_BOUNDS);
-  #lastAt: number;
-  #periodEndsAt: number;
-  #longest = 0;
-  #longestBefore = 0;
-  #timer: ScheduledTimer | undefined;
-
-  /** `now` returns milliseconds. */
-  constructor(private readonly now = () => scheduler.now()) {
-    this.#lastAt = now();
-    this.#periodEndsAt = this.#lastAt + PERIOD_MS;
-  }
-
-  start(): void {
-    this.#lastAt = this.now();
-    this.#timer = scheduler.setInterval(() => this.sample(), SAMPLE_EVERY_MS);
-    this.#timer.unref();
-  }
-
-  stop(): void {
-    this.#timer?.close();
-  }
-
-  /** Called by the timer. */
-  sample(): void {
-    const now = this.now();
-    const delay = Math.max(0, now - this.#lastAt - SAMPLE_EVERY_MS) / 1000;
-    this.#lastAt = now;
-    this.seconds.observe(delay);
-    if (now >= this.#periodEndsAt) {
-      this.#longestBefore = this.#longest;
-      this.#longest = 0;
-      this.#periodEndsAt = now + PERIOD_MS;
-    }
-    this.#longest = Math.max(this.#longest, delay);
-  }
-
-  /** The longest delay of the last 30 to 60 seconds. */
-  get longestSeconds(): number {
-    return Math.max(this.#longest, this.#longestBefore);
-  }
 }

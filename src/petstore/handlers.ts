@@ -1,6 +1,6 @@
 import { handlerOf } from "../api/dispatch.ts";
 import { operationRemoved } from "./errors.ts";
-import { encodeKey } from "./key.ts";
+import { encodeKey } from "./caller-key.ts";
 import { type AnySuccess, deprecationLines, type Endpoint, type HandlerContext } from "../public/endpoint.ts";
 import { ResponseCache, SharedResponses } from "../public/response-cache.ts";
 import {

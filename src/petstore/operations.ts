@@ -14,7 +14,7 @@ import {
   PET_FILTERS,
 } from "../domain/resources.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
-import { CallerKey } from "./key.ts";
+import { CallerKey } from "./caller-key.ts";
 import { type DocumentedSettings, isPast } from "../public/documented-settings.ts";
 import type { Deprecation, PublicOperation } from "../public/endpoint.ts";
 import { type ErrorCode, ERRORS } from "./errors.ts";

@@ -13,7 +13,7 @@ import { loadFor } from "../runtime/load-once.ts";
 import type { Clock } from "../domain/ports.ts";
 import { DAY_MS, type Decision } from "../domain/rate-limit.ts";
 import type { Request, Response } from "../http1/index.ts";
-import { type ContentRequest, EncodedContent } from "../content-encoding.ts";
+import { type ContentRequest, EncodedContent } from "../api/content-encoding.ts";
 import { emptyResponse, headerLinesOf, jsonResponse } from "../api/responses.ts";
 import { rateLimitedResponse, rateLimitLines, rejectionResponse, type StaticRoute } from "./responses.ts";
 

@@ -19,10 +19,10 @@ import { DAY_MS } from "../domain/rate-limit.ts";
 import { DAILY_USAGE_DAYS } from "../domain/usage-history.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import { addAudit } from "./audit.ts";
-import { ReusedCounts } from "./key-counts.ts";
+import { ReusedCounts } from "./reused-counts.ts";
 import { countsOf, KEY_COLUMNS, keyPage, type SortValue, sortValue } from "./key-list.ts";
 import { KEY_ROWS } from "./rows.ts";
-import { deletionTime, type RetentionNow } from "./retention.ts";
+import { deletionTime, type RetentionNow } from "./retention-clock.ts";
 import {
   type Dialect,
   jsonArray,

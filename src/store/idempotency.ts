@@ -1,7 +1,7 @@
 import { IDEMPOTENCY_LIFETIME_MS } from "../domain/constants.ts";
 import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../domain/ports.ts";
 import { IDEMPOTENCY_CONFLICT, IDEMPOTENCY_KEY_REUSED } from "../domain/resources.ts";
-import { deletionTime, type RetentionNow } from "./retention.ts";
+import { deletionTime, type RetentionNow } from "./retention-clock.ts";
 
 export type IdempotentOperation = "createPet" | "placeOrder";
 

@@ -57,7 +57,7 @@ import {
   readEarlierTokens,
   replaceCurrentToken,
 } from "./operator-tokens.ts";
-import { deletionTime, type RetentionNow } from "./retention.ts";
+import { deletionTime, type RetentionNow } from "./retention-clock.ts";
 import {
   numberRowsOf,
   objectsOf,

@@ -2,7 +2,7 @@
 
 import type * as client from "../../src/client/index.ts";
 import type { ErrorCode } from "../../src/petstore/errors.ts";
-import type { CallerKey } from "../../src/petstore/key.ts";
+import type { CallerKey } from "../../src/petstore/caller-key.ts";
 import type { PetstoreInput } from "../../src/petstore/operations.ts";
 import type { OperationId } from "../../src/domain/operation-ids.ts";
 import type {

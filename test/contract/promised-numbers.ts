@@ -20,7 +20,7 @@ const RULES = "domain/rate-limit.ts";
 const FAULTS = "test/engines/store/postgres-faults.test.ts";
 const CASES = "test/conformance/rate-limiter-cases.ts";
 const OUTAGES = "test/rate-limit/shared-rate-limiter-outages.test.ts";
-const RETENTION = "test/observe/retention-clock.test.ts";
+const RETENTION = "test/store/retention-clock.test.ts";
 const KEPT_USAGE = "deleteOldUsage: hours are kept for 35 days, days for 400 days, and the last use for good";
 const EXACT = [
   CASES,
@@ -46,7 +46,7 @@ const RECONNECTS = [
 const WORKERS = ["test/docs-site/workers.test.ts", "workers of the example for 429 on one Free key"] as const;
 
 const usage = {
-  kept: { "observe/usage-history.ts": "SAVE_EVERY_MS = 2_000" },
+  kept: { "observe/usage-recorder.ts": "SAVE_EVERY_MS = 2_000" },
   proof: Times.usageIsStoredWithin5Seconds,
 };
 const revoked = {
@@ -60,7 +60,7 @@ const valkeyPause = {
 const queryTimeout = { kept: { [POOL]: "timeoutMs = 2_000" }, proof: QUERY_TIMEOUT };
 const probe = { kept: { [POOL]: "probeEveryMs = 200" }, proof: RECOVERS };
 const setForward = {
-  kept: { "observe/retention-clock.ts": "aheadMs <= DAY_MS" },
+  kept: { "store/retention-clock.ts": "aheadMs <= DAY_MS" },
   proof: [RETENTION, "a server that was off for months deletes nothing for a day, then trusts its clock"],
 } as const;
 const queue = {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { DEFAULT_PLANS } from "../../src/domain/api-keys.ts";
-import { encodingOf } from "../../src/content-encoding.ts";
+import { encodingOf } from "../../src/api/content-encoding.ts";
 import { shortDuration } from "../../src/text/formatting.ts";
 import { startService, useService } from "../service.ts";
 

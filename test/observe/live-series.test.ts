@@ -1,11 +1,6 @@
 import { describe, expect, jest, test } from "bun:test";
-import {
-  byLabel,
-  EventLoopDelay,
-  OUTCOMES,
-  type OutcomeTotals,
-  RequestMetrics,
-} from "../../src/observe/request-metrics.ts";
+import { byLabel, OUTCOMES, type OutcomeTotals, RequestMetrics } from "../../src/observe/request-metrics.ts";
+import { EventLoopDelay } from "../../src/observe/event-loop-delay.ts";
 import { latencyHistogram, quantilesOf } from "../../src/observe/histogram.ts";
 import { LiveSeries } from "../../src/observe/live-series.ts";
 import * as fc from "fast-check";

@@ -9,7 +9,7 @@ import { callServer } from "../../src/cli/calls/remote-server.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { RequestRecord } from "../../src/observe/request-record.ts";
 import { Trace } from "../../src/observe/trace.ts";
-import { Tracer } from "../../src/observe/tracing.ts";
+import { Tracer } from "../../src/observe/tracer.ts";
 import { sendMessage } from "../../src/observe/webhook-request.ts";
 import { beginSignIn } from "../../src/operator/sign-in/provider.ts";
 import { scheduler } from "../../src/runtime/scheduler.ts";
@@ -38,7 +38,7 @@ const USERS: Readonly<Record<string, (port: number) => Promise<string>>> = {
         { now: 0, signal: new AbortController().signal, timeoutMs: 10_000 },
       ),
     ),
-  "src/observe/tracing.ts": async (port) => {
+  "src/observe/tracer.ts": async (port) => {
     const lines: string[] = [];
     const tracer = new Tracer({
       url: `http://user:${SECRET}@127.0.0.1:${port}/v1/traces?token=${SECRET}`,

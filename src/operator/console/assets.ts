@@ -2,7 +2,7 @@ import { type Asset, assetOf, loadBundle } from "../../browser-bundle/bundle.ts"
 import { ICON } from "../../pages/mark.ts";
 import { loadOnce } from "../../runtime/load-once.ts";
 import { etagOf } from "../../runtime/etag.ts";
-import { conditional, type ContentRequest } from "../../content-encoding.ts";
+import { conditional, type ContentRequest } from "../../api/content-encoding.ts";
 import type { Environment } from "../../domain/api-keys.ts";
 import { headerLinesOf } from "../../api/responses.ts";
 import type { Request, Response } from "../../http1/index.ts";

@@ -1,6 +1,6 @@
 import { formatTime } from "../../text/formatting.ts";
 import { differingSettings, isLate, nameOfServer, type ServerState } from "../../domain/servers.ts";
-import { type AdapterMonitor } from "../../observe/request-metrics.ts";
+import type { AdapterMonitor } from "../../observe/adapter-monitor.ts";
 import { LATENCY_BUCKETS, quantilesOf } from "../../observe/histogram.ts";
 import { formatPolicy } from "../../config/shown-settings.ts";
 import type { Fleet, Setting } from "../operations.ts";

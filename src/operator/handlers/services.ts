@@ -10,7 +10,7 @@ import type { Request } from "../../http1/index.ts";
 import type { Log } from "../../observe/log.ts";
 import type { AppMetrics } from "../../observe/metrics.ts";
 import type { RequestLog } from "../../observe/request-log.ts";
-import type { AdapterMonitor } from "../../observe/request-metrics.ts";
+import type { AdapterMonitor } from "../../observe/adapter-monitor.ts";
 import type { WebhookSender } from "../../observe/webhook-delivery.ts";
 import type {
   ADMIN_OPERATIONS,

@@ -18,7 +18,7 @@ import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } fro
 import type { OperationId } from "../../domain/operation-ids.ts";
 import { docsUrl, type DocumentedSettings, isPast } from "../../public/documented-settings.ts";
 import { type ErrorCode, ERRORS } from "../errors.ts";
-import { CallerKey, RateLimitWindow } from "../key.ts";
+import { CallerKey, RateLimitWindow } from "../caller-key.ts";
 import {
   COMMON_ERRORS,
   operationErrors,

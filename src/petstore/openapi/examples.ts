@@ -28,7 +28,7 @@ import {
   serviceUnavailable,
   UNSUPPORTED_MEDIA_TYPE,
 } from "../../api/errors.ts";
-import type { CallerKey } from "../key.ts";
+import type { CallerKey } from "../caller-key.ts";
 import { OPERATIONS, PETSTORE_API, type PetstoreInput } from "../operations.ts";
 import type { OperationId } from "../../domain/operation-ids.ts";
 import type { SuccessBodyOf } from "../../api/api.ts";

@@ -22,7 +22,7 @@ import { operatorStores } from "../operator-stores.ts";
 import { placeOrder, SqlInventoryStore, SqlReadStore, updateOrder } from "../orders.ts";
 import { SqlQuestionStore } from "../questions.ts";
 import { SqlServerReportStore } from "../server-reports.ts";
-import type { RetentionNow } from "../retention.ts";
+import type { RetentionNow } from "../retention-clock.ts";
 import { SqlValueStore } from "../stored-values.ts";
 import { SqlWebhookStore } from "../webhooks.ts";
 import { addressOf, connect, withExplanation, nextIdLock } from "./connection.ts";

@@ -6,7 +6,7 @@ import {
   type IdempotentOperation,
   replay,
 } from "../idempotency.ts";
-import type { RetentionNow } from "../retention.ts";
+import type { RetentionNow } from "../retention-clock.ts";
 import type { Connection } from "./connection.ts";
 
 /**

@@ -3,6 +3,17 @@ import { DAY_MS } from "../domain/rate-limit.ts";
 import { type ScheduledTimer, scheduler } from "../runtime/scheduler.ts";
 import { FailureReporter } from "../runtime/failure-reporter.ts";
 
+/** Returns the time by which old data is deleted. */
+export type RetentionNow = () => number;
+
+/**
+ * The time by which a change deletes what has ended before it. The time of the change is by the clock of the machine,
+ * and `retentionNow` may be earlier.
+ */
+export function deletionTime(at: number, retentionNow: RetentionNow = () => Infinity): number {
+  return Math.min(at, retentionNow());
+}
+
 const TRUST_CHECK_EVERY_MS = 600_000;
 /** The names of stored values. */
 const TRUSTED_AT = "clock-trusted-at";

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "bun:test";
-import { RetentionClock } from "../../src/observe/retention-clock.ts";
+import { RetentionClock } from "../../src/store/retention-clock.ts";
 import { TestClock } from "../test-clock.ts";
 
 const HOUR_MS = 3_600_000;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { scheduler } from "../../src/runtime/scheduler.ts";
-import { ReusedCounts } from "../../src/store/key-counts.ts";
+import { ReusedCounts } from "../../src/store/reused-counts.ts";
 import { SQLITE_DIALECT } from "../../src/store/sqlite/statements.ts";
 
 const ROWS = [{ state: "active", total: 3n } as const];

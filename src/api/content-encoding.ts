@@ -1,9 +1,9 @@
 import { promisify } from "node:util";
-import { andThen, type Awaitable } from "./runtime/awaitable.ts";
-import { loadOnce } from "./runtime/load-once.ts";
-import type { HeaderFields, Response } from "./http1/index.ts";
-import { etagOf, matchesEtag } from "./runtime/etag.ts";
-import { emptyResponse, headerLinesOf } from "./api/responses.ts";
+import { andThen, type Awaitable } from "../runtime/awaitable.ts";
+import { loadOnce } from "../runtime/load-once.ts";
+import type { HeaderFields, Response } from "../http1/index.ts";
+import { etagOf, matchesEtag } from "../runtime/etag.ts";
+import { emptyResponse, headerLinesOf } from "./responses.ts";
 
 export type Encoding = "br" | "gzip" | "identity";
 
