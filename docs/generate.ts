@@ -9,8 +9,6 @@ import { join, resolve } from "node:path";
 import { longDuration, grouped, kibibytes, longDate, plural } from "../src/text/formatting.ts";
 import { REQUEST_TIMEOUT_MS } from "../src/api/dispatch.ts";
 import type { Schema } from "../src/api/schema.ts";
-import { COMMANDS } from "../src/cli/command-table.ts";
-import { OPERATOR_OPTIONS } from "../src/cli/calls/call.ts";
 import { DEFAULT_URL } from "../src/config/config.ts";
 import { SETTINGS } from "../src/config/options.ts";
 import { describeDefault, flagUsage, type Option, type Options } from "../src/config/parse-options.ts";
@@ -91,7 +89,6 @@ const BLOCKS: Readonly<Record<string, string>> = {
   roles: markdownTable(["Role", "An operator with it", "Operations, with those above"], roleRows()),
   metrics: markdownTable(["Metric", "Type", "Meaning", "Labels"], metricRows()),
   "metric-labels": markdownTable(["Label", "Values"], metricLabelRows()),
-  "key-options": optionTable(optionsOf("keys update", "keys create", "keys rotate")),
   migrations: migrationList(),
 };
 
@@ -149,13 +146,6 @@ function errorRows(): string[][] {
     meaning,
     ERROR_ACTIONS[name as ErrorCode],
   ]);
-}
-
-/** The options of commands besides those of the server and of every command. */
-function optionsOf(...names: readonly string[]): Options {
-  const found = names.flatMap((name) => COMMANDS.find((command) => command.name === name) ?? []);
-  const entries = found.flatMap(({ options }) => Object.entries(options));
-  return Object.fromEntries(entries.filter(([flag]) => !(flag in SETTINGS) && !(flag in OPERATOR_OPTIONS)));
 }
 
 function optionTable(options: Options): string {
