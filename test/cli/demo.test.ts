@@ -2,10 +2,12 @@ import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { openStores } from "../../src/adapters.ts";
+import { DEMO_CLIENTS } from "../../src/demo/clients.ts";
 import { startDemo } from "../../src/demo/demo.ts";
+import { earlierRequests } from "../../src/demo/history.ts";
 import { DEFAULT_PLANS, limitsOf } from "../../src/domain/api-keys.ts";
 import { DAY_MS, DEFAULT_BAN, newQuota, peek } from "../../src/domain/rate-limit.ts";
-import { NO_REQUESTS } from "../../src/domain/usage-history.ts";
+import { HOUR_MS, NO_REQUESTS } from "../../src/domain/usage-history.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import type { Key } from "../../src/operator/operations.ts";
 import { scheduler, type Scheduler } from "../../src/runtime/scheduler.ts";
@@ -103,6 +105,15 @@ test("the demo begins with a past: the plots of the console have the last hours 
     expect(p50.filter((ms: number | null) => ms !== null && ms < 2).length).toBeGreaterThan(steps / 4);
   }
   expect((await stop()).code).toBe(0);
+});
+
+test("a client that always sends requests was last used at the end of each hour of its past", () => {
+  const client = DEMO_CLIENTS.find(({ key }) => key.name === "Mobile app");
+  if (client === undefined) throw new Error("the demo has no such client");
+  const { hours } = earlierRequests(client, Date.parse("2026-11-15T12:00:00Z"));
+  expect(hours.size).toBeGreaterThan(4);
+  for (const [start, { lastUsedAt }] of hours)
+    expect(lastUsedAt - start).toBeWithin(HOUR_MS - 60_000, HOUR_MS);
 });
 
 /** Timers that are due by a test clock. Each client has one, except while it waits for a response. */
