@@ -1,7 +1,7 @@
 /* The requests of the growth benchmark: every operation of both tables, with every filter that its row has. */
 
 import type { Operation } from "../src/api/api.ts";
-import { BASE_PATH } from "../src/domain/constants.ts";
+import { BASE_PATH } from "../src/domain/paths.ts";
 import { encodeCursor } from "../src/domain/cursor.ts";
 import { OPERATIONS, type PetstoreOperation } from "../src/petstore/operations.ts";
 import { ADMIN_BASE_PATH, ADMIN_OPERATIONS, type AdminOperation } from "../src/operator/operations.ts";

@@ -17,13 +17,9 @@ import { replaceBlocks, settingBlocks } from "../src/docs-site/guide-pages.ts";
 import type { DocsSettings } from "../src/docs-site/layout.ts";
 import { markdownTable } from "../src/docs-site/markdown.ts";
 import { ERROR_ACTIONS } from "../src/docs-site/reference-pages.ts";
-import { IDEMPOTENCY_LIFETIME_MS } from "../src/domain/constants.ts";
-import {
-  IDEMPOTENCY_KEY_MAX_LENGTH,
-  MAX_BODY_BYTES,
-  NAME_MAX_LENGTH,
-  PAGE_LIMIT,
-} from "../src/domain/size-limits.ts";
+import { IDEMPOTENCY_LIFETIME_MS } from "../src/domain/idempotency.ts";
+import { IDEMPOTENCY_KEY_MAX_LENGTH } from "../src/domain/idempotency.ts";
+import { MAX_BODY_BYTES, NAME_MAX_LENGTH, PAGE_LIMIT } from "../src/domain/size-limits.ts";
 import { DEFAULT_PLANS } from "../src/domain/api-keys.ts";
 import { AUDIT_ACTIONS } from "../src/domain/audit.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";

@@ -1,5 +1,5 @@
 import { hostUrls } from "../text/host-urls.ts";
-import { BASE_PATH } from "../domain/constants.ts";
+import { BASE_PATH } from "../domain/paths.ts";
 import { shownWebhookUrl } from "../domain/webhooks.ts";
 import { formatIpNetwork, type IpNetwork, ipVersionOf, parseIpNetwork, withoutHostBits } from "./network.ts";
 import { alternatives } from "./usage-error.ts";

@@ -3,7 +3,7 @@ import { hostUrls } from "../text/host-urls.ts";
 import { DataDirectory } from "../data-directory.ts";
 import type { Environment } from "../domain/api-keys.ts";
 import { POLICY_SETTINGS, type PolicyChange } from "../domain/limit-policy.ts";
-import { BASE_PATH } from "../domain/constants.ts";
+import { BASE_PATH } from "../domain/paths.ts";
 import { followSetting, type SettingFileReports } from "./follow-files.ts";
 import { ipVersionOf, isLoopback } from "./network.ts";
 import {

@@ -7,7 +7,8 @@ import {
   LONGEST_BAN_MS,
 } from "../domain/rate-limit.ts";
 import { DEFAULT_WEBHOOK_EVENTS } from "../domain/webhooks.ts";
-import { ACCESS_LOG_FIELDS, BASE_PATH, LOG_FORMATS, LOG_LEVELS } from "../domain/constants.ts";
+import { ACCESS_LOG_FIELDS, LOG_FORMATS, LOG_LEVELS } from "../domain/logging.ts";
+import { BASE_PATH } from "../domain/paths.ts";
 import {
   baseUrl,
   host,

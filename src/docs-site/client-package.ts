@@ -3,7 +3,7 @@ import { Rejection } from "../api/errors.ts";
 import { conditional, IMMUTABLE_CACHE_CONTROL } from "../api/content-encoding.ts";
 import { headerLinesOf } from "../api/responses.ts";
 import { loadClientFiles, loadClientReleases } from "../browser-bundle/bundle.ts";
-import { CLIENT_PACKAGE_PATH } from "../domain/constants.ts";
+import { CLIENT_PACKAGE_PATH } from "../domain/paths.ts";
 import { rejectionResponse } from "../public/responses.ts";
 import { type DocumentedSettings, siteUrl } from "../public/documented-settings.ts";
 import type { DocsPages } from "../public/static-routes.ts";

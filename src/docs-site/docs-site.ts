@@ -1,4 +1,4 @@
-import { CLIENT_PACKAGE_PATHS } from "../domain/constants.ts";
+import { CLIENT_PACKAGE_PATHS } from "../domain/paths.ts";
 import { andThen } from "../runtime/awaitable.ts";
 import { loadFor, loadOnce } from "../runtime/load-once.ts";
 import type { DocsPages } from "../public/static-routes.ts";

@@ -1,4 +1,5 @@
-import { CLIENT_PACKAGE_PATH, KEY_PREFIX, POSTMAN_PATH } from "../domain/constants.ts";
+import { CLIENT_PACKAGE_PATH, POSTMAN_PATH } from "../domain/paths.ts";
+import { KEY_PREFIX } from "../domain/secrets.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
 import { type DocumentedSettings, siteUrl } from "../public/documented-settings.ts";
 import { type Example, programsOf } from "./browser/programs.ts";

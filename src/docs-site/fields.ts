@@ -3,7 +3,7 @@ import { toJson } from "../api/json.ts";
 import type { Parameter } from "../api/openapi.ts";
 import type { JsonSchema } from "../api/schema.ts";
 import type { Petstore } from "../client/index.ts";
-import { KEY_PREFIX } from "../domain/constants.ts";
+import { KEY_PREFIX } from "../domain/secrets.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
 import type { OrderUpdate } from "../domain/resources.ts";
 import { EXECUTABLE } from "../executable.ts";

@@ -1,6 +1,6 @@
 import { encodeCursor } from "../domain/cursor.ts";
 import { grouped, longDate, longDuration, plural } from "../text/formatting.ts";
-import { KEY_PREFIX } from "../domain/constants.ts";
+import { KEY_PREFIX } from "../domain/secrets.ts";
 import { PAGE_LIMIT } from "../domain/size-limits.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { encodePet } from "../domain/resources.ts";

@@ -2,7 +2,7 @@ import packageJson from "../../package.json" with { type: "json" };
 import { headerLinesOf } from "../api/responses.ts";
 import { classesOf } from "../pages/classes.ts";
 import { ICON, MARK_PATH } from "../pages/mark.ts";
-import { API_VERSION, POSTMAN_PATH } from "../domain/constants.ts";
+import { API_VERSION, POSTMAN_PATH } from "../domain/paths.ts";
 import { docsUrl, type DocumentedSettings } from "../public/documented-settings.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
 import { guidePath, markdownPath, operationPath, PRODUCT, relativeUrl, SCHEMAS_PATH } from "./links.ts";

@@ -1,5 +1,5 @@
 import { PROTOCOL_ERRORS } from "../api/protocol-errors.ts";
-import { DOCS_PATH } from "../domain/constants.ts";
+import { DOCS_PATH } from "../domain/paths.ts";
 import { ERRORS } from "../petstore/errors.ts";
 import { OPERATIONS } from "../petstore/operations.ts";
 import { ERROR_CODES_PATH } from "./page-data.ts";

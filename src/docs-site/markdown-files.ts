@@ -1,4 +1,4 @@
-import { LLMS_PATH, POSTMAN_PATH } from "../domain/constants.ts";
+import { LLMS_PATH, POSTMAN_PATH } from "../domain/paths.ts";
 import { type DocumentedSettings, siteUrl } from "../public/documented-settings.ts";
 import { guideMarkdown, type Blocks } from "./guide-pages.ts";
 import { markdownPath, PRODUCT, withGuideLinks } from "./links.ts";

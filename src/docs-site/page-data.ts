@@ -1,5 +1,5 @@
 import { version } from "../../package.json" with { type: "json" };
-import { DOCS_PATH } from "../domain/constants.ts";
+import { DOCS_PATH } from "../domain/paths.ts";
 
 /**
  * What the script of the pages of the documentation reads: `TryItData` for requests, `SearchEntry` for the search.

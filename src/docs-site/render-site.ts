@@ -1,7 +1,7 @@
 import { EncodedContent } from "../api/content-encoding.ts";
 import { headerLinesOf } from "../api/responses.ts";
 import { type Asset, assetOf, loadBundle } from "../browser-bundle/bundle.ts";
-import { DOCS_PATH, POSTMAN_PATH } from "../domain/constants.ts";
+import { DOCS_PATH, POSTMAN_PATH } from "../domain/paths.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
 import { yieldToEventLoop } from "../runtime/scheduler.ts";
 import { OPERATIONS } from "../petstore/operations.ts";

@@ -15,7 +15,7 @@ import pagination from "../../docs/pagination.md" with { type: "text" };
 import quickstart from "../../docs/quickstart.md" with { type: "text" };
 import rateLimits from "../../docs/rate-limits.md" with { type: "text" };
 import rateLimitsFigure from "../../docs/rate-limits.svg" with { type: "text" };
-import { DOCS_PATH } from "../domain/constants.ts";
+import { DOCS_PATH } from "../domain/paths.ts";
 
 /** The changelog as an Atom feed. */
 export const FEED_PATH = `${DOCS_PATH}/changelog.atom`;

@@ -5,7 +5,7 @@ import { createServer, isIP } from "node:net";
 import { type Config, originOf } from "../config/config.ts";
 import { ADMIN_LISTEN_FLAGS, LISTEN_FLAGS, listenProblems } from "../config/network.ts";
 import { readTlsFiles } from "../config/tls.ts";
-import { HEALTH_PATH } from "../domain/constants.ts";
+import { HEALTH_PATH } from "../domain/paths.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
 import { check, type Finding, problemsOr, reasonOf } from "./finding.ts";
 

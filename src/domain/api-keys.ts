@@ -1,6 +1,6 @@
 import { Rejection, Unavailable } from "../api/errors.ts";
 import { formatTime } from "../text/formatting.ts";
-import { KEY_PREFIX } from "./constants.ts";
+import { KEY_PREFIX } from "./secrets.ts";
 import { crc32, sha256 } from "../runtime/hash.ts";
 import type { NullableField } from "./fields.ts";
 import type { Access, KEY_FIELDS, PlanName, StoredKey } from "./key-fields.ts";

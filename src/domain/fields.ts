@@ -1,6 +1,9 @@
 import { type Infer, nullable, type NullableSchema, type Schema } from "../api/schema.ts";
 import { formatTime } from "../text/formatting.ts";
 
+/** The time in examples of documentation. */
+export const EXAMPLE_TIME = "2026-11-15T09:30:00.000Z";
+
 /**
  * What a resource consists of is described once, by its fields. Schemas, rows and statements of both databases, JSON,
  * audit entries, imports and exports derive from the description.

@@ -1,7 +1,13 @@
 import { array, dateTime, integer, line, nullable, oneOf, text } from "../api/schema.ts";
-import type { Fields, WorkingObject } from "./fields.ts";
+import { EXAMPLE_TIME, type Fields, type WorkingObject } from "./fields.ts";
 import { DAY_MS } from "./rate-limit.ts";
-import { EXAMPLE_TIME, KeyId } from "./resources.ts";
+
+export const KeyId = integer({
+  min: 1,
+  max: Number.MAX_SAFE_INTEGER,
+  description: "Identifier of the API key",
+  examples: [7],
+});
 
 export const PLANS = ["free", "pro", "business", "enterprise"] as const;
 export type PlanName = (typeof PLANS)[number];

@@ -10,6 +10,9 @@
 export const MINUTE_MS = 60_000;
 export const DAY_MS = 86_400_000;
 
+/** A key that has used this much of a window is shown as one that is close to its limit. */
+export const CLOSE_TO_LIMIT_PERCENT = 80;
+
 /** Who is counted: an API key, or the address (IPv6: the /64) of a client without a valid key. */
 export type Subject =
   { readonly kind: "key"; readonly id: number } | { readonly kind: "address"; readonly id: string };

@@ -5,7 +5,6 @@ import {
   dateTime,
   type Infer,
   int64,
-  integer,
   nullable,
   object,
   oneOf,
@@ -16,7 +15,15 @@ import {
 } from "../api/schema.ts";
 import { Rejection } from "../api/errors.ts";
 import type { Identifier } from "../api/json.ts";
-import { changeSchemasOf, encoderOf, type Fields, schemasOf, type StoredInJson } from "./fields.ts";
+import {
+  changeSchemasOf,
+  encoderOf,
+  type Fields,
+  schemasOf,
+  type StoredInJson,
+  EXAMPLE_TIME,
+} from "./fields.ts";
+import { KeyId } from "./key-fields.ts";
 
 export const PET_STATUSES = ["available", "pending", "sold"] as const;
 export const PetStatus = oneOf(PET_STATUSES, "Availability of the pet");
@@ -80,14 +87,7 @@ export const ORDER_STATUSES = ["placed", "completed", "cancelled"] as const;
 export const OrderStatus = oneOf(ORDER_STATUSES, "Status of the order");
 export type OrderStatus = Infer<typeof OrderStatus>;
 
-export const EXAMPLE_TIME = "2026-11-15T09:30:00.000Z";
 const petId = int64({ description: "Identifier of the pet", examples: [1] });
-export const KeyId = integer({
-  min: 1,
-  max: Number.MAX_SAFE_INTEGER,
-  description: "Identifier of the API key",
-  examples: [7],
-});
 
 export const NewOrder = object("An order to place.", { petId });
 export type NewOrder = Infer<typeof NewOrder>;
@@ -193,12 +193,3 @@ export function preconditionFailed(id: bigint): Rejection<"precondition_failed">
     `The ETag of order ${id} is not in If-Match. Fetch the order again.`,
   );
 }
-
-export const IDEMPOTENCY_CONFLICT = /* @__PURE__ */ new Rejection(
-  "idempotency_conflict",
-  "A request with this Idempotency-Key is still in progress. Retry in a moment.",
-);
-export const IDEMPOTENCY_KEY_REUSED = /* @__PURE__ */ new Rejection(
-  "idempotency_key_reused",
-  "This Idempotency-Key was already used with a different request body. Use a new key.",
-);

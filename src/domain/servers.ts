@@ -1,6 +1,5 @@
 import { sha256 } from "../runtime/hash.ts";
 import { array, type Infer, integer, line, nullable, object, quantity } from "../api/schema.ts";
-import { LATE_SECONDS } from "./constants.ts";
 
 /** The age of the last report of a server that is gone. The others list it as up for at most a second more. */
 export const GONE_AFTER_MS = 4_000;
@@ -132,11 +131,6 @@ export interface QuestionState {
 /** The name of a server for operators. A machine can have several servers, on different ports. */
 export function nameOfServer({ name, port }: Pick<ServerState, "name" | "port">): string {
   return port === undefined ? name : `${name}:${port}`;
-}
-
-/** Whether a server was heard of lately. In an outage of the database no other one is. */
-export function isLate({ seenAt }: Pick<ServerState, "seenAt">, now: number): boolean {
-  return now - seenAt > LATE_SECONDS * 1_000;
 }
 
 /** The name of the stored value that says when the last backup was made, in milliseconds since the epoch. */

@@ -12,7 +12,6 @@ export const MAX_ANSWER_LENGTH = 1024 * 1024;
 
 /** The length in code points. */
 export const NAME_MAX_LENGTH = 1_024;
-export const IDEMPOTENCY_KEY_MAX_LENGTH = 255;
 
 export const PAGE_LIMIT = { min: 1, max: 100, default: 20 } as const;
 /**

@@ -1,10 +1,6 @@
-import {
-  type AccessLogField,
-  HEALTH_PATH,
-  SECRET,
-  MAX_LOGGED_LENGTH,
-  MAX_LOGGED_METHOD_LENGTH,
-} from "../domain/constants.ts";
+import { type AccessLogField, MAX_LOGGED_LENGTH, MAX_LOGGED_METHOD_LENGTH } from "../domain/logging.ts";
+import { HEALTH_PATH } from "../domain/paths.ts";
+import { SECRET } from "../domain/secrets.ts";
 import { TokenBucket } from "../runtime/token-bucket.ts";
 import type { RequestObserver, RequestRecord } from "./request-record.ts";
 import type { Response } from "../http1/index.ts";

@@ -1,5 +1,5 @@
 import { AUDIT_ACTIONS, type AuditAction } from "../domain/audit.ts";
-import type { LogLevel } from "../domain/constants.ts";
+import type { LogLevel } from "../domain/logging.ts";
 import { MAX_HANDSHAKES_PER_SECOND } from "../http1/index.ts";
 
 export interface LogEvent<Field extends string = string> {

@@ -1,5 +1,5 @@
 import { printable } from "../text/formatting.ts";
-import { LOG_LEVELS, type LogFormat, type LogLevel } from "../domain/constants.ts";
+import { LOG_LEVELS, type LogFormat, type LogLevel } from "../domain/logging.ts";
 import {
   LOG_EVENTS,
   type LogDetails,

@@ -1,5 +1,6 @@
 import { Database } from "bun:sqlite";
-import { maskSecrets, MAX_LOGGED_LENGTH, MAX_LOGGED_METHOD_LENGTH } from "../domain/constants.ts";
+import { maskSecrets } from "../domain/secrets.ts";
+import { MAX_LOGGED_LENGTH, MAX_LOGGED_METHOD_LENGTH } from "../domain/logging.ts";
 import { yieldToEventLoop } from "../runtime/scheduler.ts";
 import type { RequestObserver } from "./request-record.ts";
 

@@ -1,5 +1,5 @@
 import { type ApiKeyPrincipal, type AuthFailure, isPrincipal } from "../domain/api-keys.ts";
-import { HEALTH_PATH } from "../domain/constants.ts";
+import { HEALTH_PATH } from "../domain/paths.ts";
 import type { Decision } from "../domain/rate-limit.ts";
 import type { Request, Response } from "../http1/index.ts";
 import type { Trace } from "./trace.ts";

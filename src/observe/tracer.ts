@@ -1,11 +1,7 @@
 import { hostname } from "node:os";
 import packageJson from "../../package.json" with { type: "json" };
-import {
-  type AccessLogField,
-  HEALTH_PATH,
-  MAX_LOGGED_LENGTH,
-  MAX_LOGGED_METHOD_LENGTH,
-} from "../domain/constants.ts";
+import { type AccessLogField, MAX_LOGGED_LENGTH, MAX_LOGGED_METHOD_LENGTH } from "../domain/logging.ts";
+import { HEALTH_PATH } from "../domain/paths.ts";
 import { ABORTED_RESPONSE } from "../api/responses.ts";
 import type { Request, Response } from "../http1/index.ts";
 import { scheduler } from "../runtime/scheduler.ts";

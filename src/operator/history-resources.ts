@@ -23,10 +23,11 @@ import {
 } from "../domain/audit.ts";
 import { DEPRECATED_USE_DAYS, USAGE_INTERVALS } from "../domain/usage-history.ts";
 import { OPERATION_IDS } from "../domain/operation-ids.ts";
-import { CLOSE_TO_LIMIT_PERCENT, MAX_LOGGED_LENGTH, MAX_LOGGED_METHOD_LENGTH } from "../domain/constants.ts";
+import { CLOSE_TO_LIMIT_PERCENT } from "../domain/rate-limit.ts";
+import { MAX_LOGGED_LENGTH, MAX_LOGGED_METHOD_LENGTH } from "../domain/logging.ts";
 import { EXPIRES_SOON_MS } from "../domain/api-keys.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
-import { KeyId } from "../domain/resources.ts";
+import { KeyId } from "../domain/key-fields.ts";
 import { count, KeyStateSchema, KeyUsage, nextCursor, Plan, time } from "./key-resources.ts";
 
 export const ActorKind = oneOf(ACTOR_KINDS, "Where the change was made");

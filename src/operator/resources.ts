@@ -15,13 +15,15 @@ import {
   valueSchema,
 } from "../api/schema.ts";
 import { ENVIRONMENTS } from "../domain/api-keys.ts";
-import { LATE_SECONDS } from "../domain/constants.ts";
 import { MAX_OVERLAP_MS } from "../domain/key-fields.ts";
 import { OPERATOR_NAME, OPERATOR_NAME_EXPECTED, OPERATOR_STATES, ROLES } from "../domain/operators.ts";
 import { schemasOf } from "../domain/fields.ts";
 import { OPERATOR_ORDER_FIELDS, Pet, PET_FIELDS } from "../domain/resources.ts";
 import { count, nextCursor, time } from "./key-resources.ts";
 import { SESSION_HEADER } from "./operation-rows.ts";
+
+/** The time after which a server that was killed, or the database, counts as gone. */
+export const LATE_SECONDS = 5;
 
 export const environment = oneOf(ENVIRONMENTS, "Environment of the server");
 export const version = line(40, { description: "Version of Petstore", examples: ["1.1.0"] });

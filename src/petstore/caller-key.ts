@@ -2,7 +2,7 @@ import { dateTime, type Infer, int64, integer, object } from "../api/schema.ts";
 import type { ApiKey, ApiKeyPrincipal } from "../domain/api-keys.ts";
 import { KEY_FIELDS } from "../domain/key-fields.ts";
 import type { Decision, WindowState } from "../domain/rate-limit.ts";
-import { EXAMPLE_TIME } from "../domain/resources.ts";
+import { EXAMPLE_TIME } from "../domain/fields.ts";
 import { formatOptionalTime, formatTime } from "../text/formatting.ts";
 
 export const RateLimitWindow = object("A rate limit, and what is left of it.", {

@@ -2,7 +2,7 @@ import { Api, type BoundedList, errorsOf, type InputOf, type RejectionOf } from 
 import { cursorOf } from "../domain/cursor.ts";
 import { longDate } from "../text/formatting.ts";
 import { array, queryIdentifiers, queryInteger, type Schema } from "../api/schema.ts";
-import { BASE_PATH } from "../domain/constants.ts";
+import { BASE_PATH } from "../domain/paths.ts";
 import { MAX_IDS, PAGE_LIMIT } from "../domain/size-limits.ts";
 import {
   NewOrder,

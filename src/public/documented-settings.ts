@@ -1,4 +1,4 @@
-import { BASE_PATH, DOCS_PATH } from "../domain/constants.ts";
+import { BASE_PATH, DOCS_PATH } from "../domain/paths.ts";
 import type { Environment, Plans } from "../domain/api-keys.ts";
 import type { BanRules } from "../domain/rate-limit.ts";
 

@@ -1,9 +1,11 @@
 import { bodyTooLarge, errorTable, Rejection, retryAfter, temporarilyUnavailable } from "../api/errors.ts";
 import { countOf, kibibytes } from "../text/formatting.ts";
 import type { Environment } from "../domain/api-keys.ts";
-import { DOCS_PATH, KEY_PREFIX } from "../domain/constants.ts";
+import { DOCS_PATH } from "../domain/paths.ts";
+import { KEY_PREFIX } from "../domain/secrets.ts";
 import type { WindowState } from "../domain/rate-limit.ts";
-import { IDEMPOTENCY_KEY_MAX_LENGTH, MAX_BODY_BYTES } from "../domain/size-limits.ts";
+import { IDEMPOTENCY_KEY_MAX_LENGTH } from "../domain/idempotency.ts";
+import { MAX_BODY_BYTES } from "../domain/size-limits.ts";
 
 /** The error codes of every API with keys, besides the standard ones. */
 export const PUBLIC_ERRORS = {

@@ -1,6 +1,5 @@
 import type { ErrorTable, Rejection } from "../api/errors.ts";
 import { emptyResponse, errorResponse, jsonResponse } from "../api/responses.ts";
-import { CACHE_CONTROL, CHALLENGE, INVALID_KEY_CHALLENGE } from "../domain/constants.ts";
 import { type Decision, exhaustedWindow } from "../domain/rate-limit.ts";
 import { headerLine, type Request, type Response } from "../http1/index.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
@@ -16,6 +15,13 @@ export interface StaticRoute {
   respond(request: Request, headerLines: string): Awaitable<Response | undefined>;
   rejectLimited(request: Request, decision: Decision): Response;
 }
+
+/** A cache may keep a response for its own user, but must validate it again before each use. */
+export const CACHE_CONTROL = "private, no-cache";
+
+/** `WWW-Authenticate` of a 401 response, without and with an API key in the request. */
+export const CHALLENGE = 'Bearer realm="petstore"';
+export const INVALID_KEY_CHALLENGE = `${CHALLENGE}, error="invalid_token"`;
 
 const CACHE_LINE = headerLine("Cache-Control", CACHE_CONTROL);
 

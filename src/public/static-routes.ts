@@ -1,10 +1,4 @@
-import {
-  CLIENT_PACKAGE_PATHS,
-  DOCS_PATH,
-  HEALTH_PATH,
-  LLMS_PATH,
-  POSTMAN_PATH,
-} from "../domain/constants.ts";
+import { CLIENT_PACKAGE_PATHS, DOCS_PATH, HEALTH_PATH, LLMS_PATH, POSTMAN_PATH } from "../domain/paths.ts";
 import { docsUrl, type DocumentedSettings, siteUrl } from "./documented-settings.ts";
 import { methodNotAllowed, serviceUnavailable } from "../api/errors.ts";
 import { formatTime, shortDuration } from "../text/formatting.ts";

@@ -1,6 +1,6 @@
-import { IDEMPOTENCY_LIFETIME_MS } from "../domain/constants.ts";
+import { IDEMPOTENCY_LIFETIME_MS } from "../domain/idempotency.ts";
 import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../domain/ports.ts";
-import { IDEMPOTENCY_CONFLICT, IDEMPOTENCY_KEY_REUSED } from "../domain/resources.ts";
+import { IDEMPOTENCY_CONFLICT, IDEMPOTENCY_KEY_REUSED } from "../domain/idempotency.ts";
 import { deletionTime, type RetentionNow } from "./retention-clock.ts";
 
 export type IdempotentOperation = "createPet" | "placeOrder";

@@ -28,7 +28,6 @@ import type {
 import {
   encodeOrder,
   encodePet,
-  IDEMPOTENCY_KEY_REUSED,
   NEW_PET_FIELDS,
   NewPet,
   type OperatorOrder,
@@ -46,6 +45,7 @@ import {
   type PetStatus,
   type PetUpdate,
 } from "../../src/domain/resources.ts";
+import { IDEMPOTENCY_KEY_REUSED } from "../../src/domain/idempotency.ts";
 import { encodePage } from "../../src/domain/cursor.ts";
 import { addPet, AT, DAY_MS, type OpenStores, rex } from "./store-fixture.ts";
 

@@ -134,7 +134,7 @@ export const PROMISED_NUMBERS: Readonly<Record<string, readonly PromisedNumber[]
     { text: "A clock that is set back by more than a day.", ...setForward },
     {
       text: "its clock that counts the 24 hours",
-      kept: { "domain/constants.ts": "IDEMPOTENCY_LIFETIME_MS = 24 * 60 * 60 * 1000" },
+      kept: { "domain/idempotency.ts": "IDEMPOTENCY_LIFETIME_MS = 24 * 60 * 60 * 1000" },
       proof: IDEMPOTENCY,
     },
     {

@@ -9,7 +9,7 @@ import { INTERNAL_ERROR, STANDARD_ERRORS } from "../../src/api/errors.ts";
 import { type RequestObserver, RequestRecord } from "../../src/observe/request-record.ts";
 import type { Request, Response } from "../../src/http1/index.ts";
 import { HeaderFields } from "../../src/http1/header-fields.ts";
-import { ACCESS_LOG_FIELDS, type AccessLogField } from "../../src/domain/constants.ts";
+import { ACCESS_LOG_FIELDS, type AccessLogField } from "../../src/domain/logging.ts";
 import type { Decision } from "../../src/domain/rate-limit.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";

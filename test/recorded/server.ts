@@ -3,7 +3,7 @@ import { type Adapters, openAdapters } from "../../src/adapters.ts";
 import type { Setting } from "../../src/operator/operations.ts";
 import { type App, serveOn } from "../../src/app.ts";
 import type { Config } from "../../src/config/config.ts";
-import { IDEMPOTENCY_CONFLICT } from "../../src/domain/resources.ts";
+import { IDEMPOTENCY_CONFLICT } from "../../src/domain/idempotency.ts";
 import { Unavailable } from "../../src/api/errors.ts";
 import { generateSecret, type NewKey, toNewSecret } from "../../src/domain/api-keys.ts";
 import type { Attribution } from "../../src/domain/audit.ts";

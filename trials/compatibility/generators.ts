@@ -6,7 +6,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ExampleContext, inContext } from "../../src/docs-site/examples.ts";
-import { POSTMAN_PATH } from "../../src/domain/constants.ts";
+import { POSTMAN_PATH } from "../../src/domain/paths.ts";
 import { temporaryDirectory } from "../harness/cleanup.ts";
 import { runCommand, text } from "../harness/command-line.ts";
 import { createKey, startPetstore } from "../harness/petstore.ts";

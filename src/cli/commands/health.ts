@@ -3,7 +3,7 @@ import { DEFAULT_PORT, SETTINGS } from "../../config/options.ts";
 import type { ValuesOf } from "../../config/parse-options.ts";
 import { DataDirectory } from "../../data-directory.ts";
 import { readOwnFile } from "../../runtime/own-files.ts";
-import { HEALTH_PATH } from "../../domain/constants.ts";
+import { HEALTH_PATH } from "../../domain/paths.ts";
 import { systemErrorField } from "../arguments.ts";
 import { defineCommand, Failure } from "../command.ts";
 

@@ -1,5 +1,5 @@
 import { grouped } from "../../text/formatting.ts";
-import { LATE_SECONDS } from "../../domain/constants.ts";
+import { LATE_SECONDS } from "../../operator/resources.ts";
 import type { Fleet, Setting } from "../../operator/operations.ts";
 import { usageOfSetting } from "../../operator/resources.ts";
 import { operationCommand } from "../operation-command.ts";

@@ -1,7 +1,7 @@
 import type { Key } from "../admin-api.ts";
 import { grouped, longDuration, plural, shortDuration } from "../../text/formatting.ts";
 import { EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
-import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/constants.ts";
+import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/rate-limit.ts";
 import { capitalized, compact, percent } from "../../pages/format.ts";
 import { useCall } from "../polling.ts";
 import { now } from "../state.ts";

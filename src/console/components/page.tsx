@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect } from "preact/hooks";
-import { BASE_PATH, DOCS_PATH } from "../../domain/constants.ts";
+import { BASE_PATH, DOCS_PATH } from "../../domain/paths.ts";
 import { RejectedRequest } from "../admin-api.ts";
 import { capitalized } from "../../pages/format.ts";
 import { mayPass, type Polled } from "../polling.ts";

@@ -1,7 +1,7 @@
 import { useMemo } from "preact/hooks";
 import { formatTime, grouped } from "../../text/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
-import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/constants.ts";
+import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/rate-limit.ts";
 import {
   COUNTS,
   INTERVAL_LENGTH_MS,

@@ -1,5 +1,5 @@
 import { curlCommand } from "../../text/curl.ts";
-import { BASE_PATH } from "../../domain/constants.ts";
+import { BASE_PATH } from "../../domain/paths.ts";
 import { CLIENT_PATH, type ExampleLanguage, type TryItField } from "../page-data.ts";
 import { fieldProblem, JSON_NUMBER, listOf, type Members, type RequestInput, requestOf } from "./request.ts";
 

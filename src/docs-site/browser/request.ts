@@ -1,5 +1,5 @@
 import { grouped } from "../../text/formatting.ts";
-import { KEY_PREFIX } from "../../domain/constants.ts";
+import { KEY_PREFIX } from "../../domain/secrets.ts";
 import type { TryItData, TryItField, TryItOperation } from "../page-data.ts";
 
 /** A request as it is sent. */

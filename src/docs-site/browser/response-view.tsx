@@ -1,4 +1,4 @@
-import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/constants.ts";
+import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/rate-limit.ts";
 import { grouped, shortDuration } from "../../text/formatting.ts";
 import { useEffect, useState } from "preact/hooks";
 import { highlight } from "../highlight.ts";

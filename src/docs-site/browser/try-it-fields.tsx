@@ -1,5 +1,5 @@
 import { useId, useState } from "preact/hooks";
-import { KEY_PREFIX } from "../../domain/constants.ts";
+import { KEY_PREFIX } from "../../domain/secrets.ts";
 import { randomKey } from "../../client/retry.ts";
 import type { TryItData, TryItField } from "../page-data.ts";
 import { cleanKey, keyProblem, fieldProblem } from "./request.ts";

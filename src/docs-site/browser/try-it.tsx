@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { shortDuration } from "../../text/formatting.ts";
 import { readStored, writeStored } from "../../pages/storage.ts";
 import { nextCursor } from "../../client/response.ts";
-import { BASE_PATH } from "../../domain/constants.ts";
+import { BASE_PATH } from "../../domain/paths.ts";
 import { highlight } from "../highlight.ts";
 import { EXAMPLE_LANGUAGES, type TryItData } from "../page-data.ts";
 import { urlOf } from "./page-controls.ts";

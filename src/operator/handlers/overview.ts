@@ -1,5 +1,5 @@
 import { EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
-import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/constants.ts";
+import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/rate-limit.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { nameOfServer } from "../../domain/servers.ts";
 import {

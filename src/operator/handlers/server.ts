@@ -1,11 +1,12 @@
 import { formatTime } from "../../text/formatting.ts";
-import { differingSettings, isLate, nameOfServer, type ServerState } from "../../domain/servers.ts";
+import { differingSettings, nameOfServer, type ServerState } from "../../domain/servers.ts";
 import type { AdapterMonitor } from "../../observe/adapter-monitor.ts";
 import { LATENCY_BUCKETS, quantilesOf } from "../../observe/histogram.ts";
 import { formatPolicy } from "../../config/shown-settings.ts";
 import type { Fleet, Setting } from "../operations.ts";
 import { ownState } from "./other-servers.ts";
 import type { AdminHandlers, ServerServices } from "./services.ts";
+import { LATE_SECONDS } from "../resources.ts";
 
 type Services = Pick<
   ServerServices,
@@ -125,4 +126,9 @@ function latenciesOf(servers: readonly Pick<ServerState, "latencies">[]): Float6
     if (bucket < LATENCY_BUCKETS) counts[bucket] = (counts[bucket] ?? 0) + count;
   }
   return counts;
+}
+
+/** Whether a server was not heard of lately. In an outage of the database no other one is. */
+function isLate({ seenAt }: ServerState, now: number): boolean {
+  return now - seenAt > LATE_SECONDS * 1_000;
 }

@@ -8,9 +8,8 @@ import {
   READ_ONLY_KEY,
   UNAUTHENTICATED,
 } from "../../public/errors.ts";
+import { IDEMPOTENCY_CONFLICT, IDEMPOTENCY_KEY_REUSED } from "../../domain/idempotency.ts";
 import {
-  IDEMPOTENCY_CONFLICT,
-  IDEMPOTENCY_KEY_REUSED,
   NewPet,
   type Order,
   orderClosed,

@@ -1,4 +1,4 @@
-import { CACHE_CONTROL, CHALLENGE, INVALID_KEY_CHALLENGE } from "../../domain/constants.ts";
+import { CACHE_CONTROL, CHALLENGE, INVALID_KEY_CHALLENGE } from "../../public/responses.ts";
 import { PAGE_LIMIT } from "../../domain/size-limits.ts";
 import { encodeCursor } from "../../domain/cursor.ts";
 import type { DocumentedSettings } from "../../public/documented-settings.ts";

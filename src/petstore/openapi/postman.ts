@@ -1,7 +1,7 @@
 import { toJson } from "../../api/json.ts";
 import type { Parameter } from "../../api/openapi.ts";
 import type { JsonSchema } from "../../api/schema.ts";
-import { KEY_PREFIX } from "../../domain/constants.ts";
+import { KEY_PREFIX } from "../../domain/secrets.ts";
 import type { OperationId } from "../../domain/operation-ids.ts";
 import { docsUrl, type DocumentedSettings } from "../../public/documented-settings.ts";
 import { PETSTORE_API, type PetstoreOperation } from "../operations.ts";

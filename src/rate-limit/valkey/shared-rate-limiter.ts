@@ -18,7 +18,7 @@ import {
   type Subject,
   type Quota,
 } from "../../domain/rate-limit.ts";
-import { type BanListeners, BanReporter } from "../../domain/ban-reporter.ts";
+import { type BanListeners, BanReporter } from "../../domain/key-counter.ts";
 import type { KeyCounter } from "../../domain/key-counter.ts";
 import { KnownQuotas, type Ticket } from "../known-quotas.ts";
 import { Availability, type AvailabilityOptions } from "./availability.ts";

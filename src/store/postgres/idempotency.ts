@@ -1,8 +1,8 @@
 import type { SQL } from "bun";
-import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/constants.ts";
+import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/idempotency.ts";
 import { type IdempotencyRecord, type IdempotentOperation, replay, requestName } from "../idempotency.ts";
 import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../../domain/ports.ts";
-import { IDEMPOTENCY_CONFLICT } from "../../domain/resources.ts";
+import { IDEMPOTENCY_CONFLICT } from "../../domain/idempotency.ts";
 import type { ConnectionPool } from "./pool.ts";
 import { withNumberedParameters, POSTGRES_DIALECT } from "./statements.ts";
 

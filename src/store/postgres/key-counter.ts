@@ -1,6 +1,6 @@
 import type { ReservedSQL, SQL } from "bun";
 import { messageOf, OutcomeUnknown, Unavailable } from "../../api/errors.ts";
-import { BanReporter } from "../../domain/ban-reporter.ts";
+import { BanReporter } from "../../domain/key-counter.ts";
 import {
   countAll,
   type Counted,

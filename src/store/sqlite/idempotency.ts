@@ -1,4 +1,4 @@
-import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/constants.ts";
+import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/idempotency.ts";
 import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../../domain/ports.ts";
 import {
   idempotencyExpiry,
