@@ -35,7 +35,7 @@ import { leastRoleOf, ROLE_MEANINGS, ROLES } from "../src/domain/operators.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../src/operator/operations.ts";
 import { type ErrorCode, ERRORS } from "../src/petstore/errors.ts";
 import { OPERATIONS, type PetstoreOperation } from "../src/petstore/operations.ts";
-import { latestVersion, RELEASES } from "../src/store/migrations.ts";
+import { latestVersion, RELEASES } from "../src/store/sql/migrations.ts";
 import { POSTGRES_MIGRATIONS } from "../src/store/postgres/migrations.ts";
 import { SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
 import { exactJson, generatorSections } from "./generated-clients.ts";

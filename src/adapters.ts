@@ -27,7 +27,7 @@ import { RetentionClock } from "./store/retention-clock.ts";
 import { postgresOf } from "./postgres-options.ts";
 import type { SharedRateLimiter } from "./rate-limit/valkey/shared-rate-limiter.ts";
 import type { ValkeyRateLimiterOptions } from "./rate-limit/valkey/valkey-rate-limiter.ts";
-import { type Migrator, NoTables, type TableUse } from "./store/migrations.ts";
+import { type Migrator, NoTables, type TableUse } from "./store/sql/migrations.ts";
 import type { StandbyChange } from "./store/postgres/standby-watch.ts";
 import type { PostgresStores } from "./store/postgres/store.ts";
 import type { RescueOptions } from "./store/sqlite/open-files.ts";

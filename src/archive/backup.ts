@@ -9,7 +9,7 @@ import { publishDatabase } from "../store/sqlite/durable-files.ts";
 import { acquireLock } from "../store/sqlite/process-lock.ts";
 import { type DatabaseFacts, describeCopy } from "../store/sqlite/snapshot.ts";
 import { sqliteTables } from "../store/sqlite/table-store.ts";
-import type { TableStore } from "../store/table-store.ts";
+import type { TableStore } from "../store/sql/table-store.ts";
 import { formatTime } from "../text/formatting.ts";
 import {
   bytesOf,

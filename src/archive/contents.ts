@@ -2,8 +2,8 @@
 
 import type { StorageConfig } from "../config/config.ts";
 import { postgresOf } from "../postgres-options.ts";
-import type { Counters, TableReader, TableStore } from "../store/table-store.ts";
-import { type Row, type Table, TABLES } from "../store/tables.ts";
+import type { Counters, TableReader, TableStore } from "../store/sql/table-store.ts";
+import { type Row, type Table, TABLES } from "../store/sql/tables.ts";
 
 /** Opens the database with the pets, orders and keys. Servers may be running on it. */
 export async function tableStoreOf(storage: StorageConfig): Promise<TableStore> {

@@ -5,13 +5,13 @@ import { type StorageConfig, valkeyOf } from "../config/config.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
 import { postgresOf } from "../postgres-options.ts";
 import { readQuotas, writeQuotas } from "../rate-limit/valkey/maintenance.ts";
-import type { SchemaState } from "../store/migrations.ts";
+import type { SchemaState } from "../store/sql/migrations.ts";
 import { postgresSessions, postgresTables } from "../store/postgres/table-store.ts";
 import { moveAway, publishDatabase, removeDatabase } from "../store/sqlite/durable-files.ts";
 import { sqliteTables } from "../store/sqlite/table-store.ts";
 import { openQuotaStore } from "../store/sqlite/quota-store.ts";
-import { API_KEYS } from "../store/tables.ts";
-import type { KeyQuotas, NewTables, TableReader, TableStore } from "../store/table-store.ts";
+import { API_KEYS } from "../store/sql/tables.ts";
+import type { KeyQuotas, NewTables, TableReader, TableStore } from "../store/sql/table-store.ts";
 import { type Contents, contentsOf, differencesBetween, type OnProgress } from "./contents.ts";
 
 export type Direction = "to PostgreSQL" | "from PostgreSQL";

@@ -6,8 +6,8 @@ import { columnOf } from "../domain/fields.ts";
 import { KEY_FIELDS } from "../domain/key-fields.ts";
 import { OPERATOR_ORDER_FIELDS, PET_FIELDS } from "../domain/resources.ts";
 import { yieldToEventLoop } from "../runtime/scheduler.ts";
-import { API_KEYS, AUDIT, ORDERS, PETS, type Row, type Table } from "../store/tables.ts";
-import type { TableReader } from "../store/table-store.ts";
+import { API_KEYS, AUDIT, ORDERS, PETS, type Row, type Table } from "../store/sql/tables.ts";
+import type { TableReader } from "../store/sql/table-store.ts";
 import type { Output } from "./files.ts";
 import {
   ENCODERS,

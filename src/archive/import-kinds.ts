@@ -12,11 +12,11 @@ import {
   PET_FIELDS,
   STATUS_WHEN_ORDERED,
 } from "../domain/resources.ts";
-import { OPERATOR_ORDER_ROWS, PET_ROWS } from "../store/rows.ts";
-import type { Steps } from "../store/statements.ts";
-import { API_KEYS, type NewRow, ORDERS, PETS, type Table } from "../store/tables.ts";
-import { findRows, lockIds } from "../store/table-rows.ts";
-import type { SharedTables } from "../store/table-store.ts";
+import { OPERATOR_ORDER_ROWS, PET_ROWS } from "../store/sql/rows.ts";
+import type { Steps } from "../store/sql/statements.ts";
+import { API_KEYS, type NewRow, ORDERS, PETS, type Table } from "../store/sql/tables.ts";
+import { findRows, lockIds } from "../store/sql/table-rows.ts";
+import type { SharedTables } from "../store/sql/table-store.ts";
 import { type FileFields, fileFieldsOf } from "./row-formats.ts";
 
 /** A row to import. If it has an identifier, it keeps it. */

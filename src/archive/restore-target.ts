@@ -12,7 +12,7 @@ import { COMPARED_TABLES, keyDifferences } from "../store/sqlite/key-differences
 import { isOpenElsewhere } from "../store/sqlite/process-lock.ts";
 import { assignedIds, emptyLog } from "../store/sqlite/snapshot.ts";
 import { sqliteTables } from "../store/sqlite/table-store.ts";
-import type { NewTables, TableReader } from "../store/table-store.ts";
+import type { NewTables, TableReader } from "../store/sql/table-store.ts";
 import { countOf } from "../text/formatting.ts";
 import { bytesOf, timedName } from "./backup-files.ts";
 import { contentsOf, type OnProgress } from "./contents.ts";

@@ -6,7 +6,7 @@ import { messageOf } from "../api/errors.ts";
 import type { StorageConfig } from "../config/config.ts";
 import type { Attribution } from "../domain/audit.ts";
 import { copyPrivately } from "../runtime/own-files.ts";
-import { schemaState } from "../store/migrations.ts";
+import { schemaState } from "../store/sql/migrations.ts";
 import { removeDatabase } from "../store/sqlite/durable-files.ts";
 import { SQLITE_MIGRATIONS } from "../store/sqlite/migrations.ts";
 import { completeRestoredCopy } from "../store/sqlite/snapshot.ts";

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import type { StorageConfig } from "../config/config.ts";
 import type { DataDirectory } from "../data-directory.ts";
-import { schemaState } from "../store/migrations.ts";
+import { schemaState } from "../store/sql/migrations.ts";
 import { sqliteVersion } from "../store/sqlite/database.ts";
 import { SQLITE_MIGRATIONS } from "../store/sqlite/migrations.ts";
 import { QUOTA_MIGRATIONS } from "../store/sqlite/quota-store.ts";

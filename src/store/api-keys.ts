@@ -21,7 +21,7 @@ import type { Awaitable } from "../runtime/awaitable.ts";
 import { addAudit } from "./audit.ts";
 import { ReusedCounts } from "./reused-counts.ts";
 import { countsOf, KEY_COLUMNS, keyPage, type SortValue, sortValue } from "./key-list.ts";
-import { KEY_ROWS } from "./rows.ts";
+import { KEY_ROWS } from "./sql/rows.ts";
 import { deletionTime, type RetentionNow } from "./retention-clock.ts";
 import {
   type Dialect,
@@ -33,7 +33,7 @@ import {
   type SqlDatabase,
   type SqlValue,
   type Steps,
-} from "./statements.ts";
+} from "./sql/statements.ts";
 
 /** A row of KEY_COLUMNS, and maybe of others. */
 type KeyRow = Readonly<Record<string, SqlValue | null>>;

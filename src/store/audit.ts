@@ -2,7 +2,7 @@ import type { AuditEntry, AuditQuery, AuditRow, NewAuditEntry } from "../domain/
 import type { AuditStore, Page } from "../domain/ports.ts";
 import { MAX_ROWS_SEARCHED } from "../domain/size-limits.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
-import { AUDIT_ROWS } from "./rows.ts";
+import { AUDIT_ROWS } from "./sql/rows.ts";
 import {
   type BoundedPage,
   type Dialect,
@@ -14,7 +14,7 @@ import {
   type SqlValue,
   type Statements,
   type Steps,
-} from "./statements.ts";
+} from "./sql/statements.ts";
 
 const SELECT = `SELECT ${AUDIT_ROWS.selected}`;
 const COLUMNS = Object.keys(AUDIT_ROWS.given);

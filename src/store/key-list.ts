@@ -14,8 +14,8 @@ import {
 } from "../domain/api-keys.ts";
 import { KEY_FIELDS } from "../domain/key-fields.ts";
 import { DEPRECATED_OPERATIONS } from "../domain/operation-ids.ts";
-import { KEY_ROWS } from "./rows.ts";
-import { type Dialect, jsonRows, type SqlValue, SqlValues, type Statement } from "./statements.ts";
+import { KEY_ROWS } from "./sql/rows.ts";
+import { type Dialect, jsonRows, type SqlValue, SqlValues, type Statement } from "./sql/statements.ts";
 
 const { id: _, ...others } = KEY_FIELDS;
 export const KEY_COLUMNS = `api_keys.id, ${KEY_ROWS.select(Object.keys(others))}, pardoned_at AS "unbannedAt"`;

@@ -16,7 +16,7 @@ import type { BanRules, Limits } from "../domain/rate-limit.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import { nextRevision } from "./api-keys.ts";
 import { addAudit } from "./audit.ts";
-import { objectsOf, requireRow, rowsOf, type SqlDatabase, type Steps } from "./statements.ts";
+import { objectsOf, requireRow, rowsOf, type SqlDatabase, type Steps } from "./sql/statements.ts";
 
 const SELECT_PLANS = `SELECT name, per_minute AS "perMinute", per_day AS "perDay" FROM plans`;
 const SELECT_BAN_RULES = `SELECT strikes, grace_ms AS "graceMs", length_ms AS "lengthMs",

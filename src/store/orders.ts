@@ -49,7 +49,7 @@ import {
 import type { Awaitable } from "../runtime/awaitable.ts";
 import { addAudit } from "./audit.ts";
 import { orderPage, orderPageOfKey, petPage, petSearch } from "./pages.ts";
-import { OPERATOR_ORDER_ROWS, ORDER_ROWS, PET_ROWS } from "./rows.ts";
+import { OPERATOR_ORDER_ROWS, ORDER_ROWS, PET_ROWS } from "./sql/rows.ts";
 import {
   type Dialect,
   readFirst,
@@ -60,7 +60,7 @@ import {
   type SqlDatabase,
   type Statements,
   type Steps,
-} from "./statements.ts";
+} from "./sql/statements.ts";
 
 const SELECT_ORDER = `SELECT ${ORDER_ROWS.selected} FROM orders WHERE id = ? AND key_id = ?`;
 const SELECT_ORDER_OF_ANY_KEY = `SELECT ${OPERATOR_ORDER_ROWS.selected} FROM orders WHERE id = ?`;

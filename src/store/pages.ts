@@ -9,7 +9,7 @@ import {
   type PetFilters,
 } from "../domain/resources.ts";
 import { MAX_ROWS_SEARCHED, PET_SEARCH } from "../domain/size-limits.ts";
-import { OPERATOR_ORDER_ROWS, ORDER_ROWS, PET_ROWS } from "./rows.ts";
+import { OPERATOR_ORDER_ROWS, ORDER_ROWS, PET_ROWS } from "./sql/rows.ts";
 import {
   type BoundedPage,
   type ColumnType,
@@ -19,7 +19,7 @@ import {
   type SqlValue,
   SqlValues,
   type Statement,
-} from "./statements.ts";
+} from "./sql/statements.ts";
 
 interface PageOptions {
   /** The columns that all rows of the page have the same values in. */

@@ -32,9 +32,9 @@ import {
   rowsOf,
   type SqlDatabase,
   type SqlValue,
-} from "./statements.ts";
-import { DEPRECATED_USE, KEY_LAST_USED, USAGE } from "./tables.ts";
-import { insertGiven } from "./table-rows.ts";
+} from "./sql/statements.ts";
+import { DEPRECATED_USE, KEY_LAST_USED, USAGE } from "./sql/tables.ts";
+import { insertGiven } from "./sql/table-rows.ts";
 
 /** The admitted requests and errors by operation, such as `{"listPets":[12,1]}`. */
 type StoredOperations = Readonly<Record<string, readonly [admitted: number, errors: number] | undefined>>;

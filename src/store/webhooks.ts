@@ -2,7 +2,7 @@ import { withoutNulls } from "../domain/fields.ts";
 import type { WebhookStore } from "../domain/ports.ts";
 import type { WaitingEntries, WebhookState } from "../domain/webhooks.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
-import { jsonArray, rowsOf, type SqlDatabase } from "./statements.ts";
+import { jsonArray, rowsOf, type SqlDatabase } from "./sql/statements.ts";
 
 interface WebhookRow {
   readonly source: string;

@@ -18,8 +18,8 @@ import {
   NO_PROGRESS,
 } from "../../src/archive/import-store.ts";
 import type { Store } from "../../src/domain/ports.ts";
-import { rowsOf, type Statements } from "../../src/store/statements.ts";
-import type { SharedTables } from "../../src/store/table-store.ts";
+import { rowsOf, type Statements } from "../../src/store/sql/statements.ts";
+import type { SharedTables } from "../../src/store/sql/table-store.ts";
 import { BY, storedSecret } from "../key-store-arguments.ts";
 import { addPet, AT, DAY_MS, type OpenedStores, resultOf, type TestOn } from "./store-fixture.ts";
 

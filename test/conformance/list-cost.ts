@@ -12,7 +12,7 @@ import { OPERATIONS } from "../../src/petstore/operations.ts";
 import { auditPage } from "../../src/store/audit.ts";
 import { keyCounts, keyPage } from "../../src/store/key-list.ts";
 import { orderPage, orderPageOfKey, petPage, petSearch } from "../../src/store/pages.ts";
-import type { BoundedPage, Dialect, Statement } from "../../src/store/statements.ts";
+import type { BoundedPage, Dialect, Statement } from "../../src/store/sql/statements.ts";
 import { usageQueries } from "../../src/store/usage-history.ts";
 
 /*

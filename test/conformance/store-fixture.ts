@@ -1,7 +1,7 @@
 import { test } from "bun:test";
 import type { Rejection } from "../../src/api/errors.ts";
 import { ImportStore } from "../../src/archive/import-store.ts";
-import type { TableStore } from "../../src/store/table-store.ts";
+import type { TableStore } from "../../src/store/sql/table-store.ts";
 import type { NewPet, OrderFilters, PetFilters } from "../../src/domain/resources.ts";
 import type { IdempotentRequest, Page, Store, Stores, WriteResult } from "../../src/domain/ports.ts";
 

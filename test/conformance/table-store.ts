@@ -2,8 +2,8 @@ import { expect } from "bun:test";
 import { type ExportKind, exportRows } from "../../src/archive/export.ts";
 import { IMPORT_KINDS, type ImportedPet } from "../../src/archive/import-kinds.ts";
 import { type ImportStore, NO_PROGRESS } from "../../src/archive/import-store.ts";
-import { PETS as PET_TABLE, type Row } from "../../src/store/tables.ts";
-import type { TableStore } from "../../src/store/table-store.ts";
+import { PETS as PET_TABLE, type Row } from "../../src/store/sql/tables.ts";
+import type { TableStore } from "../../src/store/sql/table-store.ts";
 import { BY, storedSecret } from "../key-store-arguments.ts";
 import { addPet, AT, type OpenedStores, type TestOn } from "./store-fixture.ts";
 

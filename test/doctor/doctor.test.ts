@@ -8,7 +8,7 @@ import { checkClock } from "../../src/doctor/clock.ts";
 import { checkOpenFiles } from "../../src/doctor/files.ts";
 import { SETTINGS } from "../../src/config/options.ts";
 import type { Options } from "../../src/config/parse-options.ts";
-import { latestVersion } from "../../src/store/migrations.ts";
+import { latestVersion } from "../../src/store/sql/migrations.ts";
 import { WEBHOOK_SECRET } from "../../trials/harness/webhook-receiver.ts";
 import { fillData } from "../archive/sample-data.ts";
 import { cleanUpAfterAll, cliDirectory, InProcessCli } from "../cli/cli.ts";

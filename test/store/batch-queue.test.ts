@@ -1,6 +1,6 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { atEndOfIteration, scheduler } from "../../src/runtime/scheduler.ts";
-import { BatchQueue } from "../../src/store/batch-queue.ts";
+import { BatchQueue } from "../../src/store/sql/batch-queue.ts";
 import { type Connection, isBusy } from "../../src/store/sqlite/connection.ts";
 import { SqliteStore } from "../../src/store/sqlite/store.ts";
 import { AT, rex } from "../conformance/store-fixture.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { hash } from "node:crypto";
-import { RELEASES } from "../../src/store/migrations.ts";
+import { RELEASES } from "../../src/store/sql/migrations.ts";
 import { POSTGRES_MIGRATIONS } from "../../src/store/postgres/migrations.ts";
 import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 

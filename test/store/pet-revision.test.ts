@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { sqliteDatabase } from "../../src/store/sqlite/statements.ts";
-import { rowsOf } from "../../src/store/statements.ts";
+import { rowsOf } from "../../src/store/sql/statements.ts";
 import { openSqlite, SqliteStore } from "../../src/store/sqlite/store.ts";
 import { openStoreDatabase, temporaryDatabase } from "./sqlite-database.ts";
 

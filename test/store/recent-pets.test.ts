@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import type { SharedTables } from "../../src/store/table-store.ts";
-import { appendRows, upsertRows } from "../../src/store/table-rows.ts";
-import { PETS } from "../../src/store/tables.ts";
+import type { SharedTables } from "../../src/store/sql/table-store.ts";
+import { appendRows, upsertRows } from "../../src/store/sql/table-rows.ts";
+import { PETS } from "../../src/store/sql/tables.ts";
 import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
 import { openSqlite, SqliteStore } from "../../src/store/sqlite/store.ts";
 import { BY } from "../key-store-arguments.ts";

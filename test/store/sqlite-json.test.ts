@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { SQLITE_DIALECT } from "../../src/store/sqlite/statements.ts";
-import type { JsonMember } from "../../src/store/statements.ts";
+import type { JsonMember } from "../../src/store/sql/statements.ts";
 
 const member = (name: string, kind: JsonMember["kind"], isOptional: boolean): JsonMember => {
   return { name, column: name, kind, isOptional };

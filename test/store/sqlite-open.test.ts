@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { version as release } from "../../package.json";
 import { existsSync, writeFileSync } from "node:fs";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
-import type { Migration, TableUse } from "../../src/store/migrations.ts";
+import type { Migration, TableUse } from "../../src/store/sql/migrations.ts";
 import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { BY } from "../key-store-arguments.ts";

@@ -16,7 +16,7 @@ import { newQuota, type Quota } from "../../src/domain/rate-limit.ts";
 import { readQuotas } from "../../src/rate-limit/valkey/maintenance.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
-import type { TableStore } from "../../src/store/table-store.ts";
+import type { TableStore } from "../../src/store/sql/table-store.ts";
 
 /** Prepares new data for a command that is killed repeatedly, in a directory that is removed afterwards. */
 export type Prepare = (directory: string) => Promise<Attempt>;

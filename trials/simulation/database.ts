@@ -16,7 +16,7 @@ import {
   shift,
   unban,
 } from "../../src/domain/rate-limit.ts";
-import { BatchQueue } from "../../src/store/batch-queue.ts";
+import { BatchQueue } from "../../src/store/sql/batch-queue.ts";
 import type { Process } from "./world.ts";
 
 interface DatabaseOptions {

@@ -1,5 +1,5 @@
 import { Overloaded, Unavailable } from "../../src/api/errors.ts";
-import { BatchQueue } from "../../src/store/batch-queue.ts";
+import { BatchQueue } from "../../src/store/sql/batch-queue.ts";
 import { Process, Remote, type World } from "./world.ts";
 
 /** A write of a client, with its outcome. */

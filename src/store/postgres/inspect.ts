@@ -1,6 +1,6 @@
 import { GONE_AFTER_MS, LAST_BACKUP } from "../../domain/servers.ts";
 import { UNKNOWN_TIMELINE } from "../../domain/timeline.ts";
-import { type SchemaState, schemaState } from "../migrations.ts";
+import { type SchemaState, schemaState } from "../sql/migrations.ts";
 import { connect, tableExists } from "./connection.ts";
 import { readSchema } from "./migrate.ts";
 import { POSTGRES_MIGRATIONS } from "./migrations.ts";

@@ -19,8 +19,8 @@ import {
   toStored,
   unban,
 } from "../../domain/rate-limit.ts";
-import { BatchQueue } from "../batch-queue.ts";
-import type { KeyQuotas } from "../table-store.ts";
+import { BatchQueue } from "../sql/batch-queue.ts";
+import type { KeyQuotas } from "../sql/table-store.ts";
 import type { Pools } from "./pool.ts";
 import { WRITE_TO_LOG } from "./statements.ts";
 

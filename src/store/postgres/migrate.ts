@@ -13,7 +13,7 @@ import {
   SELECT_STEPS,
   type TableUse,
   unregisteredRelease,
-} from "../migrations.ts";
+} from "../sql/migrations.ts";
 import { registeredReleases } from "../server-reports.ts";
 import { earlierApplicationName, isLocked, MIGRATIONS_LOCK, tableExists, takeLock } from "./connection.ts";
 import { POSTGRES_DIALECT, runAll } from "./statements.ts";

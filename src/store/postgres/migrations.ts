@@ -1,4 +1,4 @@
-import type { Migration } from "../migrations.ts";
+import type { Migration } from "../sql/migrations.ts";
 import { LOCK_SPACE } from "./connection.ts";
 
 /**

@@ -4,10 +4,10 @@ import type { Identifier } from "../../api/json.ts";
 import { encodePage, pageOf } from "../../domain/cursor.ts";
 import type { PageJson, PetJsonSource, PetQuery } from "../../domain/ports.ts";
 import { PET_FILTERS } from "../../domain/resources.ts";
-import { BatchQueue } from "../batch-queue.ts";
+import { BatchQueue } from "../sql/batch-queue.ts";
 import { type Filter, idsAfter, petFiltersIn, selectPets } from "../pages.ts";
-import { PET_ROWS, petJsonIn } from "../rows.ts";
-import { requireRow, type SqlValue } from "../statements.ts";
+import { PET_ROWS, petJsonIn } from "../sql/rows.ts";
+import { requireRow, type SqlValue } from "../sql/statements.ts";
 import type { Pools } from "./pool.ts";
 import { parameterColumns, POSTGRES_DIALECT } from "./statements.ts";
 

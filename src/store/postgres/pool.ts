@@ -16,7 +16,7 @@ import {
 import type { Primary } from "./primary.ts";
 import { readReplication } from "./replication.ts";
 import { type StandbyChange, StandbyWatch } from "./standby-watch.ts";
-import { MAX_READ_MS } from "../read-queue.ts";
+import { MAX_READ_MS } from "../sql/read-queue.ts";
 import { DeadlineExceeded, withTimeout } from "../../runtime/timeout.ts";
 import { repeat, type RepeatedWork } from "../../runtime/repeat.ts";
 import { type ScheduledTimer, scheduler } from "../../runtime/scheduler.ts";

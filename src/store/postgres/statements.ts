@@ -1,5 +1,5 @@
 import type { SQL } from "bun";
-import { ReadQueue } from "../read-queue.ts";
+import { ReadQueue } from "../sql/read-queue.ts";
 import {
   type ColumnType,
   type Dialect,
@@ -7,7 +7,7 @@ import {
   type SqlDatabase,
   type Statement,
   type Statements,
-} from "../statements.ts";
+} from "../sql/statements.ts";
 import { nextIdLock } from "./connection.ts";
 import { type Pools, SLOW_READS } from "./pool.ts";
 import { TIMELINE } from "./timeline.ts";

@@ -15,9 +15,9 @@ import type { NewPet } from "../../domain/resources.ts";
 import { withTimeout } from "../../runtime/timeout.ts";
 import { findCredentials, SELECT_CREDENTIALS } from "../api-keys.ts";
 import { auditedDatabase, type OnAudit, reportAudit } from "../audit.ts";
-import { BatchQueue } from "../batch-queue.ts";
+import { BatchQueue } from "../sql/batch-queue.ts";
 import { InProgressRequests } from "../idempotency.ts";
-import type { TableUse } from "../migrations.ts";
+import type { TableUse } from "../sql/migrations.ts";
 import { operatorStores } from "../operator-stores.ts";
 import { placeOrder, SqlInventoryStore, SqlReadStore, updateOrder } from "../orders.ts";
 import { SqlQuestionStore } from "../questions.ts";
@@ -32,8 +32,8 @@ import { applyPostgresMigrations, OPEN_TIMEOUT_MS } from "./migrate.ts";
 import { PET_JSON, PostgresPetJson } from "./pet-json.ts";
 import { Pools, type PoolsOptions } from "./pool.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";
-import { PET_ROWS } from "../rows.ts";
-import { requireRow, type SqlDatabase } from "../statements.ts";
+import { PET_ROWS } from "../sql/rows.ts";
+import { requireRow, type SqlDatabase } from "../sql/statements.ts";
 import {
   parameterColumns,
   POSTGRES_DIALECT,

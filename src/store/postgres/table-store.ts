@@ -1,8 +1,8 @@
 import type { SQL } from "bun";
 import { messageOf, OutcomeUnknown } from "../../api/errors.ts";
 import { addAudit } from "../audit.ts";
-import { rowsOf, type Statements, type Steps } from "../statements.ts";
-import { canonicalRowOf, selectCount, insertRows, selectRows } from "../table-rows.ts";
+import { rowsOf, type Statements, type Steps } from "../sql/statements.ts";
+import { canonicalRowOf, selectCount, insertRows, selectRows } from "../sql/table-rows.ts";
 import {
   type Counters,
   type KeyQuotas,
@@ -11,8 +11,8 @@ import {
   type SharedTables,
   type TableReader,
   type TableStore,
-} from "../table-store.ts";
-import { type NewRow, type Row, type Table, TABLES, TABLES_WITH_IDS } from "../tables.ts";
+} from "../sql/table-store.ts";
+import { type NewRow, type Row, type Table, TABLES, TABLES_WITH_IDS } from "../sql/tables.ts";
 import { LAST_BACKUP } from "../../domain/servers.ts";
 import { withTimeout } from "../../runtime/timeout.ts";
 import { SAVE_VALUE } from "../stored-values.ts";

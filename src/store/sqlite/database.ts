@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { Connection, createDatabaseFile, failureOf, isBusy, keepLogFiles, openFile } from "./connection.ts";
-import type { Migration, TableUse } from "../migrations.ts";
+import type { Migration, TableUse } from "../sql/migrations.ts";
 import { applySqliteMigrations, rejectForeignDatabase } from "./migrate.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
 import { STATEMENT_WAIT_MS } from "./waits.ts";

@@ -6,7 +6,7 @@ import { DEFAULT_POLICY, LIMITED_PLANS, type LimitPolicy, policyOf } from "../..
 import type { BanRules, Limits } from "../../domain/rate-limit.ts";
 import { withoutLinks } from "../../runtime/own-files.ts";
 import { readStoredPolicy } from "../limit-policy.ts";
-import { type API_KEYS, TABLES } from "../tables.ts";
+import { type API_KEYS, TABLES } from "../sql/tables.ts";
 import type { Connection } from "./connection.ts";
 import { hasTable } from "./migrate.ts";
 import { withDatabase } from "./snapshot.ts";

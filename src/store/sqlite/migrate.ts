@@ -12,9 +12,9 @@ import {
   SELECT_STEPS,
   type TableUse,
   unregisteredRelease,
-} from "../migrations.ts";
+} from "../sql/migrations.ts";
 import { registeredReleases } from "../server-reports.ts";
-import { TABLES } from "../tables.ts";
+import { TABLES } from "../sql/tables.ts";
 import type { Connection } from "./connection.ts";
 import { SQLITE_DIALECT } from "./statements.ts";
 

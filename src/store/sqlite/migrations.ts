@@ -1,4 +1,4 @@
-import type { Migration } from "../migrations.ts";
+import type { Migration } from "../sql/migrations.ts";
 
 /**
  * The constraints repeat what the contract validates, so that a bug in the program causes an error instead of bad data.

@@ -10,8 +10,8 @@ import {
 import { encodePage, pageOf } from "../../domain/cursor.ts";
 import type { PageJson, PetJsonSource, PetQuery } from "../../domain/ports.ts";
 import { type Filter, idsAfter, petFiltersIn, selectPets } from "../pages.ts";
-import { petJsonIn } from "../rows.ts";
-import { jsonArray, rowsOf, type Steps } from "../statements.ts";
+import { petJsonIn } from "../sql/rows.ts";
+import { jsonArray, rowsOf, type Steps } from "../sql/statements.ts";
 import type { Connection } from "./connection.ts";
 import { SQLITE_DIALECT } from "./statements.ts";
 

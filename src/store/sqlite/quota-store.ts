@@ -6,7 +6,7 @@ import { OpenFiles, type RescueOptions } from "./open-files.ts";
 import { openDatabaseFor } from "./database.ts";
 import { renameDurably } from "../../runtime/own-files.ts";
 import { removeDatabase } from "./durable-files.ts";
-import type { Migration, TableUse } from "../migrations.ts";
+import type { Migration, TableUse } from "../sql/migrations.ts";
 import { STATEMENT_WAIT_MS } from "./waits.ts";
 
 export const QUOTA_MIGRATIONS: readonly Migration[] = [

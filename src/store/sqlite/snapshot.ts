@@ -9,7 +9,7 @@ import { LAST_BACKUP } from "../../domain/servers.ts";
 import { countOf } from "../../text/formatting.ts";
 import { withoutLinks } from "../../runtime/own-files.ts";
 import { addAudit } from "../audit.ts";
-import { type AppliedStep, latestVersion, type SchemaState, schemaState } from "../migrations.ts";
+import { type AppliedStep, latestVersion, type SchemaState, schemaState } from "../sql/migrations.ts";
 import { SAVE_VALUE } from "../stored-values.ts";
 import { Connection, createDatabaseFile, failureOf, keepLogFiles, openFile } from "./connection.ts";
 import { checkColumns, hasTable, rejectForeignDatabase, stepsOf, versionOf } from "./migrate.ts";

@@ -1,4 +1,4 @@
-import type { Dialect, JsonMember, SqlDatabase } from "../statements.ts";
+import type { Dialect, JsonMember, SqlDatabase } from "../sql/statements.ts";
 import type { Connection, WriteOptions } from "./connection.ts";
 
 /** Stores can share a connection: no two of their transactions overlap, because none yields to the event loop. */

@@ -12,16 +12,16 @@ import type {
   WriteResult,
 } from "../../domain/ports.ts";
 import { auditedDatabase, type OnAudit, reportAudit } from "../audit.ts";
-import { BatchQueue } from "../batch-queue.ts";
+import { BatchQueue } from "../sql/batch-queue.ts";
 import { type IdempotentOperation, InProgressRequests } from "../idempotency.ts";
 import { operatorStores } from "../operator-stores.ts";
 import { placeOrder, SqlInventoryStore, SqlReadStore, updateOrder } from "../orders.ts";
-import { PET_ROWS } from "../rows.ts";
-import type { TableUse } from "../migrations.ts";
+import { PET_ROWS } from "../sql/rows.ts";
+import type { TableUse } from "../sql/migrations.ts";
 import { SqlQuestionStore } from "../questions.ts";
 import { SqlServerReportStore } from "../server-reports.ts";
 import { SqlValueStore } from "../stored-values.ts";
-import type { SqlDatabase } from "../statements.ts";
+import type { SqlDatabase } from "../sql/statements.ts";
 import { SqlUsageHistoryStore } from "../usage-history.ts";
 import { SqlWebhookStore } from "../webhooks.ts";
 import { type Connection, isBusy } from "./connection.ts";

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { addAudit } from "../audit.ts";
-import type { TableUse } from "../migrations.ts";
-import { rowsOf, type Statements, type Steps } from "../statements.ts";
-import { canonicalRowOf, selectCount, insertRows, selectRows } from "../table-rows.ts";
+import type { TableUse } from "../sql/migrations.ts";
+import { rowsOf, type Statements, type Steps } from "../sql/statements.ts";
+import { canonicalRowOf, selectCount, insertRows, selectRows } from "../sql/table-rows.ts";
 import {
   type Counters,
   KEY_REVISION,
@@ -10,8 +10,8 @@ import {
   type SharedTables,
   type TableReader,
   type TableStore,
-} from "../table-store.ts";
-import { PETS, type Row, type Table, TABLES_WITH_IDS } from "../tables.ts";
+} from "../sql/table-store.ts";
+import { PETS, type Row, type Table, TABLES_WITH_IDS } from "../sql/tables.ts";
 import { type Connection, sqliteUnavailable } from "./connection.ts";
 import { SQLITE_DIALECT } from "./statements.ts";
 import { openDatabase } from "./database.ts";

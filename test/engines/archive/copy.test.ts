@@ -18,7 +18,7 @@ import { openSqlite } from "../../../src/store/sqlite/store.ts";
 import { acquireLock } from "../../../src/store/sqlite/process-lock.ts";
 import { postgresTables } from "../../../src/store/postgres/table-store.ts";
 import { sqliteTables } from "../../../src/store/sqlite/table-store.ts";
-import type { TableStore } from "../../../src/store/table-store.ts";
+import type { TableStore } from "../../../src/store/sql/table-store.ts";
 import { recordDurableSteps } from "../../archive/durable-steps.ts";
 import { fillData, NOW } from "../../archive/sample-data.ts";
 import { cleanUp, InProcessCli, petstore, type Result, cliDirectory, wrongUsage } from "../../cli/cli.ts";

@@ -1,7 +1,7 @@
 import { SQL } from "bun";
 import { expect, test } from "bun:test";
 import { postgresTables } from "../../../src/store/postgres/table-store.ts";
-import { TABLES } from "../../../src/store/tables.ts";
+import { TABLES } from "../../../src/store/sql/tables.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { createDatabase } from "../store/postgres-database.ts";
 import { temporaryDatabase } from "../../store/sqlite-database.ts";

@@ -7,8 +7,8 @@ import { connect } from "../../../src/store/postgres/connection.ts";
 import { PETS_AS_JSON, selectPetPages } from "../../../src/store/postgres/pet-json.ts";
 import { withNumberedParameters, POSTGRES_DIALECT } from "../../../src/store/postgres/statements.ts";
 import { orderPage, orderPageOfKey, petFiltersIn, petPage } from "../../../src/store/pages.ts";
-import { ORDER_ROWS } from "../../../src/store/rows.ts";
-import type { Statement } from "../../../src/store/statements.ts";
+import { ORDER_ROWS } from "../../../src/store/sql/rows.ts";
+import type { Statement } from "../../../src/store/sql/statements.ts";
 import { usageQueries } from "../../../src/store/usage-history.ts";
 import {
   AT,

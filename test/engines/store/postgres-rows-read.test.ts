@@ -11,7 +11,7 @@ import { petFiltersIn, petPage } from "../../../src/store/pages.ts";
 import { connect } from "../../../src/store/postgres/connection.ts";
 import { selectPetPages } from "../../../src/store/postgres/pet-json.ts";
 import { POSTGRES_DIALECT, withNumberedParameters } from "../../../src/store/postgres/statements.ts";
-import type { Statement } from "../../../src/store/statements.ts";
+import type { Statement } from "../../../src/store/sql/statements.ts";
 import {
   FEW_ROWS,
   MANY_ROWS,

@@ -6,7 +6,7 @@ import {
 } from "../../../config/config.ts";
 import { DATABASE_OPTIONS, JSON_OPTION } from "../../../config/options.ts";
 import { switchOption } from "../../../config/value-types.ts";
-import { latestVersion, type Migration, releaseOfTables } from "../../../store/migrations.ts";
+import { latestVersion, type Migration, releaseOfTables } from "../../../store/sql/migrations.ts";
 import { attributionOf, type Context, defineCommand, Failure } from "../../command.ts";
 import { columns, json } from "../../output.ts";
 

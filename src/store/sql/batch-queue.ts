@@ -1,6 +1,6 @@
-import { Overloaded, Unavailable } from "../api/errors.ts";
-import type { Awaitable } from "../runtime/awaitable.ts";
-import { type Scheduler, scheduler } from "../runtime/scheduler.ts";
+import { Overloaded, Unavailable } from "../../api/errors.ts";
+import type { Awaitable } from "../../runtime/awaitable.ts";
+import { type Scheduler, scheduler } from "../../runtime/scheduler.ts";
 
 interface BatchQueueOptions<Item, Result> {
   /** Runs a batch in one transaction or statement, all or none. The results are in the order of the items. */

@@ -1,7 +1,7 @@
 /* What archives read and write: all rows of a database, or many at a time. */
 
-import type { NewAuditEntry } from "../domain/audit.ts";
-import type { Quota } from "../domain/rate-limit.ts";
+import type { NewAuditEntry } from "../../domain/audit.ts";
+import type { Quota } from "../../domain/rate-limit.ts";
 import type { SchemaState } from "./migrations.ts";
 import type { SqlDatabase, Steps } from "./statements.ts";
 import type { NewRow, Row, Table } from "./tables.ts";

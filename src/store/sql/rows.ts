@@ -1,4 +1,4 @@
-import { AUDIT_FIELDS, type AuditRow } from "../domain/audit.ts";
+import { AUDIT_FIELDS, type AuditRow } from "../../domain/audit.ts";
 import {
   type ColumnOf,
   columnOf,
@@ -6,8 +6,8 @@ import {
   type StoredFields,
   type StoredAs,
   type StoredInJson,
-} from "../domain/fields.ts";
-import { KEY_FIELDS, type StoredKey } from "../domain/key-fields.ts";
+} from "../../domain/fields.ts";
+import { KEY_FIELDS, type StoredKey } from "../../domain/key-fields.ts";
 import {
   OPERATOR_ORDER_FIELDS,
   type OperatorOrder,
@@ -15,7 +15,7 @@ import {
   ORDER_FIELDS,
   type Pet,
   PET_FIELDS,
-} from "../domain/resources.ts";
+} from "../../domain/resources.ts";
 import {
   type ColumnType,
   type Dialect,

@@ -1,5 +1,5 @@
-import { Overloaded } from "../api/errors.ts";
-import { scheduler } from "../runtime/scheduler.ts";
+import { Overloaded } from "../../api/errors.ts";
+import { scheduler } from "../../runtime/scheduler.ts";
 
 interface ReadQueueOptions {
   /** How many reads run at a time. */

@@ -12,8 +12,8 @@
  * - animals, in the names and comments of steps: pets
  */
 
-import packageJson from "../../package.json" with { type: "json" };
-import type { Attribution, AuditEntry, NewAuditEntry } from "../domain/audit.ts";
+import packageJson from "../../../package.json" with { type: "json" };
+import type { Attribution, AuditEntry, NewAuditEntry } from "../../domain/audit.ts";
 
 /**
  * One step of a schema. A released step is never edited, not even its name and its comments, because databases store

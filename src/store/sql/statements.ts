@@ -3,10 +3,10 @@
  * their rows, so that it runs at once on SQLite, and with promises on PostgreSQL.
  */
 
-import type { NewAuditEntry } from "../domain/audit.ts";
-import { pageOf } from "../domain/cursor.ts";
-import type { Page } from "../domain/ports.ts";
-import type { Awaitable } from "../runtime/awaitable.ts";
+import type { NewAuditEntry } from "../../domain/audit.ts";
+import { pageOf } from "../../domain/cursor.ts";
+import type { Page } from "../../domain/ports.ts";
+import type { Awaitable } from "../../runtime/awaitable.ts";
 
 export type SqlValue = string | number | bigint;
 
