@@ -11,7 +11,7 @@ import { REQUEST_TIMEOUT_MS } from "../src/api/dispatch.ts";
 import type { Schema } from "../src/api/schema.ts";
 import { DEFAULT_URL } from "../src/config/config.ts";
 import { SETTINGS } from "../src/config/options.ts";
-import { describeDefault, flagUsage, type Option, type Options } from "../src/config/parse-options.ts";
+import { describeDefault, flagText, type Option, type Options } from "../src/config/parse-options.ts";
 import { constraintOf, schemaFields } from "../src/docs-site/fields.ts";
 import { replaceBlocks, settingBlocks } from "../src/docs-site/guide-pages.ts";
 import type { DocsSettings } from "../src/docs-site/layout.ts";
@@ -152,7 +152,7 @@ function optionRow([flag, option]: [string, Option]): string[] {
   const { range = "" } = option.type;
   const isShown = range !== "" && range.length <= MAX_RANGE_LENGTH;
   return [
-    code(flagUsage(flag, option)),
+    code(flagText(flag, option)),
     describeDefault(option) ?? "",
     isShown ? `${option.help} (${range})` : option.help,
   ];

@@ -2,7 +2,7 @@ import { ADDRESS_OPTIONS, SETTING_GROUPS, SETTINGS } from "../config/options.ts"
 import {
   describeDefault,
   helpOf,
-  flagUsage,
+  flagText,
   type Option,
   type Options,
   variableOf,
@@ -49,7 +49,7 @@ ${Bun.wrapAnsi(`petstore ${name} COMMAND --help shows the other options of a com
 }
 
 function commandSection(title: string, commands: readonly Command[], screen: Screen): string {
-  const rows = commands.map((command) => [INDENT + usageOf(command), command.summary] as const);
+  const rows = commands.map((command) => [INDENT + commandText(command), command.summary] as const);
   return `${screen.paint("bold", title)}\n${definitions(rows, widthOf(screen))}`;
 }
 
@@ -58,12 +58,12 @@ const NOTES =
   "The settings of petstore serve have environment variables: --port is PETSTORE_PORT. PETSTORE_SERVER and PETSTORE_TOKEN are those of scripts that work on a remote server, in place of petstore login. Flags override variables, variables override those in --env-file, and these override defaults. --color always or never turns colors on or off, and the variable NO_COLOR turns them off.";
 
 /** The command with its required arguments. An optional positional is in brackets. */
-function usageOf({ name, positionals, options }: Command): string {
+function commandText({ name, positionals, options }: Command): string {
   const labels = Object.entries(positionals).map(([label, { optional }]) =>
     optional ? `[${label}]` : label,
   );
   const required = Object.entries(options).filter(([, { isRequired }]) => isRequired);
-  return [name, ...labels, ...required.map(([flag, option]) => flagUsage(flag, option))].join(" ");
+  return [name, ...labels, ...required.map(([flag, option]) => flagText(flag, option))].join(" ");
 }
 
 export function commandHelp(command: Command, screen: Screen): string {
@@ -77,7 +77,7 @@ export function commandHelp(command: Command, screen: Screen): string {
   return `${summary}.
 
 ${screen.paint("bold", "Usage")}
-  petstore ${usageOf(command)}${hasOptions ? " [options]" : ""}
+  petstore ${commandText(command)}${hasOptions ? " [options]" : ""}
 
 ${Bun.wrapAnsi(description, widthOf(screen))}
 
@@ -115,7 +115,7 @@ function optionSections(options: Options, title: string, screen: Screen): string
     .flatMap((group) => {
       const rows = groups
         .get(group)
-        ?.map(([flag, option]) => [INDENT + flagUsage(flag, option), describeOption(option)] as const);
+        ?.map(([flag, option]) => [INDENT + flagText(flag, option), describeOption(option)] as const);
       return rows ? `${screen.paint("bold", group)}\n${definitions(rows, widthOf(screen))}` : [];
     })
     .join("\n");

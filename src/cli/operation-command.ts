@@ -106,7 +106,7 @@ function commandOf<Id extends CommandOperationId, O extends Options, R>(
     ...(showsUrl && ADDRESS_OPTIONS),
   };
   const idType: ValueType<unknown> | undefined = identifier && ID_TYPES[identifier.name];
-  /** What the usage calls the identifier. */
+  /** The name of the identifier in the help. */
   const idName = idType?.placeholder ?? "ID";
   const positionals: Record<string, ValueType<unknown>> = idType ? { [idName]: idType } : {};
   for (const [flag, { type }] of movedOptions) positionals[flag.toUpperCase()] = type;

@@ -136,8 +136,8 @@ export function helpOf({ help, isFollowed, repeatable, isVariableOnly }: Option)
   return parts.join("; ");
 }
 
-/** The usage of an option, such as `--port N` or `PETSTORE_ADMIN_TOKEN`. */
-export function flagUsage(flag: string, { type, isVariableOnly }: Option): string {
+/** An option as it is typed, such as `--port N` or `PETSTORE_ADMIN_TOKEN`. */
+export function flagText(flag: string, { type, isVariableOnly }: Option): string {
   if (isVariableOnly) return variableOf(flag);
   return `--${flag} ${type.placeholder ?? ""}`.trimEnd();
 }

@@ -13,7 +13,7 @@ import { backupFinding, schemaFinding, type StoreFindings, UPGRADE } from "./sto
 
 const sqlite = check("SQLite");
 const database = check("database");
-const quotas = check("rate limit usage");
+const quotas = check("used quotas");
 
 const RESTORE =
   "stop the server, keep the file for an analysis, and restore a backup with petstore restore --replace";

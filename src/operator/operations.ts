@@ -233,7 +233,7 @@ export const ADMIN_OPERATIONS = {
       method: "GET",
       path: "/keys/{keyId}",
       summary: "Show one API key",
-      description: "Responds with the key, its usage and its ban.",
+      description: "Responds with the key, its used quotas and its ban.",
       success: ok("The key", keys.Key),
     },
     updateKey: {
@@ -242,7 +242,7 @@ export const ADMIN_OPERATIONS = {
       audited: "key.updated",
       summary: "Change an API key",
       description:
-        "Changes the given fields. Servers apply the change within a second. Usage stays: a new plan does not reset it. The plan, limits, access and expiry of a revoked key cannot be changed.",
+        "Changes the given fields. Servers apply the change within a second. Used quotas stay: a new plan does not reset them. The plan, limits, access and expiry of a revoked key cannot be changed.",
       body: keys.KeyUpdate,
       success: ok("The changed key", keys.Key),
       errors: ["key_not_active"],
@@ -263,7 +263,7 @@ export const ADMIN_OPERATIONS = {
       path: "/keys/{keyId}/disable",
       audited: "key.disabled",
       summary: "Switch an API key off until it is enabled again",
-      description: "Servers respond 401 to the key within a second. Its secrets, plan and usage stay.",
+      description: "Servers respond 401 to the key within a second. Its secrets, plan and used quotas stay.",
       body: Reasoned,
       success: ok("The disabled key", keys.Key),
       errors: ["key_not_active"],
@@ -295,7 +295,7 @@ export const ADMIN_OPERATIONS = {
       audited: "key.unbanned",
       summary: "End the ban of an API key",
       description:
-        "Ends the ban and clears the strikes: the next ban is a first one again. Servers apply it within a second. Usage stays, so the key may still be at its limit.",
+        "Ends the ban and clears the strikes: the next ban is a first one again. Servers apply it within a second. Used quotas stay, so the key may still be at its limit.",
       body: Reasoned,
       success: ok("The key", keys.Key),
       errors: ["key_not_active"],

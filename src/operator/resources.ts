@@ -120,7 +120,7 @@ const Setting = object(
 export type Setting = Infer<typeof Setting>;
 
 /** The setting as a user sets it. */
-export function usageOfSetting({ name, variable, isVariableOnly }: Setting): string {
+export function settingText({ name, variable, isVariableOnly }: Setting): string {
   return isVariableOnly ? variable : `--${name}`;
 }
 

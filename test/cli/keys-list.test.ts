@@ -61,7 +61,7 @@ test("no command prints more of a secret again than its first and last four char
   }
 });
 
-test("usage, strikes and bans come from the quota store, and a closed window has no usage", async () => {
+test("used quotas, strikes and bans come from the quota store, and a closed window has none", async () => {
   const { id } = await createKey(cli);
   const quota = newQuota();
   const request = (requests: number) => sendRequests(cli, id, { requests, strikesToBan: 3, quota });
@@ -95,7 +95,7 @@ test("a damaged quota store: usage is unknown, everything else is shown", async 
   const [warning = ""] = table.out.split("\n");
   expect(table).toMatchObject({ code: 0, err: "" });
   expect(warning).toStartWith(`warning: cannot open the database ${quotaStore}: file is not a database; `);
-  expect(warning).toEndWith(" (usage, strikes and bans are unknown)");
+  expect(warning).toEndWith(" (used quotas, strikes and bans are unknown)");
   expect(table.out).toMatch(/^1 +app +- +free +write +active +\? +\? +\? +\? +- +- +2026-11-15T12:00:00Z$/m);
 
   const shown = await cli.run("keys show 1");
@@ -121,7 +121,7 @@ test("damage that only a read finds is reported with the file", async () => {
     const { code, out } = await cli.run(`keys list${flags}`);
     expect(code).toBe(0);
     expect(out).toContain(`in ${quotaStore}: database disk image is malformed; `);
-    expect(out).toContain(" (usage, strikes and bans are unknown)\n");
+    expect(out).toContain(" (used quotas, strikes and bans are unknown)\n");
   }
 });
 

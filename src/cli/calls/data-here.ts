@@ -71,7 +71,7 @@ function monitorOf(quotas: { readonly problem: string | undefined }, warn: Conte
     get isAvailable() {
       const { problem } = quotas;
       if (problem !== undefined && problem !== warnedOf)
-        warn(`${problem} (usage, strikes and bans are unknown)`);
+        warn(`${problem} (used quotas, strikes and bans are unknown)`);
       warnedOf = problem;
       return problem === undefined;
     },

@@ -98,9 +98,9 @@ export const KEY_COMMANDS = [
   listCommand({
     name: "keys list",
     operation: "listKeys",
-    summary: "List the API keys with their limits, usage and bans",
+    summary: "List the API keys with their limits, used quotas and bans",
     description:
-      "Lists the API keys of an environment, oldest first: all that are not revoked, or those that meet every given condition. --revoked adds the revoked ones, last, so it lists all. MINUTE and DAY are the requests used and the limit of the current window. While a server runs, usage is at most a second old. Secrets are not stored and cannot be shown.",
+      "Lists the API keys of an environment, oldest first: all that are not revoked, or those that meet every given condition. --revoked adds the revoked ones, last, so it lists all. MINUTE and DAY are the requests used and the limit of the current window. While a server runs, they are at most a second old. Secrets are not stored and cannot be shown.",
     fields: {
       label: null,
       revoked: null,
@@ -149,9 +149,9 @@ export const KEY_COMMANDS = [
   operationCommand({
     name: "keys show",
     operation: "getKey",
-    summary: "Show one API key with its secrets, limits, usage and ban",
+    summary: "Show one API key with its secrets, limits, used quotas and ban",
     description:
-      "Shows one key: its plan, its usage of both limits, its strikes and its ban. While a server runs, usage is at most a second old. Of a secret it shows the first and the last characters; the whole is not stored. After a rotation it shows the previous secrets until their overlap ends.",
+      "Shows one key: its plan, what it has used of both limits, its strikes and its ban. While a server runs, all of it is at most a second old. Of a secret it shows the first and the last characters; the whole is not stored. After a rotation it shows the previous secrets until their overlap ends.",
     text: (key, { context: { screen } }) => keyTable(key, screen),
   }),
   operationCommand({
@@ -174,7 +174,7 @@ export const KEY_COMMANDS = [
     operation: "updateKey",
     summary: "Rename an API key, or change its owner, notes, labels, plan, access or expiry",
     description:
-      "Changes the given fields of a key. --label replaces all labels. --expires counts from now; an expired key works again. Running servers apply the change within a second. Usage in the current windows still counts. A revoked key stays revoked; its name, owner, notes and labels can still be changed.",
+      "Changes the given fields of a key. --label replaces all labels. --expires counts from now; an expired key works again. Running servers apply the change within a second. Requests in the current windows still count. A revoked key stays revoked; its name, owner, notes and labels can still be changed.",
     fields: { ...FIELDS, expiresAt },
     examples: [
       "petstore keys update 3 --name 'mobile app' --owner ann@example.com",
@@ -189,7 +189,7 @@ export const KEY_COMMANDS = [
     name: "keys rotate",
     operation: "rotateKey",
     description:
-      "Gives a key a new secret and prints it. The previous secrets stay valid for --overlap, so that clients can change to the new one without a failed request. The key keeps its plan, usage, strikes and ban.",
+      "Gives a key a new secret and prints it. The previous secrets stay valid for --overlap, so that clients can change to the new one without a failed request. The key keeps its plan, used quotas, strikes and ban.",
     fields: { overlapSeconds: overlapFlag("Time for which the previous secrets stay valid", "1d") },
     examples: [
       "petstore keys rotate 3",
@@ -304,8 +304,8 @@ function describeState({ state, bannedUntil, usage }: Key, screen: Screen): stri
 function describeWindow(window: NonNullable<Key["usage"]>["minute"] | undefined, screen: Screen): string {
   if (window === undefined) return "?";
   const { used, limit, resetsAt } = window;
-  const usage = `${grouped(used)} of ${grouped(limit)} used`;
-  return resetsAt === null ? usage : `${usage}, resets ${screen.at(resetsAt)}`;
+  const text = `${grouped(used)} of ${grouped(limit)} used`;
+  return resetsAt === null ? text : `${text}, resets ${screen.at(resetsAt)}`;
 }
 
 function describeEnd(validUntil: string | null, now: number, screen: Screen): string {

@@ -1,7 +1,7 @@
 import { grouped } from "../../text/formatting.ts";
 import { LATE_SECONDS } from "../../operator/resources.ts";
 import type { Fleet, Setting } from "../../operator/operations.ts";
-import { usageOfSetting } from "../../operator/resources.ts";
+import { settingText } from "../../operator/resources.ts";
 import { operationCommand } from "../operation-command.ts";
 import { locationOf } from "../calls/call.ts";
 import { type Screen, table, type TableColumn } from "../output.ts";
@@ -47,7 +47,7 @@ function lostText(items: Fleet["items"], screen: Screen): string {
 }
 
 const SETTING_COLUMNS: readonly TableColumn<Setting>[] = [
-  ["SETTING", usageOfSetting],
+  ["SETTING", settingText],
   ["VALUE", ({ value, given, default: initial }) => withGiven(value ?? initial ?? "-", given)],
   ["SOURCE", ({ source, variable }) => (source === "variable" ? variable : source)],
 ];

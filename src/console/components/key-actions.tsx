@@ -101,7 +101,7 @@ const CHANGES: Readonly<Record<Exclude<KeyAction, "rotate">, Change>> = {
     done: "Disabled",
     consequence: (key) => (
       <>
-        Requests get 401 within one second; you can enable it again. Secrets, plan and usage stay.
+        Requests get 401 within one second; you can enable it again. Secrets, plan and used quotas stay.
         <LastUse {...key} />
       </>
     ),
@@ -140,7 +140,7 @@ function RotateKeyDialog({ id, name }: Pick<Key, "id" | "name">) {
       noun="secret"
       name={name}
       shortName={`key ${id}`}
-      text="You get a new secret for this key. Plan, usage and orders stay. Clients have to switch during the overlap."
+      text="You get a new secret for this key. Plan, used quotas and orders stay. Clients have to switch during the overlap."
       label="Earlier secrets still work for"
       overlaps={[HOUR_S, DAY_S, 7 * DAY_S, 30 * DAY_S]}
       usual={DAY_S}

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { SETTING_SOURCES, usageOfSetting } from "../../operator/resources.ts";
+import { SETTING_SOURCES, settingText } from "../../operator/resources.ts";
 import { call, type Server, type Setting } from "../admin-api.ts";
 import { signOut, signOutEverywhere } from "../session.ts";
 import { ActionButton } from "../components/action-dialog.tsx";
@@ -61,7 +61,7 @@ const COLUMNS: readonly Column<Setting>[] = [
     position: "lead",
     cell: (setting) => (
       <>
-        <code title={setting.variable}>{usageOfSetting(setting)}</code>
+        <code title={setting.variable}>{settingText(setting)}</code>
         <p class="sub">{setting.help}</p>
       </>
     ),

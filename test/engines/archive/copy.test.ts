@@ -68,7 +68,7 @@ describe("petstore copy", () => {
       const to = await copyWithLimits(filled, "--to", url, ...limits);
       expect(to).toMatchObject({ code: 0, err: "" });
       expect(to.out).toMatch(/^pets +2,099  [\da-f]{16}$/m);
-      expect(to.out).toEndWith("Copied the usage of 2 keys for the rate limits.\n");
+      expect(to.out).toEndWith("Copied the used quotas of 2 keys.\n");
       expect(await contentsIn(postgresAt(url), original.counters)).toEqual(original);
       const usage = ["usage", "--since", "2026-10-01"];
       const usageBefore = await filled.json(...usage);

@@ -144,7 +144,7 @@ test("without Valkey a ban is unknown, and keys unban says what is pending", asy
   const unavailable = `Valkey at ${host(valkey.url)} is unavailable: `;
   const [warning = "", ...table] = (await keys("list")).out.split("\n");
   expect(warning).toStartWith(`warning: ${unavailable}`);
-  expect(warning).toEndWith(" within 500 ms (usage, strikes and bans are unknown)");
+  expect(warning).toEndWith(" within 500 ms (used quotas, strikes and bans are unknown)");
   expect(table.join("\n")).toMatch(/^1 +app +- +enterprise +write +active +\? +\? +\? +\? +20/m);
   expect(await show()).toMatchObject({ state: "active", usage: null, strikes: null, bannedUntil: null });
   const unban = await keys("unban", "1");
@@ -153,7 +153,7 @@ test("without Valkey a ban is unknown, and keys unban says what is pending", asy
   expect(unban).toEqual({
     code: 0,
     out: `${warning}
-${warning.replace(" (usage, strikes and bans are unknown)", pending)}
+${warning.replace(" (used quotas, strikes and bans are unknown)", pending)}
 Key 1 is unbanned by every running server within a second.
 `,
     err: "",

@@ -62,7 +62,7 @@ export function upgradedDataCases(
     expect(await app.policies.updatePolicy({}, BY)).toEqual(current);
   });
 
-  test("usage and bans go on where they were", async () => {
+  test("used quotas and bans go on where they were", async () => {
     const response = await send(recorded.secrets.mobile, "/pets?limit=1");
     // Valkey has the usage of keys, and is no part of the fixture.
     const remaining = engine === "sqlite" ? recorded.remaining - 1 : 999;

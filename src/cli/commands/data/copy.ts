@@ -126,9 +126,7 @@ async function copyLocked(
   const rows = Object.entries(tables).map(([name, sum]) => [name, grouped(sum.rows), sum.checksum]);
   const table = columns([["TABLE", "ROWS", "CHECKSUM"], ...rows], { numbers: [1] });
   const quotas =
-    keysWithQuotas === undefined
-      ? ""
-      : `\nCopied the usage of ${countOf(keysWithQuotas, "key")} for the rate limits.\n`;
+    keysWithQuotas === undefined ? "" : `\nCopied the used quotas of ${countOf(keysWithQuotas, "key")}.\n`;
   return `${title}\n\n${table}${quotas}`;
 }
 
