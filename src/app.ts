@@ -462,7 +462,7 @@ function answerQuestions(
   about: ServerServices,
   { onQuestions }: ReturnType<typeof startKeyChanges>,
 ): Closable {
-  const load = loadOnce(async () => (await import("./operator/answers.ts")).answerQuestions(about));
+  const load = loadOnce(async () => (await import("./operator/answer-questions.ts")).answerQuestions(about));
   let answering = Promise.resolve();
   const remove = onQuestions(() => {
     // An outage of the database is in the log, and whoever asks waits no longer than for a server that stands still.

@@ -48,7 +48,7 @@ import {
 } from "../domain/resources.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import { addAudit } from "./audit.ts";
-import { orderPage, orderPageOfKey, petPage, petSearch } from "./pages.ts";
+import { orderPage, orderPageOfKey, petPage, petSearch } from "./pet-and-order-lists.ts";
 import { OPERATOR_ORDER_ROWS, ORDER_ROWS, PET_ROWS } from "./sql/rows.ts";
 import {
   type Dialect,

@@ -8,7 +8,7 @@ import { toJson } from "../../src/api/json.ts";
 import type { KeyStore, QuestionStore } from "../../src/domain/ports.ts";
 import { NO_ACTIVITY, type Question, type ServerState } from "../../src/domain/servers.ts";
 import { INTERNAL_ERROR } from "../../src/api/errors.ts";
-import { answerQuestions } from "../../src/operator/answers.ts";
+import { answerQuestions } from "../../src/operator/answer-questions.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import { requestHandlers } from "../../src/operator/handlers/requests.ts";
 import type { RequestPage } from "../../src/operator/operations.ts";

@@ -11,7 +11,7 @@ import { ADMIN_OPERATIONS, ADMIN_PAGE_LIMIT, USAGE_LIMIT } from "../../src/opera
 import { OPERATIONS } from "../../src/petstore/operations.ts";
 import { auditPage } from "../../src/store/audit.ts";
 import { keyCounts, keyPage } from "../../src/store/key-list.ts";
-import { orderPage, orderPageOfKey, petPage, petSearch } from "../../src/store/pages.ts";
+import { orderPage, orderPageOfKey, petPage, petSearch } from "../../src/store/pet-and-order-lists.ts";
 import type { BoundedPage, Dialect, Statement } from "../../src/store/sql/statements.ts";
 import { usageQueries } from "../../src/store/usage-history.ts";
 

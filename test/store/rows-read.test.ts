@@ -6,7 +6,7 @@ import {
   fillUsageStatements,
   SQLITE_NUMBERS,
 } from "../../bench/skewed-rows.ts";
-import { petPage } from "../../src/store/pages.ts";
+import { petPage } from "../../src/store/pet-and-order-lists.ts";
 import { SQLITE_DIALECT } from "../../src/store/sqlite/statements.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import {

@@ -19,7 +19,7 @@ export async function callRunningServer<Id extends ServerOperationId>(
   { query }: AnyCallInput,
   { storage, questions, servers, onUnreadable }: AskOptions,
 ): Promise<ResponseOf<Id>> {
-  const { askServers, ASK_TIMEOUT_MS } = await import("../../operator/questions.ts");
+  const { askServers, ASK_TIMEOUT_MS } = await import("../../operator/ask-servers.ts");
   const names = new Set((await servers.list()).map(({ name }) => name));
   const machines = [hostname()].filter((name) => names.has(name));
   for (const to of names.size > machines.length ? [...machines, undefined] : machines) {

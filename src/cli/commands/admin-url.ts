@@ -42,7 +42,7 @@ export const adminUrl = defineCommand({
         throw new Failure(
           `${describeListeners(servers)} in ${describeEnvironment(storage)}; run this command on the machine of a server, or set --admin-address there`,
         );
-      const { askServers } = await import("../../operator/questions.ts");
+      const { askServers } = await import("../../operator/ask-servers.ts");
       const { createSignInUrl } = await import("../../operator/sign-in/token.ts");
       // Another program may have taken the port of a server that was killed, and must not get a code.
       const ids = reachable.map(({ id }) => id);

@@ -1,7 +1,7 @@
 import { NO_ACTIVITY, type ServerState } from "../../domain/servers.ts";
 import { type AnyCallInput, type ReadResponse, unreadableText } from "../calls.ts";
 import type { ServerOperationId } from "../operations.ts";
-import { tryToAsk } from "../questions.ts";
+import { tryToAsk } from "../ask-servers.ts";
 import type { ServerServices } from "./services.ts";
 
 /** The number of servers that are asked. Each answer has up to 1 MiB. */

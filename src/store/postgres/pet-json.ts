@@ -5,7 +5,7 @@ import { encodePage, pageOf } from "../../domain/cursor.ts";
 import type { PageJson, PetJsonSource, PetQuery } from "../../domain/ports.ts";
 import { PET_FILTERS } from "../../domain/resources.ts";
 import { BatchQueue } from "../sql/batch-queue.ts";
-import { type Filter, idsAfter, petFiltersIn, selectPets } from "../pages.ts";
+import { type Filter, idsAfter, petFiltersIn, selectPets } from "../pet-and-order-lists.ts";
 import { PET_ROWS, petJsonIn } from "../sql/rows.ts";
 import { requireRow, type SqlValue } from "../sql/statements.ts";
 import type { Pools } from "./pool.ts";

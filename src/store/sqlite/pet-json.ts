@@ -9,7 +9,7 @@ import {
 } from "../../runtime/bounded-cache.ts";
 import { encodePage, pageOf } from "../../domain/cursor.ts";
 import type { PageJson, PetJsonSource, PetQuery } from "../../domain/ports.ts";
-import { type Filter, idsAfter, petFiltersIn, selectPets } from "../pages.ts";
+import { type Filter, idsAfter, petFiltersIn, selectPets } from "../pet-and-order-lists.ts";
 import { petJsonIn } from "../sql/rows.ts";
 import { jsonArray, rowsOf, type Steps } from "../sql/statements.ts";
 import type { Connection } from "./connection.ts";

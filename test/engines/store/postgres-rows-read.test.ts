@@ -7,7 +7,7 @@ import {
   POSTGRES_NUMBERS,
 } from "../../../bench/skewed-rows.ts";
 import { auditPage } from "../../../src/store/audit.ts";
-import { petFiltersIn, petPage } from "../../../src/store/pages.ts";
+import { petFiltersIn, petPage } from "../../../src/store/pet-and-order-lists.ts";
 import { connect } from "../../../src/store/postgres/connection.ts";
 import { selectPetPages } from "../../../src/store/postgres/pet-json.ts";
 import { POSTGRES_DIALECT, withNumberedParameters } from "../../../src/store/postgres/statements.ts";
