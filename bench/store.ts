@@ -12,7 +12,7 @@ import { openDatabase } from "../src/store/sqlite/database.ts";
 import { SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
 import { SqlitePetJson } from "../src/store/sqlite/pet-json.ts";
 import { encodePet } from "../src/domain/resources.ts";
-import { SqliteStore } from "../src/store/sqlite/store.ts";
+import { SqliteClientStore } from "../src/store/sqlite/store.ts";
 import { compare } from "./cpu-time.ts";
 
 const ROUNDS = 7;
@@ -69,7 +69,7 @@ function compareChanges(connection: Connection, pets: number): void {
 }
 
 function comparePages(connection: Connection, pets: number): void {
-  const store = new SqliteStore(connection);
+  const store = new SqliteClientStore(connection);
   const petJson = new SqlitePetJson(connection, { admits: () => false });
   compare("the JSON of a page", {
     "joined by SQLite": () => petJson.list(randomPage(pets)),
@@ -94,7 +94,7 @@ function compareChecks(connection: Connection): void {
 }
 
 async function compareGroupCommit(connection: Connection): Promise<void> {
-  const store = new SqliteStore(connection);
+  const store = new SqliteClientStore(connection);
   const create = () => store.createPet({ name: "Rex", categoryId: 7n }, 0);
   const times = { together: [] as number[], alone: [] as number[] };
   for (let round = 0; round < ROUNDS; round++) {

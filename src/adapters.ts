@@ -205,7 +205,7 @@ async function openEmptyStores(): Promise<MonitoredStores> {
 
 /** Only servers rescue a database, because they have it open for long. */
 function rescueOf(directory: DataDirectory, { log, onLost }: StoreOptions): RescueOptions | undefined {
-  const { store: file, rescued: savedTo } = directory.files;
+  const { database: file, rescued: savedTo } = directory.files;
   if (onLost === undefined) return undefined;
   return {
     to: savedTo,
@@ -223,10 +223,10 @@ async function openSqliteStores(
   { log, retentionNow, use, rescue }: StoreOptions & { readonly rescue?: RescueOptions | undefined } = {},
 ): Promise<MonitoredStores> {
   const { openSqlite } = await import("./store/sqlite/store.ts");
-  const address = directory.files.store;
+  const address = directory.files.database;
   const database = new AdapterMonitor("SQLite");
   const commits = new CommitMonitor(database);
-  const opened = openSqlite(directory.files.store, {
+  const opened = openSqlite(directory.files.database, {
     use,
     ...(retentionNow && { retentionNow }),
     ...(rescue && { rescue, readsInThread: true }),
@@ -307,7 +307,7 @@ async function memoryRateLimiter(
 ): Promise<OpenedRateLimiter> {
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
   const { openQuotaStore } = await import("./store/sqlite/quota-store.ts");
-  const { quotaStore: file } = config.directory.files;
+  const { quotas: file } = config.directory.files;
   const onQuotaStoreError = (error: unknown) => log.event("usage.save-failed", { error });
   const onRescue = () => log.event("usage.rewritten", { file });
   const rateLimiter = createMemoryRateLimiter({

@@ -42,8 +42,8 @@ export class DataDirectory {
 
   /** The databases, and the files of SQLite next to them. */
   get databaseFiles(): string[] {
-    const { store, quotaStore } = this.files;
-    return [store, quotaStore].flatMap((path) => [path, `${path}-wal`, `${path}-shm`]);
+    const { database, quotas } = this.files;
+    return [database, quotas].flatMap((path) => [path, `${path}-wal`, `${path}-shm`]);
   }
 
   /**
@@ -82,34 +82,34 @@ export class DataDirectory {
   /** Takes the lock of a server, or of a command that replaces databases. Undefined while another process has it. */
   async lock() {
     const { acquireLock } = await import("./store/sqlite/process-lock.ts");
-    const { lock, store, quotaStore } = this.files;
-    return acquireLock(lock, [store, quotaStore]);
+    const { lock, database, quotas } = this.files;
+    return acquireLock(lock, [database, quotas]);
   }
 
   /** Whether there is a SQLite database. Throws if this user may not see it: otherwise, everything would look empty. */
   hasDatabase(): boolean {
-    return statSync(this.files.store, { throwIfNoEntry: false }) !== undefined;
+    return statSync(this.files.database, { throwIfNoEntry: false }) !== undefined;
   }
 
   /** Returns the problem of a SQLite database that has disappeared, and what to do about it. */
   findLostDatabase() {
-    const { store, rescued, quotaStore, adminToken } = this.files;
+    const { database, rescued, quotas, adminToken } = this.files;
     if (existsSync(rescued)) {
       return {
-        message: `${store} was deleted or replaced while a server used it; the server saved everything to ${rescued}`,
-        remedy: `run rm -f ${store}* && mv ${rescued} ${store} to go on with it, or move it away`,
+        message: `${database} was deleted or replaced while a server used it; the server saved everything to ${rescued}`,
+        remedy: `run rm -f ${database}* && mv ${rescued} ${database} to go on with it, or move it away`,
         isRescued: true,
       };
     }
     // SQLite deletes the log of a database that does not exist.
-    const names = existsSync(this.path) && !statOf(store)?.size ? readdirSync(this.path) : [];
+    const names = existsSync(this.path) && !statOf(database)?.size ? readdirSync(this.path) : [];
     const replaced = join(this.path, `${this.environment}-replaced-`);
     const left = names
       .map((name) => join(this.path, name))
-      .filter((path) => path === quotaStore || path === adminToken || path.startsWith(replaced));
+      .filter((path) => path === quotas || path === adminToken || path.startsWith(replaced));
     if (left.length === 0) return undefined;
     return {
-      message: `${store} is missing or empty, but there was a database: see ${left.join(", ")}`,
+      message: `${database} is missing or empty, but there was a database: see ${left.join(", ")}`,
       remedy: "restore a backup with petstore restore, or run petstore serve --new-database to begin anew",
       isRescued: false,
     };
@@ -157,10 +157,10 @@ export class DataDirectory {
 /** Returns the paths of the files, which begin with the directory and the environment. */
 function filesOf(path: string) {
   return {
-    store: `${path}.db`,
+    database: `${path}.db`,
     /** The data that a server saved when its database was deleted or replaced. */
     rescued: `${path}-rescued.db`,
-    quotaStore: `${path}-limits.db`,
+    quotas: `${path}-limits.db`,
     lock: `${path}.lock`,
     firstKey: `${path}-first-key`,
     adminToken: `${path}-admin-token`,

@@ -59,10 +59,10 @@ export async function makeBackup(options: BackupOptions) {
       ? undefined
       : postgresTables({ ...postgresOf(storage), readsEarlier: true });
   if (postgres) await rejectOtherTables(storage, postgres);
-  const { store } = storage.directory.files;
+  const { database } = storage.directory.files;
   let facts: DatabaseFacts;
   try {
-    await (postgres ? copyTables(postgres, partial, onProgress) : copyFile(store, partial, onProgress));
+    await (postgres ? copyTables(postgres, partial, onProgress) : copyFile(database, partial, onProgress));
     // A damaged database makes a damaged copy.
     facts = await inspect(partial, "the database", { step: "checking", onProgress });
     describeCopy(partial, { environment, createdAt: formatTime(at), version });
@@ -72,7 +72,7 @@ export async function makeBackup(options: BackupOptions) {
     removeRemains(directory, environment);
   }
   try {
-    await (postgres ?? sqliteTables(store)).recordBackup(at);
+    await (postgres ?? sqliteTables(database)).recordBackup(at);
   } catch (error) {
     onUnrecorded(error);
   }

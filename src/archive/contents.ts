@@ -12,7 +12,7 @@ export async function tableStoreOf(storage: StorageConfig): Promise<TableStore> 
     directory.prepare();
     directory.rejectLostDatabase();
     const { sqliteTables } = await import("../store/sqlite/table-store.ts");
-    return sqliteTables(directory.files.store);
+    return sqliteTables(directory.files.database);
   }
   const { postgresTables } = await import("../store/postgres/table-store.ts");
   return postgresTables(postgresOf(storage));

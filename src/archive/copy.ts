@@ -53,8 +53,8 @@ export async function copyEnvironment(
   const { storage, direction, entry, onProgress } = options;
   const valkey = storage.limitsUrls && valkeyOf(storage);
   const target = postgresOf(storage);
-  const { store, quotaStore } = storage.directory.files;
-  const [sqlite, postgres] = [sqliteTables(store), postgresTables(target)];
+  const { database, quotas: quotaStore } = storage.directory.files;
+  const [sqlite, postgres] = [sqliteTables(database), postgresTables(target)];
   const isToPostgres = direction === "to PostgreSQL";
   const [from, to] = isToPostgres ? [sqlite, postgres] : [postgres, sqlite];
   const sessions = await postgresSessions(target);

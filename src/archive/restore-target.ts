@@ -46,14 +46,14 @@ export function compareFiles(backup: string, later: string, now: number) {
 }
 
 function sqliteTarget({ directory, environment }: StorageConfig) {
-  const { store } = directory.files;
+  const { database } = directory.files;
   return {
     name: directory.name,
     /** Whether the restored database has the newest tables. */
     isMigrated: false,
-    exists: async () => existsSync(store),
+    exists: async () => existsSync(database),
     /** Compares the keys of a backup with the present ones. Undefined if those cannot be read. */
-    compare: async (backup: string, now: number) => compareFiles(backup, store, now),
+    compare: async (backup: string, now: number) => compareFiles(backup, database, now),
     /** The name that the present database gets when it is replaced. */
     nameReplaced(at: number): string {
       const name = join(directory.path, `${timedName(`${environment}-replaced`, at)}.db`);
@@ -61,35 +61,35 @@ function sqliteTarget({ directory, environment }: StorageConfig) {
     },
     /** Throws if a server or another command uses the database. */
     async rejectUse(): Promise<void> {
-      if (!isOpenElsewhere(store)) return;
+      if (!isOpenElsewhere(database)) return;
       throw new RestoreRejection(
         `another command uses the database in ${directory.name}; run this one again when it is done`,
       );
     },
     /** Makes a database of SQLite the present one in one step. */
     async publish(copy: string, { replaced }: Publishing): Promise<void> {
-      if (replaced !== undefined) keepAs(replaced, store);
-      publishDatabase(copy, store);
+      if (replaced !== undefined) keepAs(replaced, database);
+      publishDatabase(copy, database);
     },
   };
 }
 
 /** Gives a closed database another name in addition, and removes its log. */
-function keepAs(name: string, store: string): void {
+function keepAs(name: string, database: string): void {
   try {
-    emptyLog(store);
+    emptyLog(database);
   } catch {
     // A damaged database keeps its log.
   }
   // A restore that was killed here has left the database another name, which is not that of a replaced one.
-  const own = new Set([store, `${store}-wal`].map((path) => statOf(path)?.ino));
-  for (const other of readdirSync(dirname(store)).filter((entry) => entry.includes("-replaced-"))) {
-    const path = join(dirname(store), other);
+  const own = new Set([database, `${database}-wal`].map((path) => statOf(path)?.ino));
+  for (const other of readdirSync(dirname(database)).filter((entry) => entry.includes("-replaced-"))) {
+    const path = join(dirname(database), other);
     if (own.has(statOf(path)?.ino)) removeFile(path);
   }
-  link(store, name);
-  if (bytesOf(`${store}-wal`) > 0) link(`${store}-wal`, `${name}-wal`);
-  removeLog(store);
+  link(database, name);
+  if (bytesOf(`${database}-wal`) > 0) link(`${database}-wal`, `${name}-wal`);
+  removeLog(database);
 }
 
 function postgresTarget(storage: StorageConfig): RestoreTarget {

@@ -90,7 +90,7 @@ async function createSampleData(config: Config, clock: Clock) {
     const now = clock.now();
     const clients = created.clientKeys.map((key) => ({ ...key, ...earlierRequests(key.client, now) }));
     for (const batch of usageBatches(clients, now)) await stores.usageHistory.addUsage(batch);
-    const quotas = openQuotaStore(directory.files.quotaStore);
+    const quotas = openQuotaStore(directory.files.quotas);
     quotas.save(clients.map(({ keyId, quota }) => [{ kind: "key", id: keyId }, quota]));
     quotas.close();
     return { ...created, clients, now };

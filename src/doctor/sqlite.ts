@@ -19,7 +19,7 @@ const RESTORE =
   "stop the server, keep the file for an analysis, and restore a backup with petstore restore --replace";
 
 export function checkSqlite(directory: DataDirectory, now: number): StoreFindings {
-  const { store } = directory.files;
+  const { database: path } = directory.files;
   const { version, isSupported, oldest } = sqliteVersion();
   const library = isSupported
     ? sqlite.ok(`version ${version}`)
@@ -30,44 +30,44 @@ export function checkSqlite(directory: DataDirectory, now: number): StoreFinding
   const lost = directory.findLostDatabase();
   if (lost !== undefined) return { findings: [library, database.error(lost.message, lost.remedy)] };
   try {
-    if (!existsSync(store))
-      return { findings: [library, database.ok(`${store} does not exist yet; the server creates it`)] };
-    const { lastBackupAt, newestTime, problems, rows, steps } = inspectDatabase(store);
+    if (!existsSync(path))
+      return { findings: [library, database.ok(`${path} does not exist yet; the server creates it`)] };
+    const { lastBackupAt, newestTime, problems, rows, steps } = inspectDatabase(path);
     const [problem] = problems;
     if (problem !== undefined)
       return {
-        findings: [library, database.error(`${store} is not sound: ${problem}`, RESTORE)],
+        findings: [library, database.error(`${path} is not sound: ${problem}`, RESTORE)],
         newestTime,
       };
     const { pets = 0, orders = 0, api_keys: keys = 0 } = rows;
     const contents = `${countOf(pets, "pet")}, ${countOf(orders, "order")}, ${countOf(keys, "key")}`;
     const findings = [
       library,
-      database.ok(`${store} is sound: ${contents}`),
+      database.ok(`${path} is sound: ${contents}`),
       schemaFinding(schemaState(steps, SQLITE_MIGRATIONS)),
       backupFinding(lastBackupAt, now),
     ];
     return { findings, newestTime };
   } catch (error) {
-    const remedy = isAccessible(store)
+    const remedy = isAccessible(path)
       ? RESTORE
-      : `run the command as the user of the server, or give the file to that user: chown USER ${store}`;
+      : `run the command as the user of the server, or give the file to that user: chown USER ${path}`;
     return { findings: [library, database.error(reasonOf(error), remedy)] };
   }
 }
 
 /** Checks the quotas of keys and addresses that a server counts in its own process. */
 export function checkQuotaStore({ directory, limitsUrls }: StorageConfig): Finding[] {
-  const { quotaStore } = directory.files;
-  if (limitsUrls !== undefined || !existsSync(quotaStore)) return [];
-  const remedy = `stop the server and move ${quotaStore} away: counts start anew`;
+  const { quotas: path } = directory.files;
+  if (limitsUrls !== undefined || !existsSync(path)) return [];
+  const remedy = `stop the server and move ${path} away: counts start anew`;
   try {
-    const { problems, steps } = inspectDatabase(quotaStore);
+    const { problems, steps } = inspectDatabase(path);
     const [problem] = problems;
-    if (problem !== undefined) return [quotas.error(`${quotaStore} is not sound: ${problem}`, remedy)];
+    if (problem !== undefined) return [quotas.error(`${path} is not sound: ${problem}`, remedy)];
     const { rejection } = schemaState(steps, QUOTA_MIGRATIONS);
-    if (rejection !== undefined) return [quotas.error(`${quotaStore}: ${rejection}`, UPGRADE)];
-    return [quotas.ok(`${quotaStore} is sound`)];
+    if (rejection !== undefined) return [quotas.error(`${path}: ${rejection}`, UPGRADE)];
+    return [quotas.ok(`${path} is sound`)];
   } catch (error) {
     return [quotas.error(reasonOf(error), remedy)];
   }

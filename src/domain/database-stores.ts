@@ -1,11 +1,11 @@
-import type { Store, Stores } from "./ports.ts";
+import type { ClientStore, Stores } from "./ports.ts";
 
 /** The stores that operations of operators use. Of the pets, they only read. */
 export interface OperatorStores extends Pick<
   Stores,
   "inventory" | "operators" | "keys" | "policies" | "audit" | "usageHistory"
 > {
-  readonly store: Pick<Store, "listPets" | "getPet">;
+  readonly store: Pick<ClientStore, "listPets" | "getPet">;
 }
 
 /**

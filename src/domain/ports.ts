@@ -144,12 +144,12 @@ export interface PetRevisions {
 }
 
 /**
- * Pets and orders. An order belongs to the API key that placed it, and other keys cannot see it. Every write
- * is one transaction, and its promise resolves after that transaction is durable. Identifiers start at 1, grow, and are
- * never used twice. Every method throws Unavailable while the database cannot be used. Times are milliseconds since the
- * epoch.
+ * Pets and orders, as clients use them. An order belongs to the API key that placed it, and other keys cannot see it.
+ * Every write is one transaction, and its promise resolves after that transaction is durable. Identifiers start at 1,
+ * grow, and are never used twice. Every method throws Unavailable while the database cannot be used. Times are
+ * milliseconds since the epoch.
  */
-export interface Store {
+export interface ClientStore {
   /** Lists pets in ascending order of identifiers. The first page and the last cost the same. */
   listPets(query: PetQuery): Awaitable<Page<Pet>>;
   getPet(id: bigint): Awaitable<Pet | undefined>;
@@ -440,7 +440,7 @@ export interface UsageHistoryStore {
 
 /** All stores of one database. */
 export interface Stores {
-  readonly store: Store;
+  readonly store: ClientStore;
   readonly petJson: PetJsonSource;
   readonly inventory: InventoryStore;
   readonly operators: OperatorStore;

@@ -19,10 +19,10 @@ import { Rejection, Unavailable } from "../api/errors.ts";
 import { encodeOrder, orderNotFound, petNotFound } from "../domain/resources.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
 import { andThen, type Awaitable } from "../runtime/awaitable.ts";
-import type { Clock, KeyStore, PageJson, PetJsonSource, Store, WriteResult } from "../domain/ports.ts";
+import type { Clock, KeyStore, PageJson, PetJsonSource, ClientStore, WriteResult } from "../domain/ports.ts";
 
 export interface HandlerOptions {
-  readonly store: Store;
+  readonly store: ClientStore;
   readonly petJson: PetJsonSource;
   readonly keys: Pick<KeyStore, "getKey">;
   readonly clock: Clock;

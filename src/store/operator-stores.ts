@@ -4,7 +4,7 @@ import { type KeyStoreOptions, SqlKeyStore } from "./api-keys.ts";
 import { SqlAuditStore } from "./audit.ts";
 import { SqlPolicyStore } from "./limit-policy.ts";
 import { SqlOperatorStore } from "./operators.ts";
-import { SqlReadStore } from "./orders.ts";
+import { SqlClientReads } from "./orders.ts";
 import type { SqlDatabase } from "./sql/statements.ts";
 import { SqlUsageHistoryStore } from "./usage-history.ts";
 
@@ -15,7 +15,7 @@ export function operatorStores(
   keyOptions: KeyStoreOptions = {},
 ) {
   return {
-    store: new SqlReadStore(database),
+    store: new SqlClientReads(database),
     inventory,
     operators: new SqlOperatorStore(database, keyOptions.retentionNow),
     keys: new SqlKeyStore(database, keyOptions),

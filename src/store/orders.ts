@@ -25,7 +25,7 @@ import type {
   OwnOrderUpdate,
   Page,
   PetQuery,
-  Store,
+  ClientStore,
   WriteResult,
 } from "../domain/ports.ts";
 import {
@@ -123,7 +123,7 @@ function* setPetStatus(id: bigint, status: PetStatus, dialect: Dialect): Steps<v
 }
 
 /** The reads of pets and orders that both databases share. */
-export class SqlReadStore implements Pick<Store, "listPets" | "getPet" | "listOrders" | "getOrder"> {
+export class SqlClientReads implements Pick<ClientStore, "listPets" | "getPet" | "listOrders" | "getOrder"> {
   constructor(protected readonly database: SqlDatabase) {}
 
   listPets(query: PetQuery): Awaitable<Page<Pet>> {

@@ -131,7 +131,7 @@ test("updateBanRules: bans follow the new rules at once, and no ban is longer th
 test("what another process changes in the database applies within a second", async () => {
   const { secret } = await newKey("business");
   await limitOf(secret);
-  const { policies, close } = openSqlite(directoryAt(service.dataDir).files.store);
+  const { policies, close } = openSqlite(directoryAt(service.dataDir).files.database);
   await policies.updatePolicy({ plans: { business: { perMinute: 13, perDay: 1_000 } } }, BY);
   await close();
   await until(async () => (await limitOf(secret)) === 13, 1_000);
@@ -162,7 +162,7 @@ test("a server that cannot store its settings starts with what is stored, says s
   const events: string[] = [];
   const log = createLog({ write: (line) => void events.push(String(JSON.parse(line)["event"])) });
   await (await startApp(configIn(dataDir), { log })).close();
-  using database = new Database(directoryAt(dataDir).files.store);
+  using database = new Database(directoryAt(dataDir).files.database);
   database.run("CREATE TRIGGER full BEFORE UPDATE ON plans BEGIN SELECT RAISE(FAIL, 'no space'); END");
   const { plans } = parseConfig({ "free-limits": ["5/50"] });
   const app = await startApp({ ...configIn(dataDir), plans }, { log });
@@ -182,7 +182,7 @@ test.each(["port", "admin"])("a server whose %s is in use changes no limits", as
   const config = { ...configIn(dataDir), plans, ...(taken === "port" ? { port } : { admin }) };
   const error: unknown = await startApp(config, { log: silentLog }).catch((reason: unknown) => reason);
   expect(Bun.inspect(error)).toContain("EADDRINUSE");
-  const { policies, close } = openSqlite(directoryAt(dataDir).files.store);
+  const { policies, close } = openSqlite(directoryAt(dataDir).files.database);
   expect(await policies.readPolicy()).toEqual(DEFAULT_POLICY);
   await close();
 });

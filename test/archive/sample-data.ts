@@ -15,7 +15,7 @@ const NAMES = ['Rex "the" dog', "back\\slash", "{a,b}", "日本\n犬", "NULL", "
 export async function fillData(dataDir: string, pets = 50): Promise<void> {
   const directory = directoryAt(dataDir);
   directory.create();
-  const { store: path, quotaStore } = directory.files;
+  const { database: path, quotas: quotaStore } = directory.files;
   const { store, inventory, operators, keys, policies, storedValues, usageHistory, close } = openSqlite(path);
   const limits = { perMinute: 7, perDay: 70 };
   const first = { name: "first", plan: "enterprise", limits, createdAt: NOW, labels: ["a", "b"] } as const;

@@ -163,7 +163,7 @@ test("after a quarter of an hour, quotas agree with the usage of 24 hours, and o
   const { items: keys } = await stores.keys.listKeys({ sort: "id", isDescending: false, limit: 100, now });
   const totals = await stores.usageHistory.usageByKey({ by: "hour", since: now - DAY_MS, until: now });
   await stores.close();
-  const quotas = openQuotaStore(config.directory.files.quotaStore);
+  const quotas = openQuotaStore(config.directory.files.quotas);
   const clients = keys.map(({ id, name, plan, limits }) => {
     const quota = quotas.find({ kind: "key", id }) ?? newQuota();
     const { outcome } = peek(quota, limitsOf(plan, limits, DEFAULT_PLANS), now, DEFAULT_BAN);

@@ -88,7 +88,7 @@ test("used quotas, strikes and bans come from the quota store, and a closed wind
 
 test("a damaged quota store: usage is unknown, everything else is shown", async () => {
   await createKey(cli);
-  const { quotaStore } = paths(cli);
+  const { quotas: quotaStore } = paths(cli);
   writeFileSync(quotaStore, "no database, ".repeat(100));
 
   const table = await cli.run("keys list");
@@ -112,7 +112,7 @@ test("a damaged quota store: usage is unknown, everything else is shown", async 
 test("damage that only a read finds is reported with the file", async () => {
   const { id } = await createKey(cli);
   saveQuota(cli, id, newQuota());
-  const { quotaStore } = paths(cli);
+  const { quotas: quotaStore } = paths(cli);
   // Opening reads the first pages; the table is on the last one.
   const bytes = readFileSync(quotaStore);
   bytes.fill(0xff, bytes.length - 4096);

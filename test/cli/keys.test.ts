@@ -177,7 +177,7 @@ test("keys unban ends the current ban, and not a later one, or resets strikes", 
   expect(await cli.json("keys unban 1")).toMatchObject({ id: 1, state: "active", strikes: 0 });
   expect(await showKey(cli, 1)).toMatchObject({ state: "active", strikes: 0 });
 
-  const { quotaStore } = paths(cli);
+  const { quotas: quotaStore } = paths(cli);
   writeFileSync(quotaStore, "no database, ".repeat(100));
   expect(await cli.run("keys unban 1")).toMatchObject({
     code: 1,

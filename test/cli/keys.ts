@@ -20,7 +20,7 @@ export async function withStores<T>(
   cli: InProcessCli,
   work: (stores: SqliteStores) => T | Promise<T>,
 ): Promise<T> {
-  const stores = openSqlite(paths(cli).store);
+  const stores = openSqlite(paths(cli).database);
   try {
     return await work(stores);
   } finally {
@@ -34,7 +34,7 @@ export const findCredential = (cli: InProcessCli, secret: string) =>
 
 /** Writes the quota of a key as a server does. */
 export function saveQuota(cli: InProcessCli, id: number, quota: Quota): void {
-  const quotaStore = openQuotaStore(paths(cli).quotaStore);
+  const quotaStore = openQuotaStore(paths(cli).quotas);
   quotaStore.save([[{ kind: "key", id }, quota]]);
   quotaStore.close();
 }

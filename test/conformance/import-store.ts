@@ -17,7 +17,7 @@ import {
   ImportStore,
   NO_PROGRESS,
 } from "../../src/archive/import-store.ts";
-import type { Store } from "../../src/domain/ports.ts";
+import type { ClientStore } from "../../src/domain/ports.ts";
 import { rowsOf, type Statements } from "../../src/store/sql/statements.ts";
 import type { SharedTables } from "../../src/store/sql/table-store.ts";
 import { BY, storedSecret } from "../key-store-arguments.ts";
@@ -57,7 +57,8 @@ function batchOf<Row>(
 
 const pets = IMPORT_KINDS.pets.withIds;
 const orders = IMPORT_KINDS.orders.withIds;
-const allPets = async (store: Store): Promise<readonly Pet[]> => (await store.listPets({ limit: 100 })).items;
+const allPets = async (store: ClientStore): Promise<readonly Pet[]> =>
+  (await store.listPets({ limit: 100 })).items;
 const rex = (id: bigint): ImportedPet => ({ id, name: "Rex", categoryId: 1n });
 
 /** What every ImportStore does, on whatever database. */

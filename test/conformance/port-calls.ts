@@ -51,7 +51,7 @@ export class PortCalls {
     return { ...stores, ...Object.fromEntries(recorded) };
   }
 
-  /** The methods that were not called, such as `Store.getPet`. */
+  /** The methods that were not called, such as `ClientStore.getPet`. */
   missing(ports: Iterable<string>): string[] {
     const methods = [...ports].flatMap((port) =>
       (PORTS.get(port) ?? []).map((method) => `${port}.${method}`),

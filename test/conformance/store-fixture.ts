@@ -3,7 +3,7 @@ import type { Rejection } from "../../src/api/errors.ts";
 import { ImportStore } from "../../src/archive/import-store.ts";
 import type { TableStore } from "../../src/store/sql/table-store.ts";
 import type { NewPet, OrderFilters, PetFilters } from "../../src/domain/resources.ts";
-import type { IdempotentRequest, Page, Store, Stores, WriteResult } from "../../src/domain/ports.ts";
+import type { IdempotentRequest, Page, ClientStore, Stores, WriteResult } from "../../src/domain/ports.ts";
 
 /** Empty stores with data of their own. */
 export interface OpenedStores extends Stores {
@@ -16,7 +16,7 @@ export interface OpenedStores extends Stores {
   /** Opens the same data once more, as another process does. */
   another(): Promise<Stores>;
   /** Closes the stores and opens them again on the same data. */
-  reopen(): Promise<Store>;
+  reopen(): Promise<ClientStore>;
   /** Closes all of them and removes the data. */
   close(): Promise<void>;
 }
@@ -95,7 +95,7 @@ export function rejectionCode(result: object): string | undefined {
   return "code" in result ? String(result.code) : undefined;
 }
 
-export async function addPet(store: Store, pet: Partial<NewPet> = {}): Promise<bigint> {
+export async function addPet(store: ClientStore, pet: Partial<NewPet> = {}): Promise<bigint> {
   return resultOf(await store.createPet({ ...rex, ...pet }, AT)).id;
 }
 

@@ -22,7 +22,7 @@ import type {
   Page,
   PetJsonSource,
   PetQuery,
-  Store,
+  ClientStore,
   WriteResult,
 } from "../../src/domain/ports.ts";
 import {
@@ -51,7 +51,7 @@ import { addPet, AT, DAY_MS, type OpenStores, rex } from "./store-fixture.ts";
 
 /** What the stores and the model have in common. */
 interface Ports {
-  readonly store: Omit<Store, "close">;
+  readonly store: Omit<ClientStore, "close">;
   readonly inventory: InventoryStore;
   readonly petJson: Pick<PetJsonSource, "get" | "list">;
 }

@@ -2,7 +2,7 @@ import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import { type Adapters, openAdapters } from "../../src/adapters.ts";
 import { serveOn } from "../../src/app.ts";
 import { Overloaded, Unavailable } from "../../src/api/errors.ts";
-import type { Store } from "../../src/domain/ports.ts";
+import type { ClientStore } from "../../src/domain/ports.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { RawConnection } from "../../trials/harness/http-connection.ts";
@@ -44,7 +44,7 @@ function failing<T extends object>(adapter: T, faultOf: (method: string) => (() 
 function failingAdapters(adapters: Adapters): Adapters {
   const ofStore = (method: string) => (method === "close" ? undefined : faults.store);
   // Writes are promises.
-  const store: Store = failing(adapters.store, (method) => {
+  const store: ClientStore = failing(adapters.store, (method) => {
     const fault = ofStore(method);
     return fault && /^(create|place|update)/.test(method) ? async () => fault() : fault;
   });

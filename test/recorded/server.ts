@@ -7,7 +7,7 @@ import { IDEMPOTENCY_CONFLICT } from "../../src/domain/idempotency.ts";
 import { Unavailable } from "../../src/api/errors.ts";
 import { generateSecret, type NewKey, toNewSecret } from "../../src/domain/api-keys.ts";
 import type { Attribution } from "../../src/domain/audit.ts";
-import type { Store } from "../../src/domain/ports.ts";
+import type { ClientStore } from "../../src/domain/ports.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { onFreePort } from "../../trials/harness/server.ts";
@@ -102,8 +102,8 @@ export class Server {
 }
 
 /** A store that fails, or takes its time, for pets of certain names. */
-function failing(store: Store, slowPet: Server["slowPet"]): Store {
-  const createPet: Store["createPet"] = async (pet, at, request) => {
+function failing(store: ClientStore, slowPet: Server["slowPet"]): ClientStore {
+  const createPet: ClientStore["createPet"] = async (pet, at, request) => {
     if (pet.name === "broken") throw new Error("broken");
     if (pet.name === "unavailable") throw new Unavailable("unavailable", { retryAfterSeconds: 2 });
     if (pet.name === "in progress") return IDEMPOTENCY_CONFLICT;

@@ -2,7 +2,7 @@ import { describe, expect, spyOn, test } from "bun:test";
 import { atEndOfIteration, scheduler } from "../../src/runtime/scheduler.ts";
 import { BatchQueue } from "../../src/store/sql/batch-queue.ts";
 import { type Connection, isBusy } from "../../src/store/sqlite/connection.ts";
-import { SqliteStore } from "../../src/store/sqlite/store.ts";
+import { SqliteClientStore } from "../../src/store/sqlite/store.ts";
 import { AT, rex } from "../conformance/store-fixture.ts";
 import { temporaryDatabase, whileLocked } from "./sqlite-database.ts";
 import { until } from "../timing.ts";
@@ -38,7 +38,7 @@ const outcomes = (settled: PromiseSettledResult<unknown>[]) =>
 test("responses that are ready are written before a transaction blocks the event loop", async () => {
   using db = temporaryDatabase();
   const order: string[] = [];
-  const store = new SqliteStore(db.connection, { onCommit: () => order.push("committed") });
+  const store = new SqliteClientStore(db.connection, { onCommit: () => order.push("committed") });
   const created = store.createPet(rex, AT);
   atEndOfIteration(() => order.push("written"));
   await created;
@@ -110,7 +110,7 @@ describe("group commit", () => {
 describe("the SQLite store", () => {
   test("commits at most 1,000 writes in one transaction", async () => {
     using db = temporaryDatabase();
-    const store = new SqliteStore(db.connection);
+    const store = new SqliteClientStore(db.connection);
     const transactions = spyOn(db.connection, "transaction");
     await Promise.all(Array.from({ length: 2_500 }, () => store.createPet(rex, AT)));
     const sizes = transactions.mock.results.map(({ value }) => (Array.isArray(value) ? value.length : 0));
@@ -120,7 +120,7 @@ describe("the SQLite store", () => {
 
   test("queues 10,000 writes and rejects the next one", async () => {
     using db = temporaryDatabase();
-    const store = new SqliteStore(db.connection);
+    const store = new SqliteClientStore(db.connection);
     const settled = await Promise.allSettled(Array.from({ length: 10_001 }, () => store.createPet(rex, AT)));
     expect(settled.filter(({ status }) => status === "rejected")).toEqual(settled.slice(10_000));
     const reason = { name: "Unavailable", message: "the queue is full (10000)", retryAfterSeconds: 1 };
@@ -131,7 +131,7 @@ describe("the SQLite store", () => {
 
   test("rejects a write after 2,000 ms behind another process's lock, and commits one that came later", async () => {
     using db = temporaryDatabase();
-    const store = new SqliteStore(db.connection);
+    const store = new SqliteClientStore(db.connection);
     let now = 0;
     const clock = spyOn(performance, "now").mockImplementation(() => now);
     const attempts = spyOn(db.connection, "transaction");

@@ -38,7 +38,7 @@ function fill(path: string, times: number): void {
 }
 
 interface Calls {
-  /** The pages of the file that each call read at most, by its name, such as `Store.getPet`. */
+  /** The pages of the file that each call read at most, by its name, such as `ClientStore.getPet`. */
   readonly pages: ReadonlyMap<string, number>;
   /** The least that a write of a table waited for: 1 is NORMAL, 2 is FULL. */
   readonly synchronous: ReadonlyMap<string, bigint>;

@@ -105,26 +105,26 @@ test("a missing or empty database beside what a server left is not begun anew, u
   const path = temporary.path("data");
   const directory = directoryAt(path);
   const withNew = new DataDirectory({ path, environment: "production", allowsNewDatabase: true });
-  const { store, quotaStore, adminToken, rescued } = directory.files;
+  const { database, quotas, adminToken, rescued } = directory.files;
   expect(directory.findLostDatabase()).toBeUndefined();
   directory.create();
   expect(directory.findLostDatabase()).toBeUndefined();
-  for (const left of [quotaStore, adminToken, `${path}/production-replaced-2026`]) {
+  for (const left of [quotas, adminToken, `${path}/production-replaced-2026`]) {
     writeFileSync(left, "x");
     expect(() => directory.rejectLostDatabase()).toThrow(
-      `${store} is missing or empty, but there was a database: see ${left}; restore a backup with petstore restore, or run petstore serve --new-database to begin anew`,
+      `${database} is missing or empty, but there was a database: see ${left}; restore a backup with petstore restore, or run petstore serve --new-database to begin anew`,
     );
-    writeFileSync(store, "");
+    writeFileSync(database, "");
     expect(() => directory.rejectLostDatabase()).toThrow("missing or empty");
     withNew.rejectLostDatabase();
-    writeFileSync(store, "x");
+    writeFileSync(database, "x");
     directory.rejectLostDatabase();
-    rmSync(store);
+    rmSync(database);
     rmSync(left);
   }
   writeFileSync(rescued, "x");
-  writeFileSync(store, "x");
+  writeFileSync(database, "x");
   expect(() => withNew.rejectLostDatabase()).toThrow(
-    `the server saved everything to ${rescued}; run rm -f ${store}* && mv ${rescued} ${store} to go on with it`,
+    `the server saved everything to ${rescued}; run rm -f ${database}* && mv ${rescued} ${database} to go on with it`,
   );
 });

@@ -1,15 +1,15 @@
 import { expect, test } from "bun:test";
 import { sqliteDatabase } from "../../src/store/sqlite/statements.ts";
 import { rowsOf } from "../../src/store/sql/statements.ts";
-import { openSqlite, SqliteStore } from "../../src/store/sqlite/store.ts";
+import { openSqlite, SqliteClientStore } from "../../src/store/sqlite/store.ts";
 import { openStoreDatabase, temporaryDatabase } from "./sqlite-database.ts";
 
 const by = { actor: { kind: "command line" }, at: 0 } as const;
 
 test("after a check, the caches show the changes, deletions and orders of another process", async () => {
   using db = temporaryDatabase();
-  const server = new SqliteStore(db.connection);
-  const command = new SqliteStore(openStoreDatabase(db.path));
+  const server = new SqliteClientStore(db.connection);
+  const command = new SqliteClientStore(openStoreDatabase(db.path));
   const { petJson } = server;
   await Promise.all(
     Array.from({ length: 130 }, (_, i) => server.createPet({ name: `pet ${i + 1}`, categoryId: 1n }, 0)),
@@ -79,7 +79,7 @@ function raise(): never {
 
 test("a rejected change invalidates nothing", async () => {
   using db = temporaryDatabase();
-  const store = new SqliteStore(db.connection);
+  const store = new SqliteClientStore(db.connection);
   await store.createPet({ name: "Rex", categoryId: 1n }, 0);
   const before = { ...store.petJson.revisions };
   await store.inventory.deletePet(9n, by);
@@ -91,7 +91,7 @@ test("a rejected change invalidates nothing", async () => {
 
 test("a new pet makes the last page stale, an order all pages", async () => {
   using db = temporaryDatabase();
-  const store = new SqliteStore(db.connection);
+  const store = new SqliteClientStore(db.connection);
   const { revisions } = store.petJson;
   const counted = async (work: Promise<unknown>) => {
     const before = { ...revisions };

@@ -3,7 +3,7 @@ import type { SharedTables } from "../../src/store/sql/table-store.ts";
 import { appendRows, upsertRows } from "../../src/store/sql/table-rows.ts";
 import { PETS } from "../../src/store/sql/tables.ts";
 import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
-import { openSqlite, SqliteStore } from "../../src/store/sqlite/store.ts";
+import { openSqlite, SqliteClientStore } from "../../src/store/sqlite/store.ts";
 import { BY } from "../key-store-arguments.ts";
 import { openStoreDatabase, temporaryDatabase } from "./sqlite-database.ts";
 
@@ -13,7 +13,7 @@ const COUNT = "SELECT count(*) AS recent FROM pets WHERE is_recent IS NOT NULL";
 
 test("pets enter the index of categories 1,024 at a time, and a page has those in it and the recent ones", async () => {
   using db = temporaryDatabase();
-  const store = new SqliteStore(db.connection);
+  const store = new SqliteClientStore(db.connection);
   const recent = () => Number(db.connection.get<{ recent: bigint }>(COUNT)?.recent);
   const idsOf = async (query: object) =>
     (await store.listPets({ limit: 5_000, ...query })).items.map(({ id }) => Number(id));
@@ -43,7 +43,7 @@ test("a server puts the pets of other processes behind it into what a page reads
   const imported = openStoreDatabase(db.path);
   imported.run(`INSERT INTO pets (name, category_id) WITH RECURSIVE n (i) AS
     (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) SELECT 'Rex', 1 FROM n`);
-  const store = new SqliteStore(db.connection);
+  const store = new SqliteClientStore(db.connection);
   store.indexForeignPets();
   await store.createPet(newPet(1), 0);
   expect(after()).toBeGreaterThanOrEqual(3_000);
@@ -55,7 +55,7 @@ test("a server puts the pets of other processes behind it into what a page reads
 
 test("imported pets and those of a copy are in the index at once, also between recent ones", async () => {
   using db = temporaryDatabase();
-  const store = new SqliteStore(db.connection);
+  const store = new SqliteClientStore(db.connection);
   const behind = (connection = db.connection) => Number(connection.get<{ behind: bigint }>(BEHIND)?.behind);
   await using shared: SharedTables & AsyncDisposable = await sqliteTables(db.path).share();
   const append = (count: number) =>

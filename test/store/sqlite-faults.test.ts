@@ -3,7 +3,7 @@ import type { ApiKey, NewKey } from "../../src/domain/api-keys.ts";
 import type { IdempotentRequest, StateChange } from "../../src/domain/ports.ts";
 import { SqlKeyStore } from "../../src/store/api-keys.ts";
 import { sqliteDatabase } from "../../src/store/sqlite/statements.ts";
-import { openSqlite, SqliteStore } from "../../src/store/sqlite/store.ts";
+import { openSqlite, SqliteClientStore } from "../../src/store/sqlite/store.ts";
 import { DAY_MS } from "../conformance/store-fixture.ts";
 import { temporaryDatabase, whileLocked } from "./sqlite-database.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
@@ -18,7 +18,7 @@ describe("a full disk", () => {
   test("makes every write of the batch Unavailable and commits none, and later writes succeed", async () => {
     using db = temporaryDatabase();
     const changes: StateChange[] = [];
-    const store = new SqliteStore(db.connection, { onStateChange: (change) => changes.push(change) });
+    const store = new SqliteClientStore(db.connection, { onStateChange: (change) => changes.push(change) });
     const first = await store.createPet(big, 0);
     expect(first).toMatchObject({ id: 1n });
     const pages = db.connection.value("PRAGMA page_count");
@@ -73,7 +73,7 @@ test("a change of a key waits for another process, and does not block the event 
 describe("idempotent requests", () => {
   test("a request that failed can be sent again", async () => {
     using db = temporaryDatabase();
-    const store = new SqliteStore(db.connection, { maxBusyMs: 0 });
+    const store = new SqliteClientStore(db.connection, { maxBusyMs: 0 });
     await whileLocked(db.path, async () => {
       await expect(store.createPet(big, 0, request)).rejects.toMatchObject({ name: "Unavailable" });
     });
@@ -83,7 +83,7 @@ describe("idempotent requests", () => {
 
   test("expired records are deleted by later writes: 16 in each transaction and 2 for each write", async () => {
     using db = temporaryDatabase();
-    const store = new SqliteStore(db.connection);
+    const store = new SqliteClientStore(db.connection);
     await Promise.all(Array.from({ length: 60 }, (_, n) => store.createPet(big, n, numbered(n))));
     await store.createPet(big, DAY_MS - 1);
     expect(db.count("attempts")).toBe(60);
@@ -101,7 +101,7 @@ describe("while the clock is not trusted", () => {
   test("records of before are found and kept, and those of then are deleted in their turn", async () => {
     using db = temporaryDatabase();
     let trustedNow = 1_000;
-    const store = new SqliteStore(db.connection, { retentionNow: () => trustedNow });
+    const store = new SqliteClientStore(db.connection, { retentionNow: () => trustedNow });
     await store.createPet(big, 1_000, numbered(1));
     const wrong = 500 * DAY_MS;
     expect(await store.createPet(big, wrong, numbered(1))).toMatchObject({ replayed: true });

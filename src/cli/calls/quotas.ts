@@ -29,7 +29,7 @@ export async function openQuotas(
   if (storage.limitsUrls) return openSharedQuotas(storage, { openKeyCounter }, context);
   return openKeyCounter
     ? countedQuotas(openKeyCounter({ clock, ban: () => COMMAND_BAN_RULES }), clock)
-    : openStoredQuotas(storage.directory.files.quotaStore, keys, clock);
+    : openStoredQuotas(storage.directory.files.quotas, keys, clock);
 }
 
 function countedQuotas(counter: KeyCounter, clock: Clock): Quotas {

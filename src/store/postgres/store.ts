@@ -8,7 +8,7 @@ import type {
   IdempotentRequest,
   OwnOrderUpdate,
   OrderPlacement,
-  Store,
+  ClientStore,
   WriteResult,
 } from "../../domain/ports.ts";
 import type { NewPet } from "../../domain/resources.ts";
@@ -19,7 +19,7 @@ import { BatchQueue } from "../sql/batch-queue.ts";
 import { InProgressRequests } from "../idempotency.ts";
 import type { TableUse } from "../sql/migrations.ts";
 import { operatorStores } from "../operator-stores.ts";
-import { placeOrder, SqlInventoryStore, SqlReadStore, updateOrder } from "../orders.ts";
+import { placeOrder, SqlInventoryStore, SqlClientReads, updateOrder } from "../orders.ts";
 import { SqlQuestionStore } from "../questions.ts";
 import { SqlServerReportStore } from "../server-reports.ts";
 import type { RetentionNow } from "../retention-clock.ts";
@@ -107,7 +107,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   const openedAt = await migratePostgres(primary.url, options.schema, options.use ?? "create");
   await primary.mark().catch(cannotFind);
   const pools = new Pools(primary, options);
-  const store = new PostgresStore(pools, options);
+  const store = new PostgresClientStore(pools, options);
   const petJson = new PostgresPetJson(pools);
   const lookups = new BatchQueue({
     run: (hashes: readonly string[]) => findTogether(pools, hashes),
@@ -211,7 +211,7 @@ async function insertPets(sql: SQL, creations: readonly PetCreation[]): Promise<
 }
 
 /** The pets and orders of clients. Creations of pets share transactions; each order has one of its own. */
-class PostgresStore extends SqlReadStore implements Store {
+class PostgresClientStore extends SqlClientReads implements ClientStore {
   readonly #petRecords: PostgresIdempotencyRecords;
   readonly #orderRecords: PostgresIdempotencyRecords;
   readonly #creations: BatchQueue<PetCreation, CreateResult>;

@@ -8,14 +8,14 @@ import type {
   OwnOrderUpdate,
   OrderPlacement,
   StateChange,
-  Store,
+  ClientStore,
   WriteResult,
 } from "../../domain/ports.ts";
 import { auditedDatabase, type OnAudit, reportAudit } from "../audit.ts";
 import { BatchQueue } from "../sql/batch-queue.ts";
 import { type IdempotentOperation, InProgressRequests } from "../idempotency.ts";
 import { operatorStores } from "../operator-stores.ts";
-import { placeOrder, SqlInventoryStore, SqlReadStore, updateOrder } from "../orders.ts";
+import { placeOrder, SqlInventoryStore, SqlClientReads, updateOrder } from "../orders.ts";
 import { PET_ROWS } from "../sql/rows.ts";
 import type { TableUse } from "../sql/migrations.ts";
 import { SqlQuestionStore } from "../questions.ts";
@@ -57,7 +57,7 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
   } as const;
   const { connection, store } = openDatabaseFor(path, opening, (connection) => {
     checkColumns(connection);
-    const store = new SqliteStore(connection, options);
+    const store = new SqliteClientStore(connection, options);
     files.watch(connection, options.rescue);
     return { connection, store };
   });
@@ -100,7 +100,7 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
 const LOOK_EVERY_MS = 1_000;
 
 /** Makes a server look for pets of other processes that are not read from the index yet. */
-function indexForeignPets(store: SqliteStore): ScheduledTimer {
+function indexForeignPets(store: SqliteClientStore): ScheduledTimer {
   const look = () => store.indexForeignPets();
   look();
   const looking = scheduler.setInterval(look, LOOK_EVERY_MS);
@@ -142,7 +142,7 @@ interface Write<Code extends string> {
  * The pets and orders of clients. Reads return at once; writes share transactions. Work that returns a rejection has
  * written nothing.
  */
-export class SqliteStore extends SqlReadStore implements Store {
+export class SqliteClientStore extends SqlClientReads implements ClientStore {
   readonly petJson: SqlitePetJson;
   readonly inventory: InventoryStore;
   readonly #records: SqliteIdempotencyRecords;

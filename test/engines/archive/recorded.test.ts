@@ -27,10 +27,10 @@ async function throughBackups(config: Config): Promise<Config> {
   const data = temporaryDirectory("data");
   const directory = new DataDirectory({ path: data, environment });
   // Counts and bans are in no backup. Those that a restore finds hold.
-  cpSync(config.directory.files.quotaStore, directory.files.quotaStore);
+  cpSync(config.directory.files.quotas, directory.files.quotas);
   await backUpAndRestore(["--data", config.directory.path], onPostgres);
   await backUpAndRestore(onPostgres, ["--data", data]);
-  using database = new Database(directory.files.store);
+  using database = new Database(directory.files.database);
   // The restores have entries in the audit trail, and one of them the time of its backup in the metrics.
   database.run("DELETE FROM audit WHERE action = 'data.restored'");
   database.run("UPDATE sqlite_sequence SET seq = (SELECT max(id) FROM audit) WHERE name = 'audit'");

@@ -32,7 +32,7 @@ export const backup = defineCommand({
   async run({ positionals, values }, { clock, errorStream, warn }) {
     const storage = storageOf(values);
     if (!databaseExists(storage))
-      throw new Failure(`${storage.directory.files.store} does not exist; see --data and --env`);
+      throw new Failure(`${storage.directory.files.database} does not exist; see --data and --env`);
     const { makeBackup } = await import("../../../archive/backup.ts");
     const progress = new Progress({ stream: errorStream, isJson: values.json });
     const made = await makeBackup({

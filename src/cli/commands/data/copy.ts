@@ -56,9 +56,9 @@ export const copy = defineCommand({
     const storage = storageOf({ ...values, "database-url": to ?? from, "database-url-file": undefined });
     const direction = to === undefined ? "from PostgreSQL" : "to PostgreSQL";
     const { directory } = storage;
-    const { store } = directory.files;
-    if (direction === "to PostgreSQL" && !existsSync(store)) {
-      throw new Failure(`${store} does not exist; see --data and --env`);
+    const { database } = directory.files;
+    if (direction === "to PostgreSQL" && !existsSync(database)) {
+      throw new Failure(`${database} does not exist; see --data and --env`);
     }
     directory.prepare();
     // No server runs on the data directory meanwhile.
