@@ -179,7 +179,7 @@ test("a key close to its limit is amber, labels are cut after three, hints are c
   for (let i = 0; i < 8; i++) await server.client(close.secret, "GET", "/pets");
   const { page } = await open("/keys?search=close");
   const row = page.getByRole("row").filter({ hasText: "close" });
-  await row.locator(".usage[data-close]", { hasText: "8 / 10 ▲" }).first().waitFor();
+  await row.locator(".quota-bar[data-close]", { hasText: "8 / 10 ▲" }).first().waitFor();
   // Where there is no room for the column of the day, the other one has what is close.
   const day = row.getByText("▲ 80 % of 24 h");
   await day.waitFor({ state: "hidden" });
@@ -211,7 +211,7 @@ test("a key close to its limit is amber, labels are cut after three, hints are c
   await page.goto(`${server.adminUrl}/keys`);
   await page.getByRole("link", { name: "24 hours" }).click();
   await page.locator("th[aria-sort=descending]", { hasText: "24 hours" }).waitFor();
-  const used = `[...document.querySelectorAll("td.wide-only .usage strong")].map((each) => Number(each.textContent))`;
+  const used = `[...document.querySelectorAll("td.wide-only .quota-bar strong")].map((each) => Number(each.textContent))`;
   await untilTrue(page, `${used}[0] === 8 && ${used}.every((each, i, all) => i === 0 || each <= all[i - 1])`);
 });
 

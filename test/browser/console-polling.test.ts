@@ -50,7 +50,7 @@ const COUNT = `
     };
   }
   const isTime = ({ target }) =>
-    (target instanceof Element ? target : target.parentElement).closest("time, .usage, .usage + *") !== null;
+    (target instanceof Element ? target : target.parentElement).closest("time, .quota-bar, .quota-bar + *") !== null;
   new MutationObserver((records) => {
     counts.mutations += records.filter((record) => !isTime(record)).length;
   }).observe(document.querySelector("main"), {

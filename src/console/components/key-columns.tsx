@@ -26,7 +26,7 @@ export function StateBadge({ state, expiresAt }: StateProps) {
   return <Badge meaning={STATE_MEANINGS[state]} text={state} />;
 }
 
-interface UsageBarProps {
+interface QuotaBarProps {
   readonly window: NonNullable<Key["usage"]>["minute"] | undefined;
   /** Whether a line below says when the window ends. */
   readonly isWide?: boolean;
@@ -35,7 +35,7 @@ interface UsageBarProps {
 }
 
 /** How much of a window is used: a bar and the two numbers. */
-export function UsageBar({ window, isWide = false, isWarning = false }: UsageBarProps) {
+export function QuotaBar({ window, isWide = false, isWarning = false }: QuotaBarProps) {
   const nowMs = now.use();
   if (window === undefined) return <span class="muted">unknown</span>;
   const { limit, resetsAt } = window;
@@ -55,7 +55,7 @@ export function UsageBar({ window, isWide = false, isWarning = false }: UsageBar
   return (
     <>
       <span
-        class={isWide ? "usage wide" : "usage"}
+        class={isWide ? "quota-bar wide" : "quota-bar"}
         data-full={isFull ? "" : undefined}
         data-close={isClose ? "" : undefined}
         title={`${grouped(used)} of ${grouped(limit)}. ${hint}`}
@@ -93,8 +93,8 @@ export const SHARED_COLUMNS = {
     position: "first-below",
     cell: ({ usage }) => (
       <>
-        <UsageBar window={usage?.minute} />
-        {usage && <UsageBar window={usage.day} isWarning />}
+        <QuotaBar window={usage?.minute} />
+        {usage && <QuotaBar window={usage.day} isWarning />}
       </>
     ),
   },
@@ -103,7 +103,7 @@ export const SHARED_COLUMNS = {
     sort: "usedToday",
     isGreatestFirst: true,
     position: "wide-only",
-    cell: ({ usage }) => <UsageBar window={usage?.day} />,
+    cell: ({ usage }) => <QuotaBar window={usage?.day} />,
   },
   state: {
     heading: "State",

@@ -15,7 +15,7 @@ import { may } from "../session.ts";
 import { banMark, useBans } from "../bans.ts";
 import { UrlSelect } from "../components/url-choices.tsx";
 import { KeyActionButtons } from "../components/key-actions.tsx";
-import { BanRulesText, LabelLinks, StateBadge, UsageBar } from "../components/key-columns.tsx";
+import { BanRulesText, LabelLinks, StateBadge, QuotaBar } from "../components/key-columns.tsx";
 import {
   Details,
   DocsButton,
@@ -151,13 +151,13 @@ function Windows({ usage, strikes }: Key) {
         <div class="card">
           <dt>This minute</dt>
           <dd>
-            <UsageBar window={usage?.minute} isWide />
+            <QuotaBar window={usage?.minute} isWide />
           </dd>
         </div>
         <div class="card">
           <dt>24 hours</dt>
           <dd>
-            <UsageBar window={usage?.day} isWide />
+            <QuotaBar window={usage?.day} isWide />
           </dd>
         </div>
         <div class="card">
