@@ -143,7 +143,7 @@ export function storageOf(values: ValuesOf<typeof STORAGE_OPTIONS> & OnceValues)
   };
 }
 
-/** The limits and ban rules that flags and variables give. */
+/** The limits and ban rules that flags and variables set. */
 export function givenPolicy(values: ValuesOf<typeof SHARED_OPTIONS>): Required<PolicyChange> {
   return {
     plans: given(POLICY_SETTINGS.plans, (name) => values[name]),

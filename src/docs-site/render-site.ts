@@ -57,7 +57,7 @@ export async function renderSite(options: SiteOptions): Promise<RenderedSite> {
   };
 }
 
-/** Requests of clients are answered meanwhile. */
+/** Renders the pages one by one. Requests of clients run in between. */
 async function renderAll(renderers: readonly (() => DocsPage)[]): Promise<DocsPage[]> {
   const pages: DocsPage[] = [];
   for (const render of renderers) {

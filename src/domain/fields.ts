@@ -145,7 +145,7 @@ export function shownValuesOf<F extends Fields>(
   return values as { -readonly [K in keyof F]: Infer<F[K]["schema"]> };
 }
 
-/** The values that operators give, with their times in milliseconds since the epoch. */
+/** The values that operators send, with their times in milliseconds since the epoch. */
 type Parsed<T, F extends Fields> = {
   [K in keyof T]: K extends keyof F
     ? F[K]["storedAs"] extends "time"
@@ -154,7 +154,7 @@ type Parsed<T, F extends Fields> = {
     : T[K];
 };
 
-/** Parses the times among the values that operators give. */
+/** Parses the times among the values that operators send. */
 export function parseTimes<F extends Fields, T extends object>(fields: F, given: T): Parsed<T, F> {
   const parsed = Object.entries(given).map(([name, value]) => {
     const isTime = typeof value === "string" && fields[name]?.storedAs === "time";

@@ -90,7 +90,7 @@ const {
   disabledAt: _disabledAt,
   ...written
 } = KEY_FIELDS;
-/** The fields that an operator gives a new key and can change. */
+/** The fields that an operator sets for a new key and can change. */
 export const WRITTEN_KEY_FIELDS = written;
 
 /** The values of a key by its fields. */

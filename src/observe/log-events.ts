@@ -187,7 +187,7 @@ export const LOG_EVENTS = {
     "bannedAt",
     "bannedUntil",
   ]),
-  "key.unbanned": info("an operator lifted the ban of an API key", ["keyId"]),
+  "key.unbanned": info("an operator unbanned an API key", ["keyId"]),
   "key.unban-failed": error("an API key cannot be unbanned; trying again", ["keyId", "error"]),
   "key.expiry-not-announced": error("keys that expire soon cannot be announced; trying again in 10 minutes", [
     "error",

@@ -285,7 +285,7 @@ describe("commands beside a running server", () => {
     expect(await cli.out(`keys unban ${id}`)).toMatch(/is unbanned; its ban would have ended at \S+Z\.\n$/);
     // The next request would be a strike.
     expect(await cli.out(`keys unban ${id}`)).toMatch(
-      /^Key \d+ was not banned and had no strikes; its last ban was lifted at \S+Z\.\n$/,
+      /^Key \d+ was not banned and had no strikes; it was last unbanned at \S+Z\.\n$/,
     );
     await repeat("/pets", key, (body) => body.includes("rate_limited"));
   });

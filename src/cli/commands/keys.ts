@@ -258,7 +258,7 @@ function unbanText({ strikes, bannedUntil }: Key, screen: Screen): string {
 
 /** How the last ban ended: an unban comes after it, or its time has passed. */
 function lastBanText(ban: AuditItem, unban: AuditItem | undefined, screen: Screen): string | undefined {
-  if (unban && unban.id > ban.id) return `its last ban was lifted ${screen.at(unban.at)}`;
+  if (unban && unban.id > ban.id) return `it was last unbanned ${screen.at(unban.at)}`;
   const until = ban.after?.["bannedUntil"];
   return typeof until === "string" ? `its last ban ended ${screen.at(until)}` : undefined;
 }

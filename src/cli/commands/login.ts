@@ -36,9 +36,9 @@ async function tokenOf(server: string, code: string): Promise<string> {
 
 /** Every operation that needs a token says what is wrong with it. */
 async function rejectionOf(remote: RemoteServer): Promise<string> {
-  const refused = `${remote.server} does not accept the token`;
+  const rejected = `${remote.server} does not accept the token`;
   const reason = await callServer(remote, "getServer").catch((error: unknown) => error);
-  return reason instanceof RejectedCall ? `${refused}: ${reason.message}` : refused;
+  return reason instanceof RejectedCall ? `${rejected}: ${reason.message}` : rejected;
 }
 
 export const login = defineCommand({

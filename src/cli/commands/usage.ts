@@ -160,7 +160,7 @@ async function* jsonText(query: Query): AsyncGenerator<string> {
 
 type IntervalRow = KeyUsageHistory["items"][number];
 
-/** Keys that are read at the same time: PostgreSQL gets the next query before it has answered the last. */
+/** Keys that are read at the same time: PostgreSQL gets the next query before it has responded to the last. */
 const KEYS_AT_ONCE = 32;
 
 type UsedKey = Pick<KeyTotals, "keyId" | "name" | "plan" | "lastUsedAt">;

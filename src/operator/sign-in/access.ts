@@ -43,7 +43,7 @@ export class AccessReader {
 
   /**
    * Returns what `pick` finds, or undefined if it does not exist. Returns "unknown" if too many unknown tokens were
-   * sent to read again. Throws Unavailable if the answer needs the database and it is unavailable.
+   * sent to read again. Throws Unavailable if that needs the database and it is unavailable.
    */
   async find<T>(pick: (access: OperatorAccess) => T | undefined): Promise<T | undefined | "unknown"> {
     const readsBefore = this.#reads;

@@ -40,7 +40,7 @@ export class ProviderSignIn {
   readonly #client: ProviderClient;
   readonly #steps: TokenBucket;
   readonly #outage: FailureReporter;
-  /** Responses that the provider did not give to the page, which anybody can send, and people without a role. */
+  /** Responses that the provider did not send to the page, which anybody can send, and people without a role. */
   readonly #rejected: FailedSignIns;
   readonly #refused: FailedSignIns;
 

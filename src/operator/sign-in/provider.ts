@@ -42,7 +42,7 @@ export interface Person {
   readonly claims: Claims;
 }
 
-/** A response that signs nobody in: the provider has rejected them, or did not give it to this page, or not now. */
+/** A response that signs nobody in: the provider has rejected them, or did not send it to this page, or not now. */
 export interface RejectedResponse {
   readonly rejectedBecause: string;
 }

@@ -29,7 +29,7 @@ async function withConnection<T>(
 
 /** Only the copy waits for Valkey. */
 const COPY_TIMEOUT_MS = 10_000;
-/** Commands that are sent before the first one is answered. */
+/** The commands that are sent before the first one has its reply. */
 const AT_ONCE = 100;
 
 /** Runs a command for each of many keys. */

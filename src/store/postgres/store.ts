@@ -166,7 +166,7 @@ const FIND_CREDENTIALS = `${SELECT_CREDENTIALS} hash = ANY (string_to_array(?, '
 const MAX_LOOKUPS_PER_QUERY = 64;
 
 /**
- * Answers lookups that arrive together with one query. Anybody can cause lookups, and a query costs PostgreSQL and this
+ * Runs lookups that arrive together as one query. Anybody can cause lookups, and a query costs PostgreSQL and this
  * process nearly the same for one secret as for many.
  */
 async function findTogether(

@@ -4,7 +4,7 @@
  * - `admitted`: requests that the rate limiter allowed
  * - `server_settings`: values that servers and commands store for one another, and no settings
  * - `attempts`: the results of requests with an Idempotency-Key
- * - `pardoned_at`: when a ban of the key was lifted, `unbannedAt`
+ * - `pardoned_at`: when the key was unbanned, `unbannedAt`
  * - `entry` of a pet: its JSON
  * - `key.rolled`, `admin.token-rolled`: a secret or token was rotated; the console and the command line show `rotated`
  * - `standings`, `usage` of a key and of log events: quotas

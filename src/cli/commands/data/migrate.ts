@@ -14,7 +14,7 @@ export const migrateCommand = defineCommand({
   name: "migrate",
   summary: "Migrate the tables of an earlier release",
   description:
-    "Brings the tables up to date, as petstore serve does when it starts. No other command does, so this one is for a role of PostgreSQL that may change tables, or for a time of its own. It lists each step, and whether servers of the release that the tables have can go on after it. A step after which they cannot is refused while such servers run. The migration is in the audit trail.",
+    "Brings the tables up to date, as petstore serve does when it starts. No other command does, so this one is for a role of PostgreSQL that may change tables, or for a time of its own. It lists each step, and whether servers of the release that the tables have can go on after it. A step after which they cannot is rejected while such servers run. The migration is in the audit trail.",
   data: "migrates",
   options: {
     "dry-run": switchOption("List the steps, and change nothing"),
