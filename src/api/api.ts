@@ -92,6 +92,11 @@ interface RouteMatch<Id extends string = string> {
 
 const IDENTIFIER = /\{\w+\}/;
 
+/** The path of an operation, with an identifier in the place of `{parameter}`. */
+export function withIdentifier(path: string, identifier: string): string {
+  return path.replace(IDENTIFIER, () => identifier);
+}
+
 /** The table of an API, and the router that follows from it. */
 export class Api<const T extends Operations> implements ApiDefinition<T> {
   readonly basePath: string;
@@ -113,7 +118,7 @@ export class Api<const T extends Operations> implements ApiDefinition<T> {
     this.allowed = routeOf(this.rows).allowed;
     for (const [path, group] of Map.groupBy(this.rows, ([, operation]) => operation.path)) {
       const route = routeOf(group);
-      const empty = basePath + path.replace(IDENTIFIER, "");
+      const empty = basePath + withIdentifier(path, "");
       if (IDENTIFIER.test(path)) this.#withIdentifier.set(empty, route);
       else this.#fixed.set(empty, { route, identifier: "" });
     }

@@ -153,10 +153,8 @@ function removal(sunset: Date, settings: DocsSettings): string {
 }
 
 function deprecationLines(url: string): string[] {
-  const headers = Object.entries(deprecationHeaders(OPERATIONS.getPet.deprecated, url));
-  return headers.map(
-    ([name, value]) => `${name}: ${value.replace("{petId}", "7").replaceAll(", <", ",\n      <")}`,
-  );
+  const headers = Object.entries(deprecationHeaders(OPERATIONS.getPet.deprecated, url, "7"));
+  return headers.map(([name, value]) => `${name}: ${value.replaceAll(", <", ",\n      <")}`);
 }
 
 function connectionLimit(maximum: number): string {

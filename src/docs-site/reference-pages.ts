@@ -1,3 +1,4 @@
+import { replacementFor } from "../public/endpoint.ts";
 import { longDate } from "../text/formatting.ts";
 import { toJson } from "../api/json.ts";
 import { PROTOCOL_ERRORS } from "../api/protocol-errors.ts";
@@ -79,7 +80,8 @@ function introduction(
   settings: DocumentedSettings,
 ): string {
   if (deprecated !== undefined) {
-    const { since, sunset, replacement } = deprecated;
+    const { since, sunset } = deprecated;
+    const replacement = replacementFor(deprecated, "{petId}");
     const state = isPast(sunset, settings)
       ? `**Removed** on ${longDate(sunset)}, deprecated since ${longDate(since)}: it responds 410.`
       : `**Deprecated** since ${longDate(since)}. It will be removed on ${longDate(sunset)}.`;

@@ -1,6 +1,7 @@
 /* How an operation is called: by the console, by a command, and by another server. */
 
 import { countOf } from "../text/formatting.ts";
+import { withIdentifier } from "../api/api.ts";
 import { type Identifier, parseJson, toJson } from "../api/json.ts";
 import { Rejection } from "../api/errors.ts";
 import { Invalid, readRows, text } from "../api/schema.ts";
@@ -40,7 +41,7 @@ export function queryText(query: AnyCallInput["query"] = {}): string {
 
 export function adminRequestOf(operationId: AdminOperationId, { id, query, body }: AnyCallInput) {
   const { method, path }: AdminOperation = ADMIN_OPERATIONS[operationId];
-  const resource = ADMIN_BASE_PATH + path.replace(/\{\w+\}/, encodeURIComponent(String(id)));
+  const resource = ADMIN_BASE_PATH + withIdentifier(path, encodeURIComponent(String(id)));
   const text = queryText(query);
   return {
     target: text === "" ? resource : `${resource}?${text}`,

@@ -1,6 +1,6 @@
 import { errorTable, Rejection } from "../api/errors.ts";
 import { PUBLIC_ERRORS } from "../public/errors.ts";
-import type { Deprecation } from "../public/endpoint.ts";
+import { type Deprecation, replacementFor } from "../public/endpoint.ts";
 import { longDate } from "../text/formatting.ts";
 
 /** The error codes, each with its status. Within /v1 codes are added, never removed or given another status. */
@@ -15,9 +15,10 @@ export const ERRORS = errorTable({
 
 export type ErrorCode = keyof typeof ERRORS;
 
-export function operationRemoved({ sunset, replacement, list }: Deprecation): Rejection<"operation_removed"> {
+export function operationRemoved(deprecation: Deprecation): Rejection<"operation_removed"> {
+  const { sunset, list } = deprecation;
   return new Rejection(
     "operation_removed",
-    `This operation was removed on ${longDate(sunset)}. Use GET ${list}, or GET ${replacement} for one pet.`,
+    `This operation was removed on ${longDate(sunset)}. Use GET ${list}, or GET ${replacementFor(deprecation, "{petId}")} for one pet.`,
   );
 }

@@ -16,7 +16,7 @@ import {
 import type { OperationId } from "../domain/operation-ids.ts";
 import { CallerKey } from "./caller-key.ts";
 import { type DocumentedSettings, isPast } from "../public/documented-settings.ts";
-import type { Deprecation, PublicOperation } from "../public/endpoint.ts";
+import { type Deprecation, type PublicOperation, replacementFor } from "../public/endpoint.ts";
 import { type ErrorCode, ERRORS } from "./errors.ts";
 
 /** A row of the table of operations. */
@@ -49,7 +49,7 @@ export const OrderList = pageOf(Order, "orders");
 const GET_PET_DEPRECATION = {
   since: new Date("2026-11-14T00:00:00Z"),
   sunset: new Date("2030-12-05T00:00:00Z"),
-  replacement: "/pets?id={petId}",
+  replacement: { path: "/pets", parameter: "id" },
   list: "/pets?status=available",
 } as const;
 
@@ -60,12 +60,13 @@ const ORDER_ID = {
 } as const;
 
 /** What the OpenAPI document says of an operation that is deprecated or removed. */
-export function removalOf({ sunset, list, replacement }: Deprecation, isRemoved: boolean): string {
+export function removalOf(deprecation: Deprecation, isRemoved: boolean): string {
+  const { sunset, list } = deprecation;
   const date = longDate(sunset);
   const state = isRemoved
     ? `Removed on ${date}: it responds 410.`
     : `Deprecated. It will be removed on ${date}; from then on it responds 410.`;
-  return `${state} Use \`GET ${list}\`, or \`GET ${replacement}\` for one pet.`;
+  return `${state} Use \`GET ${list}\`, or \`GET ${replacementFor(deprecation, "{petId}")}\` for one pet.`;
 }
 
 /**

@@ -25,9 +25,9 @@ type SuccessHeader = "ETag" | "Link" | "Location" | "Deprecation" | "Sunset" | "
 export interface Deprecation {
   readonly since: Date;
   readonly sunset: Date;
-  /** The path of the operation to use instead; `{parameter}` is the identifier in the path of the deprecated one. */
-  readonly replacement: string;
-  /** The path of the list to use instead. */
+  /** The list to use instead, and its parameter that takes the identifier in the path of the deprecated operation. */
+  readonly replacement: { readonly path: string; readonly parameter: string };
+  /** The path and the query of the other list to use instead. */
   readonly list: string;
 }
 
@@ -62,28 +62,42 @@ export interface Endpoint {
   readonly removal: { readonly at: number; readonly rejection: Rejection } | undefined;
 }
 
-const IDENTIFIER = /\{\w+\}/;
+/** The path and the query of the replacement, for the text of an identifier. */
+export function replacementFor(
+  { replacement: { path, parameter } }: Deprecation,
+  identifier: string,
+): string {
+  return `${path}?${parameter}=${identifier}`;
+}
 
 /**
  * The headers of a deprecated operation: `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and `Link`, which refers to the
- * replacements and to the documentation.
+ * replacements and to the documentation. Without a valid identifier, the replacement is the list of all.
  */
-export function deprecationHeaders({ since, sunset, replacement, list }: Deprecation, baseUrl: string) {
-  const successor = `<${baseUrl}${replacement}>; rel="successor-version", <${baseUrl}${list}>; rel="successor-version"; title="by status"`;
+export function deprecationHeaders(deprecation: Deprecation, baseUrl: string, identifier: string) {
+  const { since, sunset, replacement } = deprecation;
+  const isValid = parseIdentifier(identifier) !== undefined;
+  const successor = isValid ? replacementFor(deprecation, identifier) : replacement.path;
   return {
     Deprecation: `@${since.getTime() / 1000}`,
     Sunset: sunset.toUTCString(),
-    Link: `${successor}, <${docsUrl(baseUrl)}/deprecation>; rel="deprecation"; type="text/html"`,
+    Link: `<${baseUrl}${successor}>${restOfLink(deprecation, baseUrl)}`,
   };
 }
 
-/** The same as header lines, for the identifier in the path. If it is not valid, the replacement is the list. */
+function restOfLink({ list }: Deprecation, baseUrl: string): string {
+  const other = `<${baseUrl}${list}>; rel="successor-version"; title="by status"`;
+  return `; rel="successor-version", ${other}, <${docsUrl(baseUrl)}/deprecation>; rel="deprecation"; type="text/html"`;
+}
+
+/** The same as header lines. Lines that were made before save each request a microsecond. */
 export function deprecationLines(deprecation: Deprecation, baseUrl: string): (identifier: string) => string {
-  const linesWith = (replacement: string) =>
-    headerLinesOf(deprecationHeaders({ ...deprecation, replacement }, baseUrl));
-  const [start = "", end = ""] = linesWith(deprecation.replacement).split(IDENTIFIER);
-  const [list = ""] = deprecation.replacement.split("?");
-  const withoutIdentifier = linesWith(list);
+  const withoutIdentifier = headerLinesOf(deprecationHeaders(deprecation, baseUrl, ""));
+  const { Link: _, ...dates } = deprecationHeaders(deprecation, baseUrl, "");
+  const start = `${headerLinesOf(dates)}Link: <${baseUrl}`;
+  const end = `>${restOfLink(deprecation, baseUrl)}\r\n`;
   return (identifier) =>
-    parseIdentifier(identifier) === undefined ? withoutIdentifier : start + identifier + end;
+    parseIdentifier(identifier) === undefined
+      ? withoutIdentifier
+      : start + replacementFor(deprecation, identifier) + end;
 }

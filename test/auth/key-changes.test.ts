@@ -108,24 +108,11 @@ test("a key that this process has changed is looked up again although the change
   const keys = new MapKeyStore();
   const clock = new TestClock();
   const [changed, other] = [keys.create(), keys.create()];
-  let isCutOff = false;
-  const authenticator = await openAuthenticator({
-    keys: {
-      findCredential: (hash) => keys.findCredential(hash),
-      changesSince(revision) {
-        if (isCutOff) throw new Error("cut off");
-        return keys.changesSince(revision);
-      },
-    },
-    clock,
-  });
-  const { applyNow, close } = followSilently({
-    authenticator,
-    clock,
-  });
+  const authenticator = await openAuthenticator({ keys, clock });
+  const { applyNow, close } = followSilently({ authenticator, clock });
   const use = ({ secret }: typeof changed) => authenticator.authenticate(`Bearer ${secret}`, CLIENT);
   for (const each of [changed, other]) expect(await use(each)).toMatchObject({ keyId: each.id });
-  isCutOff = true;
+  keys.isCutOff = true;
   keys.update(changed.id, { revokedAt: clock.now() });
   await applyNow(changed.id);
   expect(await use(changed)).toBe("invalid_api_key");
@@ -142,17 +129,7 @@ describe("changes", () => {
     const keys = new MapKeyStore();
     const clock = new TestClock();
     const [changed, unbanned] = [keys.create(), keys.create()];
-    let isCutOff = false;
-    const authenticator = await openAuthenticator({
-      keys: {
-        findCredential: (hash) => keys.findCredential(hash),
-        changesSince(revision) {
-          if (isCutOff) throw new Error("cut off");
-          return keys.changesSince(revision);
-        },
-      },
-      clock,
-    });
+    const authenticator = await openAuthenticator({ keys, clock });
     const seen: string[] = [];
     const { close } = followSilently({
       authenticator,
@@ -170,11 +147,11 @@ describe("changes", () => {
     await advance(1);
     expect(seen.splice(0)).toEqual(["change 1", "unban 2, 5000 ms ago"]);
 
-    isCutOff = true;
+    keys.isCutOff = true;
     await advance(250);
     expect(seen).toEqual(["Error: cut off"]);
     await advance(250);
-    isCutOff = false;
+    keys.isCutOff = false;
     for (let poll = 0; poll < 2; poll++) await advance(250);
     expect(seen.splice(0)).toEqual(["Error: cut off", "readable"]);
 

@@ -19,6 +19,8 @@ export class MapKeyStore {
   #revision = 0;
   timeline = 1;
   hasQuestions = false;
+  /** Whether the changes cannot be read. */
+  isCutOff = false;
 
   findCredential(secretHash: string): Awaitable<Credential | undefined> {
     this.lookups++;
@@ -26,6 +28,7 @@ export class MapKeyStore {
   }
 
   changesSince(since: number): KeyChanges {
+    if (this.isCutOff) throw new Error("cut off");
     const keys = [...this.#keys.values()].filter(({ revision }) => revision > since);
     const kindOf = ({ unbanRevision = 0 }) => (unbanRevision > since ? "unban" : "key");
     const changed = keys.map((key) => ({ key, kind: kindOf(key) }) as const);

@@ -43,7 +43,7 @@ function nextLink(url: string, list: "pets" | "orders"): Header {
  */
 export function componentHeaders({ baseUrl, plans }: DocumentedSettings) {
   const { perMinute } = plans.free;
-  const deprecation = deprecationHeaders(OPERATIONS.getPet.deprecated, baseUrl);
+  const deprecation = deprecationHeaders(OPERATIONS.getPet.deprecated, baseUrl, "1");
   return {
     "X-Request-Id": header(
       "Identifies the request in the server's log: the `X-Request-Id` that you sent, if it has 1 to 128 visible ASCII characters, or a new one.",
@@ -86,7 +86,7 @@ export function componentHeaders({ baseUrl, plans }: DocumentedSettings) {
     SuccessorLink: header(
       'The replacement, as `rel="successor-version"`, and the documentation, as `rel="deprecation"`.',
       { type: "string", pattern: 'rel="successor-version".*rel="deprecation"' },
-      deprecation.Link.replace("{petId}", "1"),
+      deprecation.Link,
     ),
     Location: header(
       "URL of the new resource.",
