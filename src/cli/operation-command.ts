@@ -9,6 +9,7 @@ import type { CommandOperationId } from "../operator/handlers/data-handlers.ts";
 import { ADMIN_OPERATIONS, type AdminOperation, type ResponseOf } from "../operator/operations.ts";
 import { changesData } from "../operator/operation-rows.ts";
 import { type Command, type Context, defineCommand, Failure } from "./command.ts";
+import { isFollowed } from "./follow.ts";
 import { type FieldFlags, ID_TYPES, OperationFlags } from "./operation-flags.ts";
 import {
   type CallOperator,
@@ -207,14 +208,6 @@ interface ItemsView<Id extends ListOperationId, O extends Options> extends Omit<
     items: readonly ItemOf<Id>[],
     following: { readonly query: NonNullable<AnyCallInput["query"]>; readonly execution: Execution<O> },
   ) => Promise<never>;
-}
-
-export const FOLLOW_EVERY_MS = 1_000;
-
-const isFollowed = (values: object) => "follow" in values && values.follow === true;
-
-export function followOption(noun: string) {
-  return { follow: switchOption(`Go on with new ${noun} until Ctrl-C`) } as const;
 }
 
 /** A command that prints the items of all pages of a list, up to --limit if it has one. */

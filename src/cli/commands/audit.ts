@@ -1,5 +1,4 @@
-import { scheduler } from "../../runtime/scheduler.ts";
-import { formatTime, printable } from "../../text/formatting.ts";
+import { formatTime } from "../../text/formatting.ts";
 import { UsageError } from "../../config/usage-error.ts";
 import { choice } from "../../config/value-types.ts";
 import {
@@ -11,12 +10,12 @@ import {
   shownAction,
 } from "../../domain/audit.ts";
 import type { AuditItem } from "../../operator/operations.ts";
-import type { Context } from "../command.ts";
 import type { CallOperator } from "../calls/call.ts";
 import { firstItems } from "../calls/pages.ts";
-import { FOLLOW_EVERY_MS, followOption, limitOption, listCommand } from "../operation-command.ts";
+import { follow, type Followed, followOption } from "../follow.ts";
+import { limitOption, listCommand } from "../operation-command.ts";
 import { ID_TYPES } from "../operation-flags.ts";
-import { json, shortened } from "../output.ts";
+import { shortened } from "../output.ts";
 
 /** An actor as in JSON, or in one word that a shell can complete: `command-line`. */
 const actorKind = {
@@ -85,14 +84,12 @@ export const audit = listCommand<"listAudit", typeof OPTIONS>({
     ["CHANGES", describeChanges],
   ],
   next: () => `raise --limit, up to ${MAX_LIMIT}, or set --since and --until`,
-  follow: (call, items, { query, execution: { values, context } }) =>
-    follow(call, items, { query, context, isJson: values.json, limit: values.limit }),
+  follow: async (call, items, { query, execution }) =>
+    follow(await followed(call, items, { query, limit: execution.values.limit }), execution),
 });
 
 interface Following {
   readonly query: Readonly<Record<string, unknown>>;
-  readonly context: Context;
-  readonly isJson: boolean;
   /** The most entries that are printed at first. */
   readonly limit: number;
 }
@@ -100,35 +97,35 @@ interface Following {
 /** Identifiers ascend in the order in which entries are committed; times are those of several servers. */
 const inOrder = (entries: readonly AuditItem[]) => entries.toSorted((a, b) => (a.id < b.id ? -1 : 1));
 
-/** Prints the entries and then new ones until the process is stopped. */
-async function follow(
+async function followed(
   call: CallOperator,
   items: readonly AuditItem[],
-  { query, context, isJson, limit }: Following,
-): Promise<never> {
-  const lineOf = isJson ? (item: AuditItem) => json(item, 0) : textLine;
-  const list = (most: number, start: object) =>
-    firstItems(most, (page) => call("listAudit", { query: { ...query, ...start, ...page } }));
+  { query, limit }: Following,
+): Promise<Followed<AuditItem>> {
+  const list = async (most: number, start: object) =>
+    (await firstItems(most, (page) => call("listAudit", { query: { ...query, ...start, ...page } }))).items;
   let last = BigInt(String(query["after"] ?? 0));
-  let fresh = [...items];
+  let first = items;
   if (query["after"] === undefined) {
     // The list follows the newest entry, so that no entry is between them.
     const [newest] = (await call("listAudit", { query: { limit: 1 } })).items;
     last = newest?.id ?? last;
-    fresh = inOrder((await list(limit, {})).items);
+    first = inOrder(await list(limit, {}));
   }
-  for (;;) {
-    if (fresh.length > 0) await context.print(fresh.map(lineOf).join(""));
-    for (const { id } of fresh) if (id > last) last = id;
-    await scheduler.sleep(FOLLOW_EVERY_MS);
-    fresh = [...(await list(MAX_LIMIT, { after: last })).items];
-  }
+  const seen = (entries: readonly AuditItem[]) => {
+    for (const { id } of entries) if (id > last) last = id;
+    return entries;
+  };
+  return {
+    first: seen(first),
+    next: async () => seen(await list(MAX_LIMIT, { after: last })),
+    line: textOf,
+  };
 }
 
-/** The line of an entry. Entries arrive one after the other, so a table would have other widths each time. */
-function textLine(item: AuditItem): string {
+function textOf(item: AuditItem): string {
   const { at, action, target, actor } = item;
-  return `${printable(`${at}  ${shownAction(action)}  ${targetText(target)}  ${describeActor(actor)}  ${describeChanges(item)}`)}\n`;
+  return `${at}  ${shownAction(action)}  ${targetText(target)}  ${describeActor(actor)}  ${describeChanges(item)}`;
 }
 
 /** `key 7 mobile app` */

@@ -1,13 +1,13 @@
-import { scheduler } from "../../runtime/scheduler.ts";
-import { formatTime, printable } from "../../text/formatting.ts";
+import { formatTime } from "../../text/formatting.ts";
 import { duration } from "../../config/value-types.ts";
 import type { RequestEntry, RequestPage } from "../../operator/operations.ts";
 import type { Context } from "../command.ts";
-import { FOLLOW_EVERY_MS, followOption, limitOption, operationCommand } from "../operation-command.ts";
+import { follow, type Followed, followOption } from "../follow.ts";
+import { limitOption, operationCommand } from "../operation-command.ts";
 import { ID_TYPES } from "../operation-flags.ts";
 import { type CallOperator, locationOf } from "../calls/call.ts";
 import { firstItems } from "../calls/pages.ts";
-import { json, shortened, table, type TableColumn } from "../output.ts";
+import { shortened, table, type TableColumn } from "../output.ts";
 
 const MAX_LIMIT = 10_000;
 /** How far back a look for new requests goes: another server may respond later, or its clock may be behind. */
@@ -50,9 +50,10 @@ export const requests = operationCommand<"listRequests", typeof OPTIONS, Listed>
     "petstore requests --since 2026-11-16T12:00:00Z --until 2026-11-16T12:05:00Z",
     "petstore requests --slower-than 100ms --follow",
   ],
-  async request(call, { query = {} }, { values, context }) {
+  async request(call, { query = {} }, execution) {
+    const { values, context } = execution;
     const listed = await readRequests(call, query, values.limit);
-    if (values.follow) await follow(call, query, listed, { context, isJson: values.json });
+    if (values.follow) await follow(followed(call, query, listed, context), execution);
     return listed;
   },
   json: ({ items }) => items,
@@ -77,38 +78,39 @@ async function readRequests(call: CallOperator, query: Query, limit: number): Pr
   return { ...listed, servers };
 }
 
-/** Prints new requests until the process is stopped. */
-async function follow(
+function followed(
   call: CallOperator,
   query: Query,
   listed: Listed,
-  { context, isJson }: { readonly context: Context; readonly isJson: boolean },
-): Promise<never> {
-  const lineOf = isJson ? (item: RequestEntry) => json(item, 0) : textLine;
-  let { items, servers } = listed;
+  { warn }: Context,
+): Followed<RequestEntry> {
   // Requests before the first page are not new.
-  const first = (listed.hasMore && items.at(-1)?.id) || 0n;
+  const start = (listed.hasMore && listed.items.at(-1)?.id) || 0n;
   /** The times of the requests that were printed, also of those whose server does not respond now. */
   const printed = new Map<bigint, number>();
   let missing: readonly string[] = [];
   let newestAt = 0;
-  const isKnown = ({ id }: RequestEntry) => id < first || printed.has(id);
-  for (;;) {
+  const isKnown = ({ id }: RequestEntry) => id < start || printed.has(id);
+  const newIn = ({ items, servers }: Listed) => {
     const fresh = items.filter((item) => !isKnown(item)).toReversed();
-    if (fresh.length > 0) await context.print(fresh.map(lineOf).join(""));
     for (const { id, at } of fresh) printed.set(id, Date.parse(at));
-    for (const line of missingOf(servers)) if (!missing.includes(line)) context.warn(line);
+    for (const line of missingOf(servers)) if (!missing.includes(line)) warn(line);
     missing = missingOf(servers);
     // The times are those of the clock of the servers.
     newestAt = Math.max(newestAt, ...fresh.slice(-1).map(({ at }) => Date.parse(at)));
     for (const [id, at] of printed) if (at < newestAt - FOLLOW_BACK_MS) printed.delete(id);
-    const since = newestAt === 0 ? {} : { since: formatTime(newestAt - FOLLOW_BACK_MS) };
-    await scheduler.sleep(FOLLOW_EVERY_MS);
-    const read = await readRequests(call, { ...query, ...since }, MAX_LIMIT);
-    if (hasGap(read, isKnown))
-      context.warn(`there are more than ${MAX_LIMIT} new requests; some are not shown`);
-    ({ items, servers } = read);
-  }
+    return fresh;
+  };
+  return {
+    first: newIn(listed),
+    async next() {
+      const since = newestAt === 0 ? {} : { since: formatTime(newestAt - FOLLOW_BACK_MS) };
+      const read = await readRequests(call, { ...query, ...since }, MAX_LIMIT);
+      if (hasGap(read, isKnown)) warn(`there are more than ${MAX_LIMIT} new requests; some are not shown`);
+      return newIn(read);
+    },
+    line: textOf,
+  };
 }
 
 /** Whether a server has requests between those that were read and those that are known. */
@@ -143,11 +145,10 @@ function keyText({ keyId, keyName }: RequestEntry): string {
   return keyId === null ? "-" : [keyId, keyName && shortened(keyName, 20)].filter(Boolean).join(" ");
 }
 
-/** The line of a request. Requests arrive one after the other, so a table would have other widths each time. */
-function textLine(entry: RequestEntry): string {
+function textOf(entry: RequestEntry): string {
   const { at, status, durationMs, method, path, code, requestId, message } = entry;
   const ms = durationMs.toFixed(2).padStart(8);
   const request = `${method} ${path}`;
   const line = `${at} ${status} ${ms} ms  key ${keyText(entry)}  ${request}  ${code ?? "-"}  ${requestId}`;
-  return `${printable(message ? `${line}  ${message}` : line)}\n`;
+  return message ? `${line}  ${message}` : line;
 }
