@@ -20,7 +20,7 @@ import { type Identifier, parseIdentifier } from "./json.ts";
 import { Invalid, type ObjectSchema, type InputProblem, type Schema } from "./schema.ts";
 
 /** A request for an operation. */
-export interface Call {
+export interface OperationCall {
   readonly operation: Operation;
   readonly request: Request;
   readonly requestId: string;
@@ -49,7 +49,7 @@ export function handlerOf<Id extends string, Context extends readonly unknown[],
 }
 
 /** The steps of a call in which APIs differ. */
-export interface DispatchSteps<C extends Call, Result> {
+export interface DispatchSteps<C extends OperationCall, Result> {
   maxBodyBytes(call: C): number;
   /**
    * Called after a body that was waited for, before anything is executed: a body may arrive 30 seconds after the head
@@ -66,7 +66,10 @@ export interface DispatchSteps<C extends Call, Result> {
 }
 
 /** Validates, authenticates again if there is a body that was waited for, calls the handler, and responds. */
-export function dispatch<C extends Call, R>(call: C, steps: DispatchSteps<C, R>): Awaitable<Response> {
+export function dispatch<C extends OperationCall, R>(
+  call: C,
+  steps: DispatchSteps<C, R>,
+): Awaitable<Response> {
   return recover(
     () => {
       const received = receive(call, steps);
@@ -87,7 +90,7 @@ function inTime(
   return response instanceof Promise ? withTimeout(timeoutMs, response, Unavailable) : response;
 }
 
-function process<C extends Call, R>(
+function process<C extends OperationCall, R>(
   received: Received | Rejection,
   call: C,
   steps: DispatchSteps<C, R>,
@@ -103,7 +106,7 @@ function process<C extends Call, R>(
   );
 }
 
-function respond<C extends Call, R>(
+function respond<C extends OperationCall, R>(
   input: AnyInput | Rejection,
   call: C,
   steps: DispatchSteps<C, R>,
@@ -111,7 +114,7 @@ function respond<C extends Call, R>(
   return input instanceof Rejection ? steps.reject(input, call) : execute(input, call, steps);
 }
 
-function execute<C extends Call, R>(
+function execute<C extends OperationCall, R>(
   input: AnyInput,
   call: C,
   steps: DispatchSteps<C, R>,
@@ -125,7 +128,10 @@ function execute<C extends Call, R>(
 type Received = AnyInput & { readonly body: undefined };
 
 /** Validates the path, then the query, and waits for the body. */
-function receive<C extends Call, R>(call: C, steps: DispatchSteps<C, R>): Awaitable<Received | Rejection> {
+function receive<C extends OperationCall, R>(
+  call: C,
+  steps: DispatchSteps<C, R>,
+): Awaitable<Received | Rejection> {
   const { operation, request, identifier: text } = call;
   const { identifier, query: parameters, body: schema } = operation;
   const id =
@@ -141,7 +147,7 @@ function receive<C extends Call, R>(call: C, steps: DispatchSteps<C, R>): Awaita
 }
 
 /** Validates the body. Values are never coerced. */
-function readInput<C extends Call, R>(
+function readInput<C extends OperationCall, R>(
   received: Received,
   { operation: { body: schema }, request }: C,
   { timeoutMs = REQUEST_TIMEOUT_MS }: DispatchSteps<C, R>,

@@ -1,6 +1,6 @@
 import { andThen, type Awaitable } from "../runtime/awaitable.ts";
 import { takingTurns } from "../runtime/scheduler.ts";
-import { type Call, dispatch, type DispatchSteps, handlerOf } from "../api/dispatch.ts";
+import { type OperationCall, dispatch, type DispatchSteps, handlerOf } from "../api/dispatch.ts";
 import { PROTOCOL_ERRORS, protocolErrorResponse } from "../api/protocol-errors.ts";
 import { newRequestId, requestIdOf, withRequestId } from "../api/request-ids.ts";
 import { emptyResponse, errorResponse, headerLinesOf, jsonResponse } from "../api/responses.ts";
@@ -100,7 +100,7 @@ function otherMethod({ method }: Request, allowed: string): Response {
   return emptyResponse(204, API_LINES + headerLine("Allow", allowed));
 }
 
-interface AdminCall extends Call {
+interface AdminCall extends OperationCall {
   readonly id: AdminOperationId;
   readonly operation: AdminOperation;
   readonly context: RequestContext;

@@ -1,6 +1,6 @@
 import type { Api, Route } from "../api/api.ts";
 import { andThen, type Awaitable, recover } from "../runtime/awaitable.ts";
-import { type AnyInput, type Call, dispatch, type DispatchSteps } from "../api/dispatch.ts";
+import { type AnyInput, type OperationCall, dispatch, type DispatchSteps } from "../api/dispatch.ts";
 import { protocolErrorResponse } from "../api/protocol-errors.ts";
 import { newRequestId, requestIdOf, withRequestId } from "../api/request-ids.ts";
 import { ABORTED_RESPONSE, emptyResponse, headerLinesOf, jsonResponse } from "../api/responses.ts";
@@ -98,7 +98,7 @@ interface Admission {
 }
 
 /** A request to an endpoint. */
-interface PublicCall extends Call, Admission {
+interface PublicCall extends OperationCall, Admission {
   readonly endpoint: Endpoint;
   readonly record: RequestRecord;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type Call, dispatch, MAX_LARGE_BODIES } from "../../src/api/dispatch.ts";
+import { type OperationCall, dispatch, MAX_LARGE_BODIES } from "../../src/api/dispatch.ts";
 import { Overloaded, Unavailable } from "../../src/api/errors.ts";
 import { object, text } from "../../src/api/schema.ts";
 import { respond } from "../http1/test-connection.ts";
@@ -7,7 +7,7 @@ import { respond } from "../http1/test-connection.ts";
 const TIMEOUT_MS = 20;
 const BODY = Buffer.from(JSON.stringify({ name: "Rex", unknown: "x".repeat(3_000) }));
 
-const CALL: Call = {
+const CALL: OperationCall = {
   operation: {
     method: "POST",
     path: "/pets",

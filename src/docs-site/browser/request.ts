@@ -3,7 +3,7 @@ import { KEY_PREFIX } from "../../domain/secrets.ts";
 import type { TryItData, TryItField, TryItOperation } from "../page-data.ts";
 
 /** A request as it is sent. */
-export interface ApiRequest {
+export interface TryItRequest {
   readonly method: TryItOperation["method"];
   readonly url: URL;
   readonly headers: Members;
@@ -37,7 +37,7 @@ export interface RequestInput {
 }
 
 /** An empty field is left out. Any other text is sent as it was typed, so that people see what the API responds. */
-export function requestOf({ operation, values, baseUrl, key }: RequestInput): ApiRequest {
+export function requestOf({ operation, values, baseUrl, key }: RequestInput): TryItRequest {
   const { method, path, fields } = operation;
   const textOf = ({ name }: TryItField) => values[name] ?? "";
   const given = (location: TryItField["in"]) =>

@@ -1,6 +1,6 @@
 import { parseJson } from "../../client/json.ts";
 import { metadataOf, type ResponseMetadata } from "../../client/response.ts";
-import type { ApiRequest } from "./request.ts";
+import type { TryItRequest } from "./request.ts";
 
 /** What came of a request. */
 export type CallOutcome = ApiResponse | { readonly kind: "unreachable" } | { readonly kind: "cancelled" };
@@ -16,7 +16,7 @@ export interface ApiResponse extends ResponseMetadata {
   readonly receivedAt: number;
 }
 
-export async function send(request: ApiRequest, signal: AbortSignal): Promise<CallOutcome> {
+export async function send(request: TryItRequest, signal: AbortSignal): Promise<CallOutcome> {
   const { method, url, headers, body: sent } = request;
   const start = performance.now();
   try {

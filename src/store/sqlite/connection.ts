@@ -25,7 +25,7 @@ interface ConnectionOptions {
   readonly integers?: "number";
 }
 
-export interface WriteOptions {
+export interface TransactionOptions {
   /** How long a transaction waits for the write lock, in addition to the busy timeout; by default not at all. */
   readonly waitMs?: number;
   /** Whether a commit waits for the disk, as it does by default. */
@@ -141,7 +141,7 @@ export class Connection {
    */
   transactionWhenUnlocked<T>(
     work: () => T,
-    { waitMs = 0, waitsForDisk = true }: WriteOptions = {},
+    { waitMs = 0, waitsForDisk = true }: TransactionOptions = {},
   ): Promise<T> {
     const attempt = () => this.transaction(work);
     return retryWhileBusy(waitsForDisk ? attempt : () => this.#withoutSync(attempt), waitMs);

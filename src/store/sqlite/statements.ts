@@ -1,8 +1,8 @@
 import type { Dialect, JsonMember, SqlDatabase } from "../sql/statements.ts";
-import type { Connection, WriteOptions } from "./connection.ts";
+import type { Connection, TransactionOptions } from "./connection.ts";
 
 /** Stores can share a connection: no two of their transactions overlap, because none yields to the event loop. */
-export function sqliteDatabase(connection: Connection, options: WriteOptions = {}): SqlDatabase {
+export function sqliteDatabase(connection: Connection, options: TransactionOptions = {}): SqlDatabase {
   return {
     dialect: SQLITE_DIALECT,
     read: (statements) => connection.runAll(statements),
