@@ -59,7 +59,7 @@ const imports = allImports.filter(({ from }) => from.startsWith("src/"));
 /** `src/http/body.ts` → `http`; `src/app.ts` → `app`. */
 const moduleOf = (path: string) => path.split("/")[1]?.replace(/\.ts$/, "") ?? "";
 
-/** What each module may import besides itself: one direction, no way back. */
+/** What each module may import besides itself: modules above it, so that there is no way back. */
 const ARROWS: Readonly<Record<string, string>> = {
   runtime: "",
   text: "",
@@ -70,17 +70,17 @@ const ARROWS: Readonly<Record<string, string>> = {
   api: "http1 runtime text",
   domain: "api runtime text",
   clock: "domain",
-  config: "domain api runtime text data-directory",
-  "data-directory": "domain runtime store",
-  "postgres-options": "config domain store rate-limit",
-  auth: "domain api http1 config runtime",
   "rate-limit": "domain api runtime",
   store: "domain api runtime text executable",
-  archive: "store rate-limit domain api config postgres-options runtime text",
   observe: "domain api http1 runtime text",
+  "data-directory": "domain runtime store",
+  config: "domain api runtime text data-directory",
+  "postgres-options": "config domain store rate-limit",
+  auth: "domain api http1 config runtime",
+  archive: "store rate-limit domain api config postgres-options runtime text",
+  "browser-bundle": "api executable",
   public: "auth observe domain api http1 runtime text",
   petstore: "public domain api runtime text",
-  "browser-bundle": "api executable",
   operator: "observe config domain api http1 browser-bundle data-directory pages runtime text",
   "docs-site": "public petstore client domain api browser-bundle pages runtime text executable",
   console: "operator pages domain api text",
@@ -127,6 +127,17 @@ describe("modules", () => {
       others === "" ? [] : others.split(" ").map((other) => `${module} ← ${other}`),
     );
     expect(arrows.filter((arrow) => !used.has(arrow))).toEqual([]);
+  });
+
+  test("each arrow leads to a module above it, and an import needs it", () => {
+    const modules = Object.keys(ARROWS);
+    const used = new Set(imports.map(({ from, of }) => `${moduleOf(from)} ${moduleOf(of)}`));
+    const faults = modules.flatMap((module, at) =>
+      (ARROWS[module]?.match(/\S+/g) ?? [])
+        .filter((other) => !modules.slice(0, at).includes(other) || !used.has(`${module} ${other}`))
+        .map((other) => `${module} ${other}`),
+    );
+    expect(faults).toEqual([]);
   });
 
   test("imports around src follow their arrows", () => {
