@@ -1,4 +1,4 @@
-import { Overloaded, Unavailable } from "../api/errors.ts";
+import { messageOf, Overloaded, Unavailable } from "../api/errors.ts";
 import { type LimitEvent, type ProtocolErrorStatus, type Request, RequestAborted } from "../http1/index.ts";
 import type { LogDetails } from "./log-events.ts";
 import type { Log } from "./log.ts";
@@ -65,7 +65,7 @@ function reasonOf(error: Error): string {
   const messages: string[] = [];
   let current: unknown = error;
   while (current !== undefined && messages.length < MAX_CAUSES) {
-    const message = current instanceof Error ? current.message : String(current);
+    const message = messageOf(current);
     if (!messages.some((earlier) => earlier.includes(message))) messages.push(message);
     current = current instanceof Error ? current.cause : undefined;
   }

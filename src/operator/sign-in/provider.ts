@@ -5,6 +5,7 @@
  */
 
 import * as openId from "openid-client";
+import { messageOf } from "../../api/errors.ts";
 import type { ProviderConfig } from "../../config/config.ts";
 import type { Claims, RoleRule } from "../../domain/role-rules.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
@@ -191,6 +192,5 @@ function reasonText(error: unknown): string {
   const cause = causeOf(error);
   if (cause instanceof OutgoingError) return trustProblem(cause) ?? cause.message;
   if (cause instanceof Response) return `it responds ${cause.status}`;
-  if (cause instanceof Error) return cause.message;
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(cause instanceof Error ? cause : error);
 }
