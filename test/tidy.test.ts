@@ -422,6 +422,18 @@ describe("documents", () => {
     expect(broken).toEqual([]);
   });
 
+  test("files that comments of src name exist", () => {
+    const missing = source.flatMap(({ path, text }) =>
+      [...text.matchAll(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/ .*$/gm)]
+        .flatMap(
+          ([comment]) => comment.match(/(?<![\w./-])(?:[\w-]+\/)*[\w-]+\.(?:tsx?|css|lua|md)\b/g) ?? [],
+        )
+        .filter((name) => !all.some((file) => `/${file}`.endsWith(`/${name}`)))
+        .map((name) => `${path}: ${name}`),
+    );
+    expect(missing).toEqual([]);
+  });
+
   test("cells of tables are not padded, and short enough for two lines in docs/", () => {
     const isPadded = (line: string) => /^\|.*(?:\S {2,}\||\| {2,}[^ |]|-{4}).*\|$/.test(line);
     expect(linesWhere(pages, isPadded)).toEqual([]);

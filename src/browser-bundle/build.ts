@@ -1,5 +1,5 @@
 /*
- * Bundles a script and a style sheet, and writes them to standard output as JSON: `bun build.ts main.ts main.css`. It
+ * Bundles a script and a style sheet, such as main.tsx and console.css, and writes them to standard output as JSON. It
  * runs in a process of its own, so that the server neither waits for it nor keeps the memory that it takes.
  */
 

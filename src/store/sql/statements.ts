@@ -182,7 +182,7 @@ export interface PetIndex {
 
 /** How the SQL of the two databases differs. */
 export interface Dialect {
-  /** Whether a page is found by a comparison of rows, which pages.ts explains. */
+  /** Whether a page is found by a comparison of rows, which pet-and-order-lists.ts explains. */
   readonly comparesRows: boolean;
   /** The indexes that pages of pets are read from. Each combination of filters begins one of them. */
   readonly petIndexes: readonly PetIndex[];
