@@ -6,9 +6,9 @@
 import { Invalid, object, type ObjectSchema, type Schema } from "../api/schema.ts";
 import type { Fields } from "../domain/fields.ts";
 import {
-  type NewPet,
   OPERATOR_ORDER_FIELDS,
   type OperatorOrder,
+  type Pet,
   PET_FIELDS,
   STATUS_WHEN_ORDERED,
 } from "../domain/resources.ts";
@@ -24,7 +24,7 @@ export interface ImportedRow {
   readonly id?: bigint;
 }
 
-export type ImportedPet = NewPet & ImportedRow;
+export type ImportedPet = Omit<Pet, "id"> & ImportedRow;
 
 /** An order to import. Without `keyId` it belongs to no key. */
 type ImportedOrder = Omit<OperatorOrder, "id" | "keyId" | "closedAt"> &

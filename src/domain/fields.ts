@@ -12,6 +12,9 @@ export type Fields<K extends StoredAs = StoredAs> = Readonly<Record<string, Reso
 
 /** NULL in the database is null or no field in an object, as `ifMissing` says. By default the column is NOT NULL. */
 export type ResourceField<K extends StoredAs = StoredAs> = {
+  /** Who sets the value. By default whoever adds the object does, and can change it. */
+  readonly setBy?: "service";
+} & {
   [Kind in K]:
     | { readonly schema: StoredSchemas[Kind]; readonly storedAs: Kind; readonly ifMissing?: "absent" }
     | {
@@ -38,10 +41,21 @@ interface StoredSchemas {
 }
 export type StoredAs = keyof StoredSchemas;
 /** What both databases can write as JSON. */
-export type StoredInJson = Exclude<StoredAs, "time" | "json">;
+export type StoredInJson = Exclude<StoredAs, "json">;
 
 type Absent<F extends Fields> = { [K in keyof F]: F[K] extends { ifMissing: "absent" } ? K : never }[keyof F];
 type Schemas<F extends Fields, K extends keyof F> = { -readonly [Name in K]: F[Name]["schema"] };
+
+type Given<F extends Fields> = {
+  [K in keyof F as F[K] extends { setBy: "service" } ? never : K]: F[K];
+};
+
+/** Returns the fields that the service does not set. */
+export function givenFieldsOf<F extends Fields>(fields: F): Given<F> {
+  const given = Object.entries(fields).filter(([, { setBy }]) => setBy === undefined);
+  // `Object.fromEntries` loses the names of the fields.
+  return Object.fromEntries(given) as Given<F>;
+}
 
 /** Returns the schemas of the fields of an object. */
 export function schemasOf<F extends Fields>(fields: F) {

@@ -1,5 +1,5 @@
 import { array, dateTime, integer, line, nullable, oneOf, text } from "../api/schema.ts";
-import { EXAMPLE_TIME, type Fields, type WorkingObject } from "./fields.ts";
+import { EXAMPLE_TIME, type Fields, givenFieldsOf, type WorkingObject } from "./fields.ts";
 import { DAY_MS } from "./rate-limit.ts";
 
 export const KeyId = integer({
@@ -36,7 +36,7 @@ export const REQUEST_LIMITS = {
 
 /** The fields of an API key, as operators see them. */
 export const KEY_FIELDS = {
-  id: { schema: KeyId, storedAs: "integer" },
+  id: { schema: KeyId, storedAs: "integer", setBy: "service" },
   name: {
     schema: line(KEY_NAME.maxLength, { description: "Purpose of the API key", examples: ["mobile app"] }),
     storedAs: "text",
@@ -72,26 +72,29 @@ export const KEY_FIELDS = {
     schema: oneOf(ACCESS_LEVELS, "`read` allows GET, HEAD and OPTIONS; `write` allows every method"),
     storedAs: "choice",
   },
-  createdAt: { schema: time("When the key was created"), storedAs: "time" },
+  createdAt: { schema: time("When the key was created"), storedAs: "time", setBy: "service" },
   expiresAt: {
     schema: nullable(time("When the key expires; null for never")),
     storedAs: "time",
     ifMissing: "null",
   },
-  revokedAt: { schema: nullable(time("When the key was revoked")), storedAs: "time", ifMissing: "null" },
+  revokedAt: {
+    schema: nullable(time("When the key was revoked")),
+    storedAs: "time",
+    ifMissing: "null",
+    setBy: "service",
+  },
   /** Set while the key is disabled. */
-  disabledAt: { schema: nullable(time("When the key was disabled")), storedAs: "time", ifMissing: "null" },
+  disabledAt: {
+    schema: nullable(time("When the key was disabled")),
+    storedAs: "time",
+    ifMissing: "null",
+    setBy: "service",
+  },
 } as const satisfies Fields;
 
-const {
-  id: _id,
-  createdAt: _createdAt,
-  revokedAt: _revokedAt,
-  disabledAt: _disabledAt,
-  ...written
-} = KEY_FIELDS;
 /** The fields that an operator sets for a new key and can change. */
-export const WRITTEN_KEY_FIELDS = written;
+export const WRITTEN_KEY_FIELDS = givenFieldsOf(KEY_FIELDS);
 
 /** The values of a key by its fields. */
 export type StoredKey = WorkingObject<typeof KEY_FIELDS>;

@@ -19,9 +19,10 @@ import {
   changeSchemasOf,
   encoderOf,
   type Fields,
+  EXAMPLE_TIME,
+  givenFieldsOf,
   schemasOf,
   type StoredInJson,
-  EXAMPLE_TIME,
 } from "./fields.ts";
 import { KeyId } from "./key-fields.ts";
 
@@ -34,6 +35,7 @@ export const PET_FIELDS = {
   id: {
     schema: int64({ description: "Unique identifier assigned by the service on creation", examples: [1] }),
     storedAs: "int64",
+    setBy: "service",
   },
   name: {
     schema: text(NAME_MAX_LENGTH, { description: "The pet's name", examples: ["Rex"] }),
@@ -49,9 +51,8 @@ export const PET_FIELDS = {
   status: { schema: PetStatus, storedAs: "choice", ifMissing: "absent" },
 } as const satisfies Fields<StoredInJson>;
 
-const { id: _petId, ...newPetFields } = PET_FIELDS;
 /** The fields that a client sends and an operator can change. */
-export const NEW_PET_FIELDS = newPetFields;
+export const NEW_PET_FIELDS = givenFieldsOf(PET_FIELDS);
 
 const newPet = schemasOf(NEW_PET_FIELDS);
 export const NewPet = object("A pet to add.", newPet.required, newPet.optional);
@@ -87,10 +88,6 @@ export const ORDER_STATUSES = ["placed", "completed", "cancelled"] as const;
 export const OrderStatus = oneOf(ORDER_STATUSES, "Status of the order");
 export type OrderStatus = Infer<typeof OrderStatus>;
 
-const petId = int64({ description: "Identifier of the pet", examples: [1] });
-
-export const NewOrder = object("An order to place.", { petId });
-export type NewOrder = Infer<typeof NewOrder>;
 
 const FINAL_ORDER_STATUSES = ["completed", "cancelled"] as const;
 export const OrderUpdate = object("The final status of an order.", {
@@ -103,9 +100,13 @@ export const ORDER_FIELDS = {
   id: {
     schema: int64({ description: "Unique identifier assigned by the service", examples: [1] }),
     storedAs: "int64",
+    setBy: "service",
   },
-  petId: { schema: petId, storedAs: "int64" },
-  status: { schema: OrderStatus, storedAs: "choice" },
+  petId: {
+    schema: int64({ description: "Identifier of the pet", examples: [1] }),
+    storedAs: "int64",
+  },
+  status: { schema: OrderStatus, storedAs: "choice", setBy: "service" },
   createdAt: {
     // Within /v1, the OpenAPI document stays as it was: it has the bounds of a text.
     schema: {
@@ -117,8 +118,12 @@ export const ORDER_FIELDS = {
       }).json,
     },
     storedAs: "time",
+    setBy: "service",
   },
 } as const satisfies Fields;
+
+export const NewOrder = object("An order to place.", schemasOf(givenFieldsOf(ORDER_FIELDS)).required);
+export type NewOrder = Infer<typeof NewOrder>;
 
 export const Order = object(
   "An order for one pet. It belongs to the API key that placed it.",
@@ -135,6 +140,7 @@ export const OPERATOR_ORDER_FIELDS = {
     schema: nullable(KeyId, "The API key that placed the order"),
     storedAs: "integer",
     ifMissing: "null",
+    setBy: "service",
   },
   closedAt: {
     schema: nullable(
@@ -143,6 +149,7 @@ export const OPERATOR_ORDER_FIELDS = {
     ),
     storedAs: "time",
     ifMissing: "null",
+    setBy: "service",
   },
 } as const satisfies Fields;
 

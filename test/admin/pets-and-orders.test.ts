@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { cleanUpAfterAll } from "../cli/cli.ts";
 import { type AdminService, startAdminService } from "./admin-service.ts";
 import { findsLastPetAtOnce } from "./search-cases.ts";
+import { withServiceValues } from "../pets.ts";
 
 cleanUpAfterAll();
 
@@ -21,9 +22,12 @@ const publicPage = async () => (await service.call({ path: "/pets" })).json;
 
 describe("pets", () => {
   test("are listed and fetched with exact integers", async () => {
-    const { items } = await service.ok("/api/pets?limit=1");
-    expect(items).toEqual([{ id: 1, name: "Rex", categoryId: LARGE, status: "available" }]);
-    expect(await service.ok("/api/pets/2")).toEqual({ id: 2, name: "Tom", categoryId: 2 });
+    const first = await service.ok("/api/pets/1");
+    const rex = { id: 1, name: "Rex", categoryId: LARGE, status: "available" };
+    expect<object>(first).toEqual(withServiceValues(rex, first));
+    expect((await service.ok("/api/pets?limit=1"))["items"]).toEqual([first]);
+    const second = await service.ok("/api/pets/2");
+    expect<object>(second).toEqual(withServiceValues({ id: 2, name: "Tom", categoryId: 2 }, second));
   });
 
   test("are listed in pages, by status and by category", async () => {
@@ -82,7 +86,8 @@ describe("pets", () => {
     await publicPage();
     const body = `{"name":"Max","categoryId":${LARGE + 2n},"status":null}`;
     const changed = await service.ok("PATCH /api/pets/1", { body });
-    expect(changed).toEqual({ id: 1, name: "Max", categoryId: LARGE + 2n });
+    const max = { id: 1, name: "Max", categoryId: LARGE + 2n };
+    expect<object>(changed).toEqual(withServiceValues(max, changed));
     expect(await publicPage()).toMatchObject([{ name: "Max" }, { name: "Tom" }]);
     const { items } = await service.ok("/api/audit?target=pet:1");
     const before = { name: "Rex", status: "available" };

@@ -31,7 +31,7 @@ test("after a check, the caches show the changes, deletions and orders of anothe
   warmUp();
   await command.inventory.updateOrder(1n, "completed", by);
   petJson.checkOtherProcesses();
-  expect(page().json).toContain('{"id":2,"name":"pet 2","categoryId":1,"status":"sold"}');
+  expect(page().json).toContain('{"id":2,"name":"pet 2","categoryId":1,"status":"sold"');
 
   warmUp();
   await command.inventory.deletePet(3n, by);

@@ -49,8 +49,8 @@ describe("stores for reads, in a thread", () => {
     async ({ inventory, keys, storesForReads }) => {
       for (let i = 0; i < 100; i++) {
         const name = `${i}`;
-        const { id } = await inventory.createPet({ name, categoryId: 2n ** 62n }, BY);
-        expect(await storesForReads.store.getPet(id)).toEqual({ id, name, categoryId: 2n ** 62n });
+        const pet = await inventory.createPet({ name, categoryId: 2n ** 62n }, BY);
+        expect(await storesForReads.store.getPet(pet.id)).toEqual(pet);
         const key = await keys.createKey(
           { name, plan: "free", createdAt: 1 },
           { hash: name.padEnd(64, "-"), hint: name },

@@ -3,15 +3,15 @@ import { type TaggedJson, withEtag } from "../../runtime/etag.ts";
 import type { Identifier } from "../../api/json.ts";
 import { encodePage, pageOf } from "../../domain/cursor.ts";
 import type { PageJson, PetJsonSource, PetQuery } from "../../domain/ports.ts";
-import { PET_FILTERS } from "../../domain/resources.ts";
+import { PET_FIELDS, PET_FILTERS } from "../../domain/resources.ts";
 import { BatchQueue } from "../sql/batch-queue.ts";
 import { type Filter, idsAfter, petFiltersIn, selectPets } from "../pet-and-order-lists.ts";
-import { PET_ROWS, petJsonIn } from "../sql/rows.ts";
+import { jsonIn, PET_ROWS } from "../sql/rows.ts";
 import { requireRow, type SqlValue } from "../sql/statements.ts";
 import type { Pools } from "./pool.ts";
 import { parameterColumns, POSTGRES_DIALECT } from "./statements.ts";
 
-export const PET_JSON = petJsonIn(POSTGRES_DIALECT);
+export const PET_JSON = jsonIn(POSTGRES_DIALECT, PET_FIELDS);
 
 /** Selects the identifier of a pet, the columns of its filters, and its JSON. */
 const SELECT_PETS = `SELECT ${PET_ROWS.select(["id", ...Object.keys(PET_FILTERS)])}, ${PET_JSON} AS json FROM pets`;

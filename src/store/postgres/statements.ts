@@ -111,6 +111,7 @@ export const POSTGRES_DIALECT: Dialect = {
         integer: `'${label}' || ${column}`,
         text: `'${label}' || to_json(${column})`,
         choice: `'${label}"' || ${column} || '"'`,
+        time: `'${label}"' || to_char(to_timestamp(${column} / 1000.0) AT TIME ZONE 'UTC', '${ISO_TIME}') || '"'`,
       }[kind];
       return isOptional ? `coalesce(${member}, '')` : member;
     });
@@ -131,6 +132,8 @@ export const POSTGRES_DIALECT: Dialect = {
     ) AS both_counts (operation, counts) GROUP BY operation
   ) AS sums)`,
 };
+
+const ISO_TIME = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
 
 /** Escapes a character unless it is a letter or a digit. PostgreSQL allows that for every ASCII character. */
 function regexOf(cases: readonly string[]): string {

@@ -116,9 +116,8 @@ class RowMapping<T extends object> {
   }
 }
 
-/** An expression for the JSON of a pet, in the form that `encodePet` writes. */
-export function petJsonIn({ jsonObject }: Pick<Dialect, "jsonObject">): string {
-  const fields: Fields<StoredInJson> = PET_FIELDS;
+/** An expression for the JSON of an object, in the form that `encoderOf` writes. */
+export function jsonIn({ jsonObject }: Pick<Dialect, "jsonObject">, fields: Fields<StoredInJson>): string {
   return jsonObject(
     Object.entries(fields).map(([name, { storedAs, ifMissing }]) => ({
       name,

@@ -155,8 +155,8 @@ export interface SqlDatabase {
 export interface JsonMember {
   readonly name: string;
   readonly column: string;
-  /** The value of a choice has no characters that JSON escapes. */
-  readonly kind: "integer" | "text" | "choice";
+  /** A choice has no characters that JSON escapes. A time is milliseconds since the epoch, in the years 1 to 9999. */
+  readonly kind: "integer" | "text" | "choice" | "time";
   readonly isOptional: boolean;
 }
 

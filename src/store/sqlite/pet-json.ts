@@ -9,8 +9,9 @@ import {
 } from "../../runtime/bounded-cache.ts";
 import { encodePage, pageOf } from "../../domain/cursor.ts";
 import type { PageJson, PetJsonSource, PetQuery } from "../../domain/ports.ts";
+import { PET_FIELDS } from "../../domain/resources.ts";
 import { type Filter, idsAfter, petFiltersIn, selectPets } from "../pet-and-order-lists.ts";
-import { petJsonIn } from "../sql/rows.ts";
+import { jsonIn } from "../sql/rows.ts";
 import { jsonArray, rowsOf, type Steps } from "../sql/statements.ts";
 import type { Connection } from "./connection.ts";
 import { SQLITE_DIALECT } from "./statements.ts";
@@ -21,7 +22,7 @@ import { SQLITE_DIALECT } from "./statements.ts";
  */
 const FILTER_PLACES = 128;
 
-const JSON_OF_PET = `${petJsonIn(SQLITE_DIALECT)} AS json`;
+const JSON_OF_PET = `${jsonIn(SQLITE_DIALECT, PET_FIELDS)} AS json`;
 const SELECT_PET = `SELECT ${JSON_OF_PET} FROM pets WHERE id = ?`;
 const SELECT_BLOCK = `SELECT ${JSON_OF_PET} FROM pets WHERE id BETWEEN ? AND ? ORDER BY id`;
 const SELECT_HIGHEST_ID = "SELECT id FROM pets ORDER BY id DESC LIMIT 1";

@@ -20,10 +20,11 @@ function jsonObject(members: readonly JsonMember[]): string {
   if (optional.length === 0) return requiredJson(members);
   const everyOptional = (condition: string) =>
     optional.map(({ column }) => `${column} ${condition}`).join(" AND ");
-  const parts = members.map(({ name, column, kind }, i) => {
+  const parts = members.map((member, i) => {
+    const { name, column, kind } = member;
     // The JSON of a text is never null without quotes.
-    const value = kind === "text" ? `nullif(json_quote(${column}), 'null')` : column;
-    const quote = kind === "choice" ? '"' : "";
+    const value = kind === "text" ? `nullif(json_quote(${column}), 'null')` : valueOf(member);
+    const quote = kind === "choice" || kind === "time" ? '"' : "";
     return `'${i === 0 ? "{" : ","}"${name}":${quote}' || ${value}${quote && ` || '${quote}'`}`;
   });
   return `CASE WHEN ${everyOptional("IS NOT NULL")} THEN ${requiredJson(members)}
@@ -32,7 +33,11 @@ function jsonObject(members: readonly JsonMember[]): string {
 }
 
 function requiredJson(members: readonly JsonMember[]): string {
-  return `json_object(${members.map(({ name, column }) => `'${name}', ${column}`).join(", ")})`;
+  return `json_object(${members.map((member) => `'${member.name}', ${valueOf(member)}`).join(", ")})`;
+}
+
+function valueOf({ column, kind }: JsonMember): string {
+  return kind === "time" ? `strftime('%FT%H:%M:%fZ', ${column} / 1000.0, 'unixepoch')` : column;
 }
 
 export function insertInto(table: string, columns: readonly string[]): string {

@@ -1,9 +1,17 @@
 import { expect, test } from "bun:test";
 import { encodePet } from "../../../src/domain/resources.ts";
+import { POSTGRES_DIALECT } from "../../../src/store/postgres/statements.ts";
 import type { PostgresStores } from "../../../src/store/postgres/store.ts";
 import { addPet, AT, KEY_ID, resultOf, rex } from "../../conformance/store-fixture.ts";
+import { jsonObjectCases } from "../../conformance/json-object.ts";
 import { BY } from "../../key-store-arguments.ts";
+import { withServiceValues } from "../../pets.ts";
 import { emptyDatabase } from "./postgres-database.ts";
+
+jsonObjectCases(POSTGRES_DIALECT, async (sql) => {
+  await using database = await emptyDatabase();
+  return (await database.sql.unsafe<object[]>(sql)).flatMap((row) => Object.values(row));
+});
 
 test.each<[string, number, number, (stores: PostgresStores, i: number) => unknown]>([
   ["reads of pets", 128, 3, ({ petJson }, i) => petJson.get(i + 1)],
@@ -67,14 +75,14 @@ test("what one server or psql has committed, every server shows at once, and nev
   const { sql } = database;
   for (let round = 0; round < 10; round++) {
     const id = await addPet(store);
-    const pet = { ...rex, id };
+    const pet = withServiceValues({ id, ...rex }, (await store.getPet(id)) ?? {});
     await expectOnAll(servers, id, encodePet(pet));
     resultOf(await store.placeOrder({ keyId: KEY_ID, petId: id }, AT));
     await expectOnAll(servers, id, encodePet({ ...pet, status: "pending" }));
     await inventory.updatePet(id, { name: "Max" }, BY);
     await expectOnAll(servers, id, encodePet({ ...pet, name: "Max", status: "pending" }));
     await sql`UPDATE pets SET name = 'Ada', status = NULL WHERE id = ${id}`;
-    const ada = encodePet({ id, name: "Ada", categoryId: rex.categoryId });
+    const ada = encodePet(withServiceValues({ id, name: "Ada", categoryId: rex.categoryId }, pet));
     await expectOnAll(servers, id, ada);
     await sql
       .begin(async (tx) => {
