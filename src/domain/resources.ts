@@ -88,7 +88,6 @@ export const ORDER_STATUSES = ["placed", "completed", "cancelled"] as const;
 export const OrderStatus = oneOf(ORDER_STATUSES, "Status of the order");
 export type OrderStatus = Infer<typeof OrderStatus>;
 
-
 const FINAL_ORDER_STATUSES = ["completed", "cancelled"] as const;
 export const OrderUpdate = object("The final status of an order.", {
   status: oneOf(FINAL_ORDER_STATUSES, "The final status of the order"),

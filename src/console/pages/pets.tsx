@@ -1,7 +1,7 @@
 import { parseIdentifier } from "../../api/json.ts";
 import { Invalid } from "../../api/schema.ts";
-import { labelOf, mapValues, withoutNulls } from "../../domain/fields.ts";
-import { NEW_PET_FIELDS, NewPet, PET_STATUSES } from "../../domain/resources.ts";
+import { labelOf, mapValues, type ResourceField, withoutNulls } from "../../domain/fields.ts";
+import { NEW_PET_FIELDS, NewPet, PET_FIELDS, PET_STATUSES } from "../../domain/resources.ts";
 import { call, type Pet, RejectedRequest } from "../admin-api.ts";
 import { may } from "../session.ts";
 import { ActionButton } from "../components/action-dialog.tsx";
@@ -19,7 +19,7 @@ import {
 } from "../components/page.tsx";
 import type { Column } from "../components/tables.tsx";
 import { Latest, ListPage, useList } from "../components/lists.tsx";
-import { Facts, NameLink, NO_VALUE, StatusBadge } from "../components/values.tsx";
+import { Facts, LocalTime, NameLink, NO_VALUE, StatusBadge } from "../components/values.tsx";
 import { Copyable } from "../components/copying.tsx";
 import { refresh, useCall } from "../polling.ts";
 import { navigate } from "../router.ts";
@@ -99,7 +99,7 @@ export function PetDetailsPage({ id }: PageProps) {
           <p class="sentence">Clients can{(data.status ?? "available") !== "available" && "not"} order it.</p>
           <div class={may("updatePet") ? "with-aside" : "sections"}>
             <div class="sections">
-              <Facts isCard facts={{ Identifier: <Copyable text={id} />, ...factsOf(data) }} />
+              <Facts isCard facts={factsOf(data)} />
               <Latest
                 of={orders}
                 title="Orders"
@@ -152,9 +152,15 @@ function valuesOf(pet: Partial<Pet> = { status: "available" }) {
 
 /** The values of a pet. The head of the page shows the name and the status. */
 function factsOf(pet: Pet) {
-  const { name: _, status: _status, ...values } = valuesOf(pet);
-  const entries = Object.entries(values).filter(([, text]) => text !== "");
-  return Object.fromEntries(entries.map(([name, text]) => [labelOf(name), <bdi>{text}</bdi>]));
+  const { name: _name, status: _status, ...fields } = PET_FIELDS;
+  const facts = Object.entries<ResourceField>(fields).flatMap(([name, { storedAs }]) => {
+    const value: unknown = Reflect.get(pet, name);
+    if (value === undefined) return [];
+    const text = String(value);
+    if (name === "id") return [["Identifier", <Copyable text={text} />]];
+    return [[labelOf(name), storedAs === "time" ? <LocalTime at={text} /> : <bdi>{text}</bdi>]];
+  });
+  return Object.fromEntries(facts);
 }
 
 /** The pet that the form describes. */

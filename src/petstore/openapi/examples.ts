@@ -14,7 +14,7 @@ import {
   type Order,
   orderClosed,
   orderNotFound,
-  type Pet,
+  Pet,
   petNotAvailable,
   petNotFound,
   preconditionFailed,
@@ -32,7 +32,7 @@ import { OPERATIONS, PETSTORE_API, type PetstoreInput } from "../operations.ts";
 import type { OperationId } from "../../domain/operation-ids.ts";
 import type { SuccessBodyOf } from "../../api/api.ts";
 import { readBody, readQuery } from "../../api/dispatch.ts";
-import type { JsonSchema } from "../../api/schema.ts";
+import { Invalid, type JsonSchema, type ObjectSchema } from "../../api/schema.ts";
 
 interface Example<T> {
   readonly summary: string;
@@ -50,8 +50,8 @@ type ExamplesOf<Id extends OperationId> = {
   : { readonly request: Examples<PetstoreInput<Id>["body"]> });
 
 /** A pet with every field. */
-export const rex: Required<Pet> = { id: 1n, name: "Rex", categoryId: 7n, status: "available" };
-const { id: _, ...newRex } = rex;
+export const rex = exampleOf(Pet);
+const newRex = exampleOf(NewPet);
 const mia: Pet = { id: 2n, name: "Mia", categoryId: 9_007_199_254_740_993n };
 const placed: Order = { id: 1n, petId: 1n, status: "placed", createdAt: "2026-11-15T09:30:00.000Z" };
 
@@ -155,6 +155,18 @@ export function errorExample(code: ErrorCode, { ban }: DocumentedSettings): Json
   const { status, meaning } = ERRORS[code];
   const { message } = code === "key_banned" ? keyBanned(Math.ceil(ban.lengthMs / 1000)) : REJECTIONS[code];
   return { summary: meaning, value: { code, message, status } };
+}
+
+/** Returns an object with every field, whose values are the first examples or choices of the schemas. */
+function exampleOf<T>({ required, optional, read }: ObjectSchema<T>): Required<T> {
+  const values = Object.entries({ ...required, ...optional }).map(([name, { json }]) => {
+    const listed = json["examples"] ?? json["enum"];
+    return [name, Array.isArray(listed) ? listed[0] : undefined];
+  });
+  const example = read(Object.fromEntries(values));
+  if (example instanceof Invalid) throw new Error(`no example: ${JSON.stringify(example.problems)}`);
+  // Every field has a value.
+  return example as Required<T>;
 }
 
 function rejectionOf<C extends string>(result: object | Rejection<C>): Rejection<C> {
