@@ -130,7 +130,6 @@ export async function serveOn(
   const metrics = add(startMetrics({ ...services, lastBackup }, server));
   const origin = originOf({ host: config.host, port: server.port, isTls: tls !== undefined });
   add({ close: config.directory.saveUrl(origin) });
-  add(startRegularWork(context));
   add(reportActivity(context, server, metrics));
 
   await respondToWaitingClients();
@@ -142,7 +141,8 @@ export async function serveOn(
   await adapters.servers.beat();
   add(await followCertificate(context, admin ? [server, admin] : [server]));
   // A server that cannot listen has changed no limits.
-  add(await savePolicy(context, keyChanges));
+  const policyChange = add(await savePolicy(context, keyChanges));
+  add(startRegularWork(context, policyChange));
 
   const started = parts.move();
   return {
@@ -308,15 +308,19 @@ function startMetrics(
 }
 
 /** Deletes old usage and old audit entries, and announces keys that expire soon, some at a time. */
-function startRegularWork({ adapters, config, clock, log }: Context) {
-  const { usageHistory, audit, keys, retentionNow } = adapters;
-  const { auditRetentionMs } = config;
+function startRegularWork({ adapters, clock, log }: Context, policyChange: PolicyChangeOfStart) {
+  const { usageHistory, audit, keys, policy, retentionNow } = adapters;
   const usage = workRegularly(
     () => usageHistory.deleteOldUsage(retentionNow()),
     (error) => log.event("usage-history.delete-failed", { error }),
   );
   const entries = workRegularly(
-    async () => auditRetentionMs !== undefined && audit.deleteAudit(retentionNow() - auditRetentionMs),
+    async () => {
+      const { "audit-retention": retentionMs } = policy.current.sharedValues;
+      // A server that starts with a longer time has deleted nothing before it is stored.
+      if (!policyChange.isStored || retentionMs === null) return false;
+      return audit.deleteAudit(retentionNow() - retentionMs);
+    },
     (error) => log.event("audit.delete-failed", { error }),
   );
   const expiries = workRegularly(
@@ -353,18 +357,23 @@ function startKeyChanges({ adapters, clock, log }: Context, authenticator: Authe
 
 const RETRY_MS = 1_000;
 
+/** The change of the policy that the settings of a server make when it starts. */
+interface PolicyChangeOfStart extends Closable {
+  readonly isStored: boolean;
+}
+
 /**
- * Stores the limits and ban rules that this server is started with, for all servers. A server that cannot write, for
- * example on a full disk, starts with what is stored, and tries again. Returns undefined if nothing is left to do.
+ * Stores the limits, ban rules and values that this server is started with, for all servers. A server that cannot
+ * write, for example on a full disk, starts with what is stored, and tries again.
  */
 async function savePolicy(
-  { adapters, config: { plans, ban }, clock, log }: Context,
+  { adapters, config, clock, log }: Context,
   keyChanges: KeyChangeFollower,
-): Promise<Closable | undefined> {
+): Promise<PolicyChangeOfStart> {
   const failures = new FailureReporter((error) => log.event("limits.save-failed", { error }));
   const save = async () => {
     try {
-      await adapters.policies.updatePolicy({ plans, ban }, byServer(clock));
+      await adapters.policies.updatePolicy(config, byServer(clock));
       await keyChanges.applyNow();
       return true;
     } catch (error) {
@@ -372,12 +381,20 @@ async function savePolicy(
       return false;
     }
   };
-  if (await save()) return undefined;
-  const saving = repeat(RETRY_MS, async () => {
-    if (await save()) void saving.close();
-    return RETRY_MS;
-  });
-  return saving;
+  let isStored = await save();
+  const saving = isStored
+    ? undefined
+    : repeat(RETRY_MS, async () => {
+        isStored = await save();
+        if (isStored) void saving?.close();
+        return RETRY_MS;
+      });
+  return {
+    get isStored() {
+      return isStored;
+    },
+    close: async () => saving?.close(),
+  };
 }
 
 /** Reports what this server does to the other servers and to operators. */

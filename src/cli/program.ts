@@ -1,6 +1,6 @@
 import packageJson from "../../package.json" with { type: "json" };
 import { printable, printableLines } from "../text/formatting.ts";
-import { checkVariables } from "../config/options.ts";
+import { checkVariables } from "../config/variables.ts";
 import { alternatives, nearest, quoted, UsageError } from "../config/usage-error.ts";
 import { EXECUTABLE } from "../executable.ts";
 import { type Arguments, errorMessage, parseArguments } from "./arguments.ts";

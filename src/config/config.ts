@@ -4,6 +4,7 @@ import { DataDirectory } from "../data-directory.ts";
 import type { Environment } from "../domain/api-keys.ts";
 import { POLICY_SETTINGS, type PolicyChange } from "../domain/limit-policy.ts";
 import { BASE_PATH } from "../domain/paths.ts";
+import { SHARED_VALUE_NAMES, type SharedValueName, type SharedValues } from "../domain/shared-values.ts";
 import { followSetting, type SettingFileReports } from "./follow-files.ts";
 import { ipVersionOf, isLoopback } from "./network.ts";
 import {
@@ -15,12 +16,12 @@ import {
   type NEW_DATABASE_OPTION,
   type OIDC_OPTIONS,
   type SETTINGS,
-  type SHARED_OPTIONS,
   STORAGE_OPTIONS,
   type TRACING_OPTIONS,
   type WEBHOOK_OPTIONS,
 } from "./options.ts";
 import { readFromFile, type ValuesOf, type Variables } from "./parse-options.ts";
+import type { SHARED_OPTIONS } from "./shared-options.ts";
 import { quotedPath, readTextFile, UsageError } from "./usage-error.ts";
 
 /** The settings of a server, parsed once. URLs of the API include BASE_PATH. */
@@ -80,7 +81,6 @@ export function configOf(values: ValuesOf<typeof SETTINGS> & OnceValues) {
     requestLogBytes: values["request-log"],
     /** What this server sets for all servers when it starts. */
     ...givenPolicy(values),
-    auditRetentionMs: values["audit-retention"] ?? undefined,
     admin: adminOf(values),
     webhook: webhookOf(values),
     tracing: tracingOf(values),
@@ -143,12 +143,21 @@ export function storageOf(values: ValuesOf<typeof STORAGE_OPTIONS> & OnceValues)
   };
 }
 
-/** The limits and ban rules that flags and variables set. */
-export function givenPolicy(values: ValuesOf<typeof SHARED_OPTIONS>): Required<PolicyChange> {
+/** The limits, ban rules and values that flags and variables set. */
+export function givenPolicy(values: Partial<ValuesOf<typeof SHARED_OPTIONS>>): Required<PolicyChange> {
   return {
     plans: given(POLICY_SETTINGS.plans, (name) => values[name]),
     ban: given(POLICY_SETTINGS.ban, (name) => values[name]),
+    sharedValues: givenValues(values),
   };
+}
+
+function givenValues(values: { readonly [Name in SharedValueName]?: SharedValues[Name] | undefined }) {
+  const given = SHARED_VALUE_NAMES.flatMap((name) =>
+    values[name] === undefined ? [] : [[name, values[name]]],
+  );
+  // They are values of these names.
+  return Object.fromEntries(given) as Partial<SharedValues>;
 }
 
 function given<K extends string, N extends string, T>(

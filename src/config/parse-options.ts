@@ -21,6 +21,16 @@ export interface Option<T = unknown> {
   readonly isDestination?: true;
 }
 
+/** A setting of a server. */
+export interface SettingRow extends Option {
+  /**
+   * Whether the value belongs to a machine or to the service. Servers of one service should have the same value: each
+   * reports its own, and one that differs is shown. What concerns clients is in their documentation, too.
+   */
+  readonly concerns: "machine" | "service" | "clients";
+}
+export type SettingRows = Readonly<Record<string, SettingRow>>;
+
 /** The names of the options with certain properties. */
 export type SettingsWith<O extends Options, Properties> = {
   [Name in keyof O]: O[Name] extends Properties ? Name : never;

@@ -1,11 +1,13 @@
 import { type LimitPolicy, POLICY_SETTINGS } from "../domain/limit-policy.ts";
 import { reportedSetting, type SharedSettings } from "../domain/servers.ts";
-import { SETTINGS, SHARED_OPTIONS } from "./options.ts";
+import { SETTINGS } from "./options.ts";
+import { SHARED_OPTIONS } from "./shared-options.ts";
 import {
   describeDefault,
   helpOf,
   type Option,
   type Options,
+  type SettingRows,
   type Source,
   variableOf,
 } from "./parse-options.ts";
@@ -52,37 +54,20 @@ function sourceKind(
   return envFileVariables.has(found.name) ? "env file" : "variable";
 }
 
-/** The settings that should be the same on all servers, and are compared. The others belong to a machine. */
-const COMPARED_SETTINGS = new Set<string>([
-  "limits-timeout",
-  "public-url",
-  "other-environment-url",
-  "trust-proxy",
-  "cors-origin",
-  "max-connections-per-address",
-  "drain-delay",
-  "audit-retention",
-  "access-log-omit",
-  "oidc-issuer",
-  "oidc-client-id",
-  "oidc-role",
-  "webhook-url",
-  "webhook-events",
-  "otlp-sample",
-  "metrics-public",
-] satisfies (keyof typeof SETTINGS)[]);
-
 type ShownSetting = Readonly<Record<"name" | "variable" | "source", string>> &
   Readonly<Record<"value" | "default", string | null>>;
 
 /** Returns what a server reports about its settings. `publicUrl` is in effect whether or not it is a setting. */
 export function sharedSettings(shown: readonly ShownSetting[], publicUrl: string): SharedSettings {
-  const options: Options = SETTINGS;
-  const compared = shown.filter(({ name }) => COMPARED_SETTINGS.has(name));
+  const settings: SettingRows = SETTINGS;
+  // What is stored is the same on all servers.
+  const compared = shown.filter(
+    ({ name }) => settings[name]?.concerns !== "machine" && !(name in SHARED_OPTIONS),
+  );
   return {
     settings: compared.map(({ name, value, default: initial }) => {
       const text = (name === "public-url" ? publicUrl : value) || initial || "not set";
-      return reportedSetting(name, options[name]?.repeatable ? sorted(text) : text);
+      return reportedSetting(name, settings[name]?.repeatable ? sorted(text) : text);
     }),
     setsLimits: shown
       .filter(({ name, source }) => name in SHARED_OPTIONS && source !== "default")
@@ -94,8 +79,9 @@ export function sharedSettings(shown: readonly ShownSetting[], publicUrl: string
 const sorted = (list: string): string => [...new Set(list.split(/, ?/))].toSorted().join(",");
 
 /** Returns the values as a user types them, by setting. */
-export function formatPolicy({ plans, ban }: LimitPolicy): Readonly<Record<string, string>> {
-  const values = { ...byName(POLICY_SETTINGS.plans, plans), ...byName(POLICY_SETTINGS.ban, ban) };
+export function formatPolicy({ plans, ban, sharedValues }: LimitPolicy): Readonly<Record<string, string>> {
+  const limits = { ...byName(POLICY_SETTINGS.plans, plans), ...byName(POLICY_SETTINGS.ban, ban) };
+  const values: Readonly<Record<string, unknown>> = { ...limits, ...sharedValues };
   const options: Options = SHARED_OPTIONS;
   return Object.fromEntries(
     Object.entries(options).map(([name, { type }]) => [name, formatValue(type, values[name])]),

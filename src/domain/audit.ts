@@ -51,6 +51,7 @@ export const AUDIT_ACTIONS = [
   "server-secret.rotated",
   "plan.updated",
   "ban-rules.updated",
+  "settings.updated",
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

@@ -1,11 +1,13 @@
 import { DEFAULT_PLANS, type Plans } from "./api-keys.ts";
 import { type Attribution, changeOf, type NewAuditEntry } from "./audit.ts";
 import { type BanRules, DEFAULT_BAN, type Limits } from "./rate-limit.ts";
+import { INITIAL_VALUES, type SharedValues } from "./shared-values.ts";
 
-/** What all servers of an environment share: the limits of the plans, of clients without a key, and the ban rules. */
+/** What all servers of an environment share: limits, also of clients without a key, ban rules and single values. */
 export interface LimitPolicy {
   readonly plans: Plans;
   readonly ban: BanRules;
+  readonly sharedValues: SharedValues;
 }
 
 /** The policy that a server applies. It is replaced as a whole when somebody changes it. */
@@ -34,26 +36,39 @@ export const POLICY_SETTINGS = {
 } as const;
 
 /** The policy until one is stored. */
-export const DEFAULT_POLICY: LimitPolicy = { plans: DEFAULT_PLANS, ban: DEFAULT_BAN };
+export const DEFAULT_POLICY: LimitPolicy = {
+  plans: DEFAULT_PLANS,
+  ban: DEFAULT_BAN,
+  sharedValues: INITIAL_VALUES,
+};
 
 /** What the database has of a policy: nothing before the first start of a server. */
 export interface StoredPolicy {
   readonly plans: Partial<Plans>;
   readonly ban?: BanRules | undefined;
+  readonly sharedValues: Partial<SharedValues>;
 }
 
 /** A change of the values that are given. */
 export interface PolicyChange {
   readonly plans?: { readonly [Name in LimitedPlan]?: Partial<Limits> };
   readonly ban?: Partial<BanRules>;
+  readonly sharedValues?: Partial<SharedValues>;
 }
 
-export function policyOf({ plans, ban = DEFAULT_BAN }: StoredPolicy): LimitPolicy {
-  return { plans: { ...DEFAULT_PLANS, ...plans }, ban };
+export function policyOf({ plans, ban = DEFAULT_BAN, sharedValues }: StoredPolicy): LimitPolicy {
+  return {
+    plans: { ...DEFAULT_PLANS, ...plans },
+    ban,
+    sharedValues: { ...INITIAL_VALUES, ...sharedValues },
+  };
 }
 
 /** Returns the changed policy. The longest ban is at least as long as a first one. */
-export function applyPolicyChange({ plans, ban }: LimitPolicy, change: PolicyChange): LimitPolicy {
+export function applyPolicyChange(
+  { plans, ban, sharedValues }: LimitPolicy,
+  change: PolicyChange,
+): LimitPolicy {
   const limitsOf = (name: LimitedPlan): Limits => ({ ...plans[name], ...change.plans?.[name] });
   const rules = { ...ban, ...change.ban };
   return {
@@ -64,10 +79,14 @@ export function applyPolicyChange({ plans, ban }: LimitPolicy, change: PolicyCha
       anonymous: limitsOf("anonymous"),
     },
     ban: { ...rules, maxLengthMs: Math.max(rules.lengthMs, rules.maxLengthMs) },
+    sharedValues: { ...sharedValues, ...change.sharedValues },
   };
 }
 
-/** Returns the audit entries of a change: one for each plan, and one for the ban rules. A first one has no `before`. */
+/**
+ * Returns the audit entries of a change: one for each plan, one for the ban rules and one for the values. A
+ * first one of limits or rules has no `before`.
+ */
 export function policyChanged(
   stored: StoredPolicy,
   after: LimitPolicy,
@@ -80,7 +99,12 @@ export function policyChanged(
     const before = stored.plans[plan] && { before: changed.before };
     return [{ ...by, action: "plan.updated", ...before, after: { plan, ...changed.after } }];
   });
-  const ban = changeOf({ ...policy.ban }, { ...after.ban });
-  if (ban === undefined) return plans;
-  return [...plans, { ...by, action: "ban-rules.updated", ...(stored.ban ? ban : { after: ban.after }) }];
+  const rules = changeOf({ ...policy.ban }, { ...after.ban });
+  const ban = rules && (stored.ban ? rules : { after: rules.after });
+  const values = changeOf(policy.sharedValues, after.sharedValues);
+  return [
+    ...plans,
+    ...(ban ? [{ ...by, ...ban, action: "ban-rules.updated" as const }] : []),
+    ...(values ? [{ ...by, ...values, action: "settings.updated" as const }] : []),
+  ];
 }

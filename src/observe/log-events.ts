@@ -259,7 +259,9 @@ export const LOG_EVENTS = {
     "the URL of the API cannot be saved, so petstore keys may show that of an earlier start",
     ["error"],
   ),
-  "limits.changed": info("the limits of the plans or the ban rules were changed, and apply from now on"),
+  "limits.changed": info(
+    "limits, ban rules or values that servers share were changed, and apply from now on",
+  ),
   "limits.save-failed": warn(
     "the settings of this server for limits and bans cannot be saved yet; those that are stored apply until then",
     ["error"],

@@ -13,9 +13,11 @@ import {
 } from "../domain/limit-policy.ts";
 import type { PolicyStore } from "../domain/ports.ts";
 import type { BanRules, Limits } from "../domain/rate-limit.ts";
+import { parseStored, SHARED_VALUE_NAMES, type SharedValues } from "../domain/shared-values.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import { nextRevision } from "./api-keys.ts";
 import { addAudit } from "./audit.ts";
+import { SAVE_VALUE } from "./stored-values.ts";
 import { objectsOf, requireRow, rowsOf, type SqlDatabase, type Steps } from "./sql/statements.ts";
 
 const SELECT_PLANS = `SELECT name, per_minute AS "perMinute", per_day AS "perDay" FROM plans`;
@@ -26,6 +28,8 @@ const PUT_PLANS = `INSERT INTO plans (name, per_minute, per_day) VALUES ${LIMITE
 const PUT_BAN_RULES = `INSERT INTO ban_rules (sole, strikes, grace_ms, length_ms, max_length_ms)
   VALUES (1, ?, ?, ?, ?) ON CONFLICT (sole) DO UPDATE SET strikes = excluded.strikes,
   grace_ms = excluded.grace_ms, length_ms = excluded.length_ms, max_length_ms = excluded.max_length_ms`;
+const SELECT_SHARED_VALUES = `SELECT name, value FROM server_settings
+  WHERE name IN (${SHARED_VALUE_NAMES.map((name) => `'${name}'`).join(", ")})`;
 /** SQLite would sort the keys to group them. */
 const COUNT_KEYS = `SELECT ${PLANS.map((plan) => `count(*) FILTER (WHERE plan = '${plan}') AS ${plan}`).join(", ")}
   FROM api_keys WHERE revoked_at IS NULL`;
@@ -47,12 +51,15 @@ export class SqlPolicyStore implements PolicyStore {
     return this.database.write(function* () {
       yield* nextRevision();
       const before = yield* readStoredPolicy();
-      const { plans, ban } = applyPolicyChange(policyOf(before), change);
+      const policy = applyPolicyChange(policyOf(before), change);
+      const { plans, ban, sharedValues } = policy;
       const rows = LIMITED_PLANS.map((name) => [name, plans[name].perMinute, plans[name].perDay]);
       yield* rowsOf(PUT_PLANS, ...rows.flat());
       yield* rowsOf(PUT_BAN_RULES, ban.strikes, ban.graceMs, ban.lengthMs, ban.maxLengthMs);
-      for (const entry of policyChanged(before, { plans, ban }, by)) yield* addAudit(entry);
-      return { plans, ban };
+      for (const [name, value] of Object.entries(sharedValues))
+        yield* rowsOf(SAVE_VALUE, name, String(value));
+      for (const entry of policyChanged(before, policy, by)) yield* addAudit(entry);
+      return policy;
     });
   }
 
@@ -68,9 +75,13 @@ export function* readStoredPolicy(): Steps<StoredPolicy> {
   const rows = yield* objectsOf<Limits & { name: LimitedPlan }>(SELECT_PLANS);
   const plans = Object.fromEntries(rows.map(({ name, ...limits }) => [name, limits])) as Partial<Plans>;
   const [ban] = yield* objectsOf<BanRules>(SELECT_BAN_RULES);
-  return { plans, ban };
+  const values = yield* rowsOf<{ name: string; value: string }>(SELECT_SHARED_VALUES);
+  const sharedValues: Partial<SharedValues> = Object.fromEntries(
+    values.map(({ name, value }) => [name, parseStored(value)]),
+  );
+  return { plans, ban, sharedValues };
 }
 
-function isStored(stored: StoredPolicy, { plans, ban }: LimitPolicy): boolean {
-  return Bun.deepEquals(stored.plans, plans) && Bun.deepEquals(stored.ban, ban);
+function isStored({ plans, ban, sharedValues }: StoredPolicy, after: LimitPolicy): boolean {
+  return Bun.deepEquals({ plans, ban, sharedValues }, after);
 }

@@ -157,6 +157,22 @@ test("a start with a setting sets it, with an audit entry; a start without it ke
   expect(current).toMatchObject({ plans: { free: { perMinute: 5 }, pro: { perMinute: 8 } } });
 });
 
+test("a value that servers share: a start with the setting sets it for all, and later starts keep it", async () => {
+  const { sharedValues } = parseConfig({ "audit-retention": ["forever"] });
+  await using started = await startAdminService({}, { sharedValues });
+  const current = () => started.app.policy.current.sharedValues["audit-retention"];
+  expect(current()).toBeNull();
+  const { policies, close } = openSqlite(directoryAt(started.dataDir).files.database);
+  await policies.updatePolicy(parseConfig({ "audit-retention": ["30d"] }), BY);
+  await close();
+  await until(() => current() === 2_592_000_000, 1_000);
+  const { items } = Object(await started.ok("/api/audit?action=settings.updated"));
+  expect(items).toMatchObject([
+    { actor: { kind: "server", name: hostname() }, after: { "audit-retention": null } },
+    { before: { "audit-retention": null }, after: { "audit-retention": 2_592_000_000 } },
+  ]);
+});
+
 test("a server that cannot store its settings starts with what is stored, says so once, and tries again", async () => {
   const dataDir = temporaryDirectory("data");
   const events: string[] = [];

@@ -17,8 +17,9 @@ import { directoryAt, storageIn } from "../data-directory.ts";
 import { parseConfig, parseValues, usageError } from "./parsing.ts";
 
 test("--audit-retention: from 30 days on, or forever", () => {
-  expect(parseConfig({ "audit-retention": ["30d"] })).toMatchObject({ auditRetentionMs: 2_592_000_000 });
-  expect(parseConfig({ "audit-retention": ["forever"] }).auditRetentionMs).toBeUndefined();
+  const valuesOf = (text: string) => parseConfig({ "audit-retention": [text] }).sharedValues;
+  expect(valuesOf("30d")).toEqual({ "audit-retention": 2_592_000_000 });
+  expect(valuesOf("forever")).toEqual({ "audit-retention": null });
 });
 
 test("by default a server serves production on loopback, and sets no limits and no ban rules", () => {
@@ -37,7 +38,7 @@ test("by default a server serves production on loopback, and sets no limits and 
     requestLogBytes: 33_554_432,
     plans: {},
     ban: {},
-    auditRetentionMs: 34_560_000_000,
+    sharedValues: {},
     admin: {
       host: "127.0.0.1",
       port: 8090,
@@ -235,7 +236,7 @@ test("Valkey elsewhere in plain text, also as one of several nodes", () => {
 
 /** The settings that the configuration does not have, and the code that reads each. */
 const READ_ELSEWHERE: Readonly<Record<string, readonly [file: string, code: string]>> = {
-  "env-file": ["config/options.ts", 'sourceOf("env-file"'],
+  "env-file": ["config/variables.ts", 'sourceOf("env-file"'],
   "no-first-key": ["cli/commands/serve.ts", 'values["no-first-key"]'],
   "log-format": ["cli/commands/serve.ts", 'values["log-format"]'],
   "log-level": ["cli/commands/serve.ts", 'values["log-level"]'],

@@ -10,8 +10,8 @@ export function policyStoreConformance(test: TestCase): void {
     const { policies, keys, audit, another } = opened;
     expect(await policies.readPolicy()).toEqual(DEFAULT_POLICY);
     const { revision } = await keys.changesSince(0);
-    const { plans, ban } = DEFAULT_POLICY;
-    const first = { plans: { ...plans, free: { perMinute: 61, perDay: 1_000 } }, ban };
+    const { plans, ban, sharedValues } = DEFAULT_POLICY;
+    const first = { plans: { ...plans, free: { perMinute: 61, perDay: 1_000 } }, ban, sharedValues };
     expect(await policies.updatePolicy({ plans: { free: { perMinute: 61 } } }, BY)).toEqual(first);
     expect(await (await another()).policies.readPolicy()).toEqual(first);
     // Servers see it by the revision of the keys.
@@ -22,6 +22,7 @@ export function policyStoreConformance(test: TestCase): void {
     expect(await policies.updatePolicy(change, BY)).toEqual({
       plans: { ...plans, free: { perMinute: 61, perDay: 2 }, anonymous },
       ban: { ...ban, graceMs: 0, lengthMs: 9_000_000, maxLengthMs: 9_000_000 },
+      sharedValues,
     });
     const { items } = await audit.listAudit({ limit: 9 });
     expect(items.toReversed()).toMatchObject([
@@ -37,6 +38,27 @@ export function policyStoreConformance(test: TestCase): void {
         before: { graceMs: 1_000, lengthMs: 300_000, maxLengthMs: 2_400_000 },
         after: { graceMs: 0, lengthMs: 9_000_000, maxLengthMs: 9_000_000 },
       },
+    ]);
+  });
+
+  test("a value that servers share is stored with its audit entry; forever is one of its values", async (opened) => {
+    const { policies, audit, another } = opened;
+    for (const value of [2_592_000_000, null, 2_592_000_001]) {
+      const change = { sharedValues: { "audit-retention": value } };
+      expect(await policies.updatePolicy(change, BY)).toEqual({ ...DEFAULT_POLICY, ...change });
+      expect(await (await another()).policies.readPolicy()).toEqual({ ...DEFAULT_POLICY, ...change });
+    }
+    const { items } = await audit.listAudit({ limit: 9 });
+    const entryOf = (before: number | null, after: number | null) => ({
+      ...BY,
+      action: "settings.updated",
+      before: { "audit-retention": before },
+      after: { "audit-retention": after },
+    });
+    expect(items.toReversed()).toMatchObject([
+      entryOf(34_560_000_000, 2_592_000_000),
+      entryOf(2_592_000_000, null),
+      entryOf(null, 2_592_000_001),
     ]);
   });
 

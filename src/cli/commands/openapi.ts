@@ -1,5 +1,6 @@
 import { DEFAULT_URL, expectedUrl, givenPolicy } from "../../config/config.ts";
-import { ADDRESS_OPTIONS, SETTINGS, SHARED_OPTIONS, STORAGE_OPTIONS } from "../../config/options.ts";
+import { ADDRESS_OPTIONS, SETTINGS, STORAGE_OPTIONS } from "../../config/options.ts";
+import { DOCUMENTED_OPTIONS } from "../../config/shared-options.ts";
 import { applyPolicyChange, DEFAULT_POLICY } from "../../domain/limit-policy.ts";
 import { defineCommand } from "../command.ts";
 
@@ -13,7 +14,7 @@ export const openapi = defineCommand({
     ...STORAGE_OPTIONS,
     ...ADDRESS_OPTIONS,
     "other-environment-url": SETTINGS["other-environment-url"],
-    ...SHARED_OPTIONS,
+    ...DOCUMENTED_OPTIONS,
   },
   examples: [
     "petstore openapi > openapi.json",

@@ -1,8 +1,7 @@
 import { grouped } from "../../text/formatting.ts";
 import { formatPolicy } from "../../config/shown-settings.ts";
 import { duration } from "../../config/value-types.ts";
-import { DEFAULT_PLANS } from "../../domain/api-keys.ts";
-import { POLICY_SETTINGS } from "../../domain/limit-policy.ts";
+import { DEFAULT_POLICY, POLICY_SETTINGS } from "../../domain/limit-policy.ts";
 import { BAN_BOUNDS } from "../../domain/rate-limit.ts";
 import type { BanRulesView, PlanLimits } from "../../operator/operations.ts";
 import type { Command } from "../command.ts";
@@ -26,7 +25,7 @@ export function setByWarning(setBy: SetBy): string | undefined {
 }
 
 function rulesTable(rules: BanRulesView, ...more: readonly (readonly string[])[]): string {
-  const values = formatPolicy({ plans: DEFAULT_PLANS, ban: rules });
+  const values = formatPolicy({ ...DEFAULT_POLICY, ban: rules });
   const { strikes, graceMs, lengthMs, maxLengthMs } = POLICY_SETTINGS.ban;
   return `${columns([
     ["Strikes", values[strikes] ?? ""],

@@ -1,0 +1,53 @@
+import { DAY_MS, LONGEST_BAN_MS } from "./rate-limit.ts";
+
+/** A value that all servers share, besides limits and ban rules. */
+export interface SharedValue {
+  readonly kind: "integer" | "duration" | "duration or forever";
+  /** The bounds; of a duration in milliseconds. */
+  readonly min: number;
+  readonly max: number;
+  /** The value until one is stored. */
+  readonly initial: number | null;
+  /** What concerns clients is in their documentation. */
+  readonly concerns: "service" | "clients";
+  readonly help: string;
+}
+
+/**
+ * The values by their settings. They are in the database, and every server and command applies those. A server that
+ * starts with the setting stores its value for all. Forever is null.
+ */
+export const SHARED_VALUES = {
+  "audit-retention": {
+    kind: "duration or forever",
+    min: LONGEST_BAN_MS,
+    max: 3_650 * DAY_MS,
+    initial: 400 * DAY_MS,
+    concerns: "service",
+    help: "Age at which entries of the audit trail are deleted, for all servers",
+  },
+} as const satisfies Readonly<Record<string, SharedValue>>;
+
+export type SharedValueName = keyof typeof SHARED_VALUES;
+export type SharedValues = {
+  readonly [Name in SharedValueName]: (typeof SHARED_VALUES)[Name] extends { kind: "duration or forever" }
+    ? number | null
+    : number;
+};
+
+/** The values until others are stored. */
+export const INITIAL_VALUES = sharedValues(({ initial }) => initial);
+
+/** The names of the values, which are those of their settings. */
+export const SHARED_VALUE_NAMES = Object.keys(SHARED_VALUES) as readonly SharedValueName[];
+
+function sharedValues(of: (value: SharedValue) => number | null): SharedValues {
+  const entries = Object.entries<SharedValue>(SHARED_VALUES).map(([name, value]) => [name, of(value)]);
+  // The rows have the values of their kinds.
+  return Object.fromEntries(entries) as SharedValues;
+}
+
+/** Reads a value as `String` writes it. */
+export function parseStored(text: string): number | null {
+  return text === "null" ? null : Number(text);
+}
