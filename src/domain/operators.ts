@@ -17,7 +17,7 @@ export type Role = (typeof ROLES)[number];
 export const ROLE_MEANINGS: Readonly<Record<Role, string>> = {
   metrics: "reads /metrics, and cannot sign in: for Prometheus",
   viewer: "sees everything, and changes nothing",
-  support: "also ends bans, corrects pets and orders, and rotates, disables and enables keys",
+  support: "also corrects pets and orders, and rotates, disables, enables and unbans keys",
   admin: "may do everything",
 };
 

@@ -293,7 +293,7 @@ export const ADMIN_OPERATIONS = {
       method: "POST",
       path: "/keys/{keyId}/unban",
       audited: "key.unbanned",
-      summary: "End the ban of an API key",
+      summary: "Unban an API key",
       description:
         "Ends the ban and clears the strikes: the next ban is a first one again. Servers apply it within a second. Used quotas stay, so the key may still be at its limit.",
       body: Reasoned,

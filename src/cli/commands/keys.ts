@@ -189,7 +189,7 @@ export const KEY_COMMANDS = [
     name: "keys rotate",
     operation: "rotateKey",
     description:
-      "Gives a key a new secret and prints it. The previous secrets stay valid for --overlap, so that clients can change to the new one without a failed request. The key keeps its plan, used quotas, strikes and ban.",
+      "Makes a new secret for a key and prints it. The previous secrets stay valid for --overlap, so that clients can change to the new one without a failed request. The key keeps its plan, used quotas, strikes and ban.",
     fields: { overlapSeconds: overlapFlag("Time for which the previous secrets stay valid", "1d") },
     examples: [
       "petstore keys rotate 3",
