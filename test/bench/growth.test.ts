@@ -1,15 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { combinations } from "../../trials/harness/combinations.ts";
-import { COMMAND_RUNS } from "../../bench/growth-commands.ts";
-import { rowsOf } from "../../bench/growth-rows.ts";
-import { growthCases } from "../../bench/growth-operations.ts";
+import { COMMAND_RUNS } from "../../bench/growth/commands.ts";
+import { rowsOf } from "../../bench/growth/rows.ts";
+import { growthCases } from "../../bench/growth/operations.ts";
 import {
   type Cost,
   growthBars,
   growthTable,
   type GrowthResults,
   type GrowthRow,
-} from "../../bench/growth-tables.ts";
+} from "../../bench/growth/tables.ts";
 import { COMMANDS } from "../../src/cli/command-table.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
 import { PET_FILTERS } from "../../src/domain/resources.ts";

@@ -1,22 +1,22 @@
 /* A server with the data of a scale, and what its requests and commands cost. */
 
 import { SQL } from "bun";
-import { HttpConnection } from "../trials/harness/http-connection.ts";
-import { adminFlags, PETSTORE, startPetstore } from "../trials/harness/petstore.ts";
+import { HttpConnection } from "../../trials/harness/http-connection.ts";
+import { adminFlags, PETSTORE, startPetstore } from "../../trials/harness/petstore.ts";
 import {
   bytesRead,
   cpuMsOfThreads,
   cpuMsSince,
   cpuWaitMs,
   processTree,
-} from "../trials/harness/processes.ts";
-import { median } from "../trials/harness/statistics.ts";
-import { startReceiver, webhookFlags } from "../trials/harness/webhook-receiver.ts";
-import type { CommandFacts, CommandRun } from "./growth-commands.ts";
-import type { GrowthData } from "./growth-data.ts";
-import type { GrowthCase, GrowthRequest } from "./growth-operations.ts";
-import type { Cost } from "./growth-tables.ts";
-import { type Timed, timed } from "./timed.ts";
+} from "../../trials/harness/processes.ts";
+import { median } from "../../trials/harness/statistics.ts";
+import { startReceiver, webhookFlags } from "../../trials/harness/webhook-receiver.ts";
+import type { CommandFacts, CommandRun } from "./commands.ts";
+import type { GrowthData } from "./data.ts";
+import type { GrowthCase, GrowthRequest } from "./operations.ts";
+import type { Cost } from "./tables.ts";
+import { type Timed, timed } from "../timed.ts";
 
 /** The server has no provider, so it rejects the operations of people who sign in with one. */
 const isWithoutProvider = (body: string) => body.includes('"no_provider"');

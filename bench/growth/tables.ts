@@ -1,5 +1,5 @@
-import { type Bar, formatCount, formatFigure, type Table, tableOf } from "../trials/harness/table.ts";
-import type { DatabaseName, Scale } from "./growth-rows.ts";
+import { type Bar, formatCount, formatFigure, type Table, tableOf } from "../../trials/harness/table.ts";
+import type { DatabaseName, Scale } from "./rows.ts";
 
 /** What a request or a command costs. */
 export interface Cost {

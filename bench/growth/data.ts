@@ -3,14 +3,14 @@ import { SQL } from "bun";
 import { closeSync, fsyncSync, mkdtempSync, openSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { temporaryDirectory } from "../trials/harness/cleanup.ts";
-import { UsageError } from "../trials/harness/command-line.ts";
-import { createKey } from "../trials/harness/petstore.ts";
-import { startPostgres } from "../trials/harness/postgres.ts";
-import { generateSecret, hashSecret } from "../src/domain/api-keys.ts";
-import { newQuota, type Quota, type Subject } from "../src/domain/rate-limit.ts";
-import { openQuotaStore } from "../src/store/sqlite/quota-store.ts";
-import { bytesOf, type DatabaseName, type GrowthRows, rowsOf, type Scale } from "./growth-rows.ts";
+import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
+import { UsageError } from "../../trials/harness/command-line.ts";
+import { createKey } from "../../trials/harness/petstore.ts";
+import { startPostgres } from "../../trials/harness/postgres.ts";
+import { generateSecret, hashSecret } from "../../src/domain/api-keys.ts";
+import { newQuota, type Quota, type Subject } from "../../src/domain/rate-limit.ts";
+import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
+import { bytesOf, type DatabaseName, type GrowthRows, rowsOf, type Scale } from "./rows.ts";
 import {
   fillKeyStatements,
   fillStatements,
@@ -20,7 +20,7 @@ import {
   type Numbers,
   POSTGRES_NUMBERS,
   SQLITE_NUMBERS,
-} from "./skewed-rows.ts";
+} from "../skewed-rows.ts";
 
 /** Backups, exports and logs of the databases take as much again, and more. */
 const DISK_FACTOR = 4;

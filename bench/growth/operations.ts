@@ -1,13 +1,13 @@
 /* The requests of the growth benchmark: every operation of both tables, with every filter that its row has. */
 
-import type { Operation } from "../src/api/api.ts";
-import { BASE_PATH } from "../src/domain/paths.ts";
-import { encodeCursor } from "../src/domain/cursor.ts";
-import { OPERATIONS, type PetstoreOperation } from "../src/petstore/operations.ts";
-import { ADMIN_BASE_PATH, ADMIN_OPERATIONS, type AdminOperation } from "../src/operator/operations.ts";
-import { DAY_MS } from "../src/domain/rate-limit.ts";
-import { combinations, type ValuesOf } from "../trials/harness/combinations.ts";
-import type { GrowthRows } from "./growth-rows.ts";
+import type { Operation } from "../../src/api/api.ts";
+import { BASE_PATH } from "../../src/domain/paths.ts";
+import { encodeCursor } from "../../src/domain/cursor.ts";
+import { OPERATIONS, type PetstoreOperation } from "../../src/petstore/operations.ts";
+import { ADMIN_BASE_PATH, ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
+import { DAY_MS } from "../../src/domain/rate-limit.ts";
+import { combinations, type ValuesOf } from "../../trials/harness/combinations.ts";
+import type { GrowthRows } from "./rows.ts";
 
 /** A request that is measured. */
 export interface GrowthCase {

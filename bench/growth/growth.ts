@@ -2,16 +2,16 @@
 
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryDirectory } from "../trials/harness/cleanup.ts";
-import { isGiven, names, runCommand, text, UsageError } from "../trials/harness/command-line.ts";
-import { machineNow } from "../trials/harness/machine.ts";
-import { checkBars, publishTables } from "../trials/harness/table.ts";
-import { COMMAND_RUNS } from "./growth-commands.ts";
-import { buildData, type GrowthData, requireDisk } from "./growth-data.ts";
-import { type GrowthCase, growthCases, MANY_GETS, manyGets } from "./growth-operations.ts";
-import { bytesOf, DATABASES, type DatabaseName, rowsOf, type Scale, SCALES } from "./growth-rows.ts";
-import { type GrowthServer, startGrowthServer } from "./growth-server.ts";
-import { type Cost, growthBars, growthTable, type GrowthResults, type GrowthRow } from "./growth-tables.ts";
+import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
+import { isGiven, names, runCommand, text, UsageError } from "../../trials/harness/command-line.ts";
+import { machineNow } from "../../trials/harness/machine.ts";
+import { checkBars, publishTables } from "../../trials/harness/table.ts";
+import { COMMAND_RUNS } from "./commands.ts";
+import { buildData, type GrowthData, requireDisk } from "./data.ts";
+import { type GrowthCase, growthCases, MANY_GETS, manyGets } from "./operations.ts";
+import { bytesOf, DATABASES, type DatabaseName, rowsOf, type Scale, SCALES } from "./rows.ts";
+import { type GrowthServer, startGrowthServer } from "./server.ts";
+import { type Cost, growthBars, growthTable, type GrowthResults, type GrowthRow } from "./tables.ts";
 
 const HELP = `Usage: npm run bench:growth [-- OPTIONS]
 
