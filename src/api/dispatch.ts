@@ -65,7 +65,7 @@ export interface DispatchSteps<C extends OperationCall, Result> {
   readonly timeoutMs?: number | undefined;
 }
 
-/** Validates, authenticates again if there is a body that was waited for, calls the handler, and responds. */
+/** receive → validate the body → authenticate again after a wait → handle → respond */
 export function dispatch<C extends OperationCall, R>(
   call: C,
   steps: DispatchSteps<C, R>,
@@ -73,20 +73,22 @@ export function dispatch<C extends OperationCall, R>(
   return recover(
     () => {
       const received = receive(call, steps);
-      const hasWaited = call.hasWaited || received instanceof Promise;
-      const current = hasWaited && !call.hasWaited ? { ...call, hasWaited } : call;
-      return andThen(received, (input) => inTime(steps, () => process(input, current, steps)));
+      return received instanceof Promise
+        ? received.then((late) => processInTime(late, { ...call, hasWaited: true }, steps))
+        : processInTime(received, call, steps);
     },
     (error) => steps.fail(error, call),
   );
 }
 
 /** The timeout begins after the body has arrived: slow clients have a timeout of their own. */
-function inTime(
-  { timeoutMs = REQUEST_TIMEOUT_MS }: { readonly timeoutMs?: number | undefined },
-  work: () => Awaitable<Response>,
+function processInTime<C extends OperationCall, R>(
+  received: Received | Rejection,
+  call: C,
+  steps: DispatchSteps<C, R>,
 ): Awaitable<Response> {
-  const response = work();
+  const { timeoutMs = REQUEST_TIMEOUT_MS } = steps;
+  const response = process(received, call, steps);
   return response instanceof Promise ? withTimeout(timeoutMs, response, Unavailable) : response;
 }
 
@@ -96,22 +98,20 @@ function process<C extends OperationCall, R>(
   steps: DispatchSteps<C, R>,
 ): Awaitable<Response> {
   const input = received instanceof Rejection ? received : readInput(received, call, steps);
-  const hasWaited = call.hasWaited || input instanceof Promise;
-  return andThen(input, (input) =>
-    hasWaited && call.operation.body !== undefined
-      ? andThen(steps.reauthenticate(call), (current) =>
-          current instanceof Rejection ? steps.reject(current, call) : respond(input, current, steps),
-        )
-      : respond(input, call, steps),
-  );
+  if (input instanceof Promise || (call.hasWaited && call.operation.body !== undefined))
+    return executeAfterWait(input, call, steps);
+  return input instanceof Rejection ? steps.reject(input, call) : execute(input, call, steps);
 }
 
-function respond<C extends OperationCall, R>(
-  input: AnyInput | Rejection,
+async function executeAfterWait<C extends OperationCall, R>(
+  input: Awaitable<AnyInput | Rejection>,
   call: C,
   steps: DispatchSteps<C, R>,
-): Awaitable<Response> {
-  return input instanceof Rejection ? steps.reject(input, call) : execute(input, call, steps);
+): Promise<Response> {
+  const read = await input;
+  const current = await steps.reauthenticate(call);
+  if (current instanceof Rejection) return steps.reject(current, call);
+  return read instanceof Rejection ? steps.reject(read, current) : execute(read, current, steps);
 }
 
 function execute<C extends OperationCall, R>(

@@ -1,5 +1,12 @@
 import type { Api, Route } from "../api/api.ts";
-import { andThen, type Awaitable, recover } from "../runtime/awaitable.ts";
+import {
+  andThen,
+  type Awaitable,
+  recover,
+  runCoroutine,
+  type Coroutine,
+  waitFor,
+} from "../runtime/awaitable.ts";
 import { type AnyInput, type OperationCall, dispatch, type DispatchSteps } from "../api/dispatch.ts";
 import { protocolErrorResponse } from "../api/protocol-errors.ts";
 import { newRequestId, requestIdOf, withRequestId } from "../api/request-ids.ts";
@@ -83,12 +90,6 @@ function countedKey({ keyId: id, limits }: ApiKeyPrincipal): Counted {
   return { subject: { kind: "key", id }, limits };
 }
 
-interface Authenticated {
-  readonly principal: ApiKeyPrincipal | AuthFailure;
-  /** Whether authentication returned a promise. */
-  readonly hasWaited: boolean;
-}
-
 /** What is known of a request before it is routed. */
 interface Admission {
   readonly principal: ApiKeyPrincipal;
@@ -122,7 +123,7 @@ export class PublicApp implements RequestHandler {
     this.#errorLog = new ErrorLog(options.log);
     this.#steps = {
       maxBodyBytes: () => MAX_BODY_BYTES,
-      reauthenticate: (call) => this.#reauthenticate(call),
+      reauthenticate: (call) => this.#reauthenticated(call),
       callHandler,
       succeed: succeeded,
       reject: (rejection, call) => this.#rejected(rejection, call),
@@ -137,9 +138,11 @@ export class PublicApp implements RequestHandler {
     record.trace = this.#options.startTrace?.(request);
     const response =
       this.#cors?.preflight(request) ??
-      (this.#options.api.has(request.path)
-        ? this.#whenCurrent(startedAt, () => this.#handleApiRequest(record))
-        : this.#handleStaticRequest(record, startedAt));
+      runCoroutine(
+        this.#options.api.has(request.path)
+          ? this.#respondWithApi(record, startedAt)
+          : this.#respondWithPage(record, startedAt),
+      );
     return andThen(response, (handled) => {
       record.durationMs = performance.now() - startedAt;
       for (const observe of this.#observers) observe(record, handled);
@@ -164,71 +167,60 @@ export class PublicApp implements RequestHandler {
     return withRequestId(rejectionResponse(TOO_MANY_CONNECTIONS, ""), newRequestId());
   }
 
-  /** Continues at once, unless this process was paused. */
-  #whenCurrent<T>(now: number, next: () => Awaitable<T>): Awaitable<T> {
-    const current = this.#options.whenCurrent(now);
-    return current ? current.then(next) : next();
-  }
-
-  #handleApiRequest(record: RequestRecord): Awaitable<Response> {
-    return recover(
-      () => this.#authenticate(record),
-      (error) => this.#undecided(error, this.#countedOf(record), record),
-    );
-  }
-
-  #authenticate(record: RequestRecord): Awaitable<Response> {
-    const { authenticator, onUnauthenticated } = this.#options;
+  /** authenticate → decide → route → dispatch */
+  *#respondWithApi(record: RequestRecord, startedAt: number): Coroutine<Awaitable<Response>> {
+    const { whenCurrent, onUnauthenticated } = this.#options;
     const { request, trace } = record;
-    trace?.begin("authentication");
-    const authenticated = authenticator.authenticate(request.headers.get("authorization"), request);
-    return andThen(authenticated, (principal) => {
+    try {
+      const current = whenCurrent(startedAt);
+      if (current) yield current;
+
+      trace?.begin("authentication");
+      const authenticating = this.#authenticate(request);
+      const principal = authenticating instanceof Promise ? yield* waitFor(authenticating) : authenticating;
       record.principal = principal;
       if (!isPrincipal(principal)) onUnauthenticated?.(principal, request.clientAddress);
-      return this.#decide(record, { principal, hasWaited: authenticated instanceof Promise });
-    });
-  }
 
-  #decide(record: RequestRecord, { principal, hasWaited }: Authenticated): Awaitable<Response> {
-    record.trace?.begin("rate limit");
-    const { subject, limits } = this.#countedOf(record);
-    const decided = this.#options.rateLimiter.decide(subject, limits);
-    return andThen(decided, (decision) => {
-      record.trace?.end();
+      trace?.begin("rate limit");
+      const deciding = this.#decide(this.#countedOf(record));
+      const decision = deciding instanceof Promise ? yield* waitFor(deciding) : deciding;
       record.decision = decision;
+      trace?.end();
+
       if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
       if (!isPrincipal(principal))
         return rejectionResponse(this.#unauthenticated(principal, record), apiLines(decision));
-      const admission = { principal, decision, hasWaited: hasWaited || decided instanceof Promise };
-      return this.#routeRequest(record, admission);
-    });
+
+      const hasWaited = authenticating instanceof Promise || deciding instanceof Promise;
+      const call = this.#route(record, { principal, decision, hasWaited });
+      return "endpoint" in call ? this.#dispatchCall(call) : call;
+    } catch (error) {
+      return this.#undecided(error, this.#countedOf(record), record);
+    }
   }
 
-  /** Finds the operation of a request that is authenticated and within its limits. */
-  #routeRequest(record: RequestRecord, admission: Admission): Awaitable<Response> {
+  #authenticate(request: Request): Awaitable<ApiKeyPrincipal | AuthFailure> {
+    return this.#options.authenticator.authenticate(request.headers.get("authorization"), request);
+  }
+
+  #decide({ subject, limits }: Counted): Awaitable<Decision> {
+    return this.#options.rateLimiter.decide(subject, limits);
+  }
+
+  /** Finds the operation of a request within its limits. If there is none, returns the response. */
+  #route(record: RequestRecord, admission: Admission): PublicCall | Response {
+    const { api, endpoints } = this.#options;
     const { request, requestId } = record;
-    const { principal, decision, hasWaited } = admission;
-    const match = this.#options.api.find(request.path);
+    const { principal, decision } = admission;
+    const match = api.find(request.path);
     const id = match?.route.operations.get(request.method);
-    const endpoint = id === undefined ? undefined : this.#options.endpoints.get(id);
+    const endpoint = id === undefined ? undefined : endpoints.get(id);
     record.operation = id;
     if (!mayUse(principal, request)) return rejectionResponse(READ_ONLY_KEY, apiLines(decision));
     if (match === undefined) return rejectionResponse(NOT_FOUND, apiLines(decision));
     if (endpoint === undefined) return otherMethodResponse(request, match.route, decision);
-
     const { identifier } = match;
-    const { operation } = endpoint;
-    return this.#dispatchCall({
-      endpoint,
-      operation,
-      request,
-      requestId,
-      identifier,
-      hasWaited,
-      record,
-      principal,
-      decision,
-    });
+    return { endpoint, operation: endpoint.operation, request, requestId, identifier, record, ...admission };
   }
 
   /** removed? → cached or shared? → validate → handler → respond */
@@ -249,15 +241,14 @@ export class PublicApp implements RequestHandler {
    * Authenticates again after the body has arrived. The request was counted when its head arrived, and still counts for
    * its key.
    */
-  #reauthenticate(call: PublicCall): Awaitable<PublicCall | Rejection> {
-    const { authenticator, onUnauthenticated } = this.#options;
+  async #reauthenticated(call: PublicCall): Promise<PublicCall | Rejection> {
+    const { whenCurrent, onUnauthenticated } = this.#options;
     const { request, record } = call;
-    const authenticate = () => authenticator.authenticate(request.headers.get("authorization"), request);
-    return andThen(this.#whenCurrent(performance.now(), authenticate), (principal) => {
-      if (isPrincipal(principal)) return mayUse(principal, request) ? { ...call, principal } : READ_ONLY_KEY;
-      onUnauthenticated?.(principal, request.clientAddress);
-      return this.#unauthenticated(principal, record);
-    });
+    await whenCurrent(performance.now());
+    const principal = await this.#authenticate(request);
+    if (isPrincipal(principal)) return mayUse(principal, request) ? { ...call, principal } : READ_ONLY_KEY;
+    onUnauthenticated?.(principal, request.clientAddress);
+    return this.#unauthenticated(principal, record);
   }
 
   #unauthenticated(failure: AuthFailure, record: RequestRecord): Rejection {
@@ -266,51 +257,48 @@ export class PublicApp implements RequestHandler {
     return authenticationUnavailable(failure.retryAfterSeconds);
   }
 
-  /** Responds to a request for a page or an unknown path. */
-  #handleStaticRequest(record: RequestRecord, startedAt: number): Awaitable<Response> {
-    const { rateLimiter, staticRouteAt } = this.#options;
+  /** Responds to a request for a page or an unknown path: decide → respond. */
+  *#respondWithPage(record: RequestRecord, startedAt: number): Coroutine<Awaitable<Response>> {
+    const { staticRouteAt, whenCurrent } = this.#options;
     const { request, requestId } = record;
     const route = staticRouteAt(request.path);
     if (route?.isRateLimited === false) return orNotFound(route.respond(request, ""), "");
-    const counted = () => (route === undefined ? this.#addressOf(request) : this.#readerOf(request));
-    const decide = () => {
-      const { subject, limits } = counted();
-      return rateLimiter.decide(subject, limits);
-    };
-    return recover(
-      () =>
-        andThen(this.#whenCurrent(startedAt, decide), (decision) => {
-          record.decision = decision;
-          if (decision.outcome !== "allowed")
-            return route?.rejectLimited(request, decision) ?? rateLimitedResponse(decision);
-          const headerLines = rateLimitLines(decision);
-          return recover(
-            () => orNotFound(route?.respond(request, headerLines), headerLines),
-            (error) => this.#failed(error, headerLines, { where: "page", request, requestId }),
-          );
-        }),
-      (error) => this.#undecided(error, counted(), record),
-    );
+    const counted = () => this.#readerOf(request, route);
+    try {
+      const current = whenCurrent(startedAt);
+      if (current) yield current;
+
+      const deciding = this.#decide(counted());
+      const decision = deciding instanceof Promise ? yield* waitFor(deciding) : deciding;
+      record.decision = decision;
+      if (decision.outcome !== "allowed")
+        return route?.rejectLimited(request, decision) ?? rateLimitedResponse(decision);
+
+      const headerLines = rateLimitLines(decision);
+      return recover(
+        () => orNotFound(route?.respond(request, headerLines), headerLines),
+        (error) => this.#failed(error, headerLines, { where: "page", request, requestId }),
+      );
+    } catch (error) {
+      return this.#undecided(error, counted(), record);
+    }
   }
 
   #countedOf({ principal, request }: RequestRecord): Counted {
-    return isPrincipal(principal) ? countedKey(principal) : this.#addressOf(request);
-  }
-
-  /** The address of a request without a valid key, which counts against the limits of that address. */
-  #addressOf({ clientAddress: id }: Request): Counted {
-    return { subject: { kind: "address", id }, limits: this.#options.policy.current.plans.anonymous };
+    return isPrincipal(principal) ? countedKey(principal) : this.#addressOf(request.clientAddress);
   }
 
   /**
-   * The subject of a request for a page. Pages have a quota of their own, so that a program that has exhausted the
-   * quota of its address leaves the documentation readable for people.
+   * Pages have a quota of their own, so that a program that has exhausted the quota of its address leaves the
+   * documentation readable for people. An unknown path is no page.
    */
-  #readerOf({ clientAddress }: Request): Counted {
-    return {
-      subject: { kind: "address", id: `pages ${clientAddress}` },
-      limits: this.#options.policy.current.plans.anonymous,
-    };
+  #readerOf({ clientAddress }: Request, page: StaticRoute | undefined): Counted {
+    return this.#addressOf(page ? `pages ${clientAddress}` : clientAddress);
+  }
+
+  /** A request without a valid key counts against the limits of an address. */
+  #addressOf(id: string): Counted {
+    return { subject: { kind: "address", id }, limits: this.#options.policy.current.plans.anonymous };
   }
 
   /** The response after an error of authentication or of the rate limiter. Its headers show the last known quota. */
