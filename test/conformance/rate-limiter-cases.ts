@@ -12,17 +12,6 @@ export function rateLimiterCases(test: TestCase): void {
     await limiter.decides({ outcome: "allowed", remaining: 59 });
   });
 
-  test("an exhausted day rejects until it closes, whatever the minute has remaining", async (limiter) => {
-    const limits = { perMinute: 2, perDay: 3 };
-    await limiter.decideTimes(2, limits);
-    limiter.advance(60_000);
-    expect(await limiter.decideTimes(2, limits)).toEqual(["allowed", "limited"]);
-    limiter.advance(86_339_999);
-    await limiter.decides({ outcome: "limited", limit: 3, retryAfter: 1 }, limits);
-    limiter.advance(1);
-    await limiter.decides({ outcome: "allowed" }, limits);
-  });
-
   test("requests at the same time are counted one by one", async (limiter) => {
     const decisions = await Promise.all(Array.from({ length: 200 }, () => limiter.decide()));
     const allowed = decisions.filter(({ outcome }) => outcome === "allowed");
@@ -87,14 +76,6 @@ export function rateLimiterCases(test: TestCase): void {
     await limiter.decides({ outcome: "banned", retryAfter: 300 });
     limiter.advance(300_000);
     await limiter.decides({ outcome: "allowed" });
-  });
-
-  test("bannedKeys has the keys that are banned now, unless another process counts", async (limiter) => {
-    await limiter.earnBan();
-    await limiter.decideTimes(61, FREE, OTHER_KEY);
-    expect(limiter.bannedKeys()).toBeOneOf([[1], undefined]);
-    await limiter.unban(0);
-    expect(limiter.bannedKeys()).toBeOneOf([[], undefined]);
   });
 
   test("peek shows what the next request of an address would get, and counts nothing", async (limiter) => {

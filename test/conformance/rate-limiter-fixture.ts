@@ -67,8 +67,6 @@ export class TestLimiter {
   now = () => this.opened.now();
   advance = (ms: number) => this.opened.advance(ms);
   quota = async (subject = KEY) => this.opened.rateLimiter.quota(subject);
-  bannedKeys = () => this.opened.rateLimiter.bannedKeys();
-  unban = async (agoMs: number, subject = KEY) => this.opened.rateLimiter.unban(subject, agoMs);
 
   peek = (limits = FREE, subject: Subject = ADDRESS) => this.opened.rateLimiter.peek(subject, limits);
 

@@ -40,6 +40,10 @@ class Model {
     return isExpired(quota, now) ? undefined : quota;
   }
 
+  bannedKeys(now: number): number[] {
+    return KEYS.filter((id) => isBanned(this.#at(id, now), now));
+  }
+
   #at(id: number, now: number): Quota {
     const quota = this.#quotas.get(id) ?? newQuota();
     this.#quotas.set(id, quota);
@@ -114,6 +118,9 @@ export function testAgainstModel(name: string, open: OpenRateLimiter): void {
             const at = opened.now();
             for (const id of KEYS)
               expect(shown(await opened.rateLimiter.quota(key(id)))).toEqual(shown(model.quota(id, at)));
+            const bannedKeys = opened.rateLimiter.bannedKeys()?.toSorted((a, b) => a - b);
+            // Undefined where another process counts.
+            expect(bannedKeys).toBeOneOf([model.bannedKeys(at), undefined]);
           }
         } finally {
           await opened.close();

@@ -33,26 +33,6 @@ test("the quota of an address survives a restart", async () => {
   await opened.close();
 });
 
-test("the keys that are banned now are known, also after a restart, and until the ban ends or is lifted", async () => {
-  const ban = { ...DEFAULT_BAN, strikes: 1, graceMs: 0 };
-  const opened = await openOnFiles({ ban, startsAt: STARTS_AT });
-  const limits = { perMinute: 1, perDay: 9 };
-  for (const id of [1, 2, 3]) {
-    for (let i = 0; i < 3; i++, opened.advance(1)) await opened.rateLimiter.decide(key(id), limits);
-  }
-  await opened.rateLimiter.decide(key(4), limits);
-  expect(opened.rateLimiter.bannedKeys()).toEqual([1, 2, 3]);
-  await opened.rateLimiter.unban(key(2), 0);
-  expect(opened.rateLimiter.bannedKeys()).toEqual([1, 3]);
-  await opened.restart();
-  expect(opened.rateLimiter.bannedKeys()).toEqual([1, 3]);
-  opened.advance(300_000 - 4);
-  expect(opened.rateLimiter.bannedKeys()).toEqual([3]);
-  opened.advance(10);
-  expect(opened.rateLimiter.bannedKeys()).toEqual([]);
-  await opened.close();
-});
-
 const SUBJECTS: Record<string, (i: number) => Subject> = { keys: key, addresses: (i) => address(`${i}`) };
 
 test("decides as the domain does, for any requests of any subjects, also after days", () => {
