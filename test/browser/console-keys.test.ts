@@ -425,6 +425,22 @@ test("a key that expires soon says so, and its history has the figures of the pe
   await page.locator(".stat", { hasText: "limited" }).getByText("−100 %, 3 before").waitFor();
 });
 
+test("the bars of a key's history stay where they are when the theme changes", async () => {
+  const { id, secret } = await server.newKey({ name: "in the dark" });
+  expect((await server.client(secret, "GET", "/pets")).status).toBe(200);
+  const { page } = await open(`/keys/${id}`);
+  await page.locator(".series-name").getByText("success").waitFor();
+  const placeOf = () => page.evaluate<string>("document.querySelector('.series-name').style.left");
+  const before = await placeOf();
+  for (const colorScheme of ["dark", "light"] as const) {
+    // Names are shown anew with each drawing.
+    await page.evaluate("document.querySelector('.series-name').classList.add('earlier')");
+    await page.emulateMedia({ colorScheme });
+    await page.locator(".series-name.earlier").waitFor({ state: "detached" });
+    expect(await placeOf()).toBe(before);
+  }
+});
+
 test("the keys of a state are one click away and counted, and the overview names keys that are about to expire", async () => {
   const { id } = await server.newKey({ name: "revoked one", owner: "counted" });
   await server.admin("POST", `/keys/${id}/revoke`);

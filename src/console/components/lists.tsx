@@ -195,7 +195,11 @@ export function Latest<Row extends Identified>({ of, title, columns, none, allUr
             {items.length > 0 && (
               <DataTable caption={title} columns={columns} rows={items} identityOf={idOf} />
             )}
-            {nextCursor !== null && <a href={allUrl}>See all</a>}
+            {nextCursor !== null && (
+              <p class="pager">
+                <a href={allUrl}>See all</a>
+              </p>
+            )}
           </>
         )}
       </Loaded>

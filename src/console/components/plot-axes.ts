@@ -34,8 +34,8 @@ export function powersOfTen(_plot: uPlot, _axis: number, min: number, max: numbe
   return Array.from({ length: high - low + 1 }, (_, i) => Number((10 ** (low + i)).toPrecision(3)));
 }
 
-/** The first and the last bar have as much room as the others. */
-export function withHalfBars(min: number, max: number, times: readonly number[]): [number, number] {
+/** The range of bars: the first and the last one have as much room as the others. */
+export function rangeOfBars(times: readonly number[]): [number, number] {
   const half = stepOf(times) / 2;
-  return [min - half, max + half];
+  return [(times[0] ?? 0) - half, (times.at(-1) ?? 0) + half];
 }

@@ -3,7 +3,7 @@
 import uPlot from "uplot";
 import { axisTimes } from "../../pages/format.ts";
 import { navigate } from "../router.ts";
-import { decades, measured, powersOfTen, TIME_STEPS, topOf, withHalfBars } from "./plot-axes.ts";
+import { decades, measured, powersOfTen, rangeOfBars, TIME_STEPS, topOf } from "./plot-axes.ts";
 import { ceilingOf, isLine, type PlotProps, type Series, stepOf } from "./plot-data.ts";
 import {
   type Colour,
@@ -63,7 +63,8 @@ export function optionsOf(element: HTMLElement, current: () => CanvasProps): uPl
     ...(isByDay && { tzDate: (seconds: number) => uPlot.tzDate(new Date(seconds * 1_000), "Etc/UTC") }),
     scales: {
       x: {
-        range: (_plot, min, max) => (kind === "bars" ? withHalfBars(min, max, current().times) : [min, max]),
+        // For a plot that is drawn again, uPlot gives the range that it has, which is not that of the times.
+        range: (_plot, min, max) => (kind === "bars" ? rangeOfBars(current().times) : [min, max]),
       },
       y: isLog
         ? { distr: 3, range: (_plot, min, max) => decades(min, max) }

@@ -17,7 +17,7 @@ export function WebhookSection() {
     <PageSection title="Webhook">
       <Loaded of={webhook}>
         {({ url, events, waiting, oldestWaitingAt, deliveries }) => (
-          <>
+          <div class="sections">
             <Facts
               isCard
               facts={{
@@ -37,7 +37,7 @@ export function WebhookSection() {
             {deliveries.length > 0 && (
               <DataTable caption="Last deliveries" columns={COLUMNS} rows={deliveries} />
             )}
-          </>
+          </div>
         )}
       </Loaded>
     </PageSection>

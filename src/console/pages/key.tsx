@@ -236,7 +236,11 @@ function UsageSection({ id, createdAt, limits }: Key) {
   return (
     <PageSection
       title="History"
-      control={<UrlSelect aria-label="Period" name="usage" options={PERIOD_OPTIONS} initial={MONTH.value} />}
+      control={
+        <div class="actions">
+          <UrlSelect aria-label="Period" name="usage" options={PERIOD_OPTIONS} initial={MONTH.value} />
+        </div>
+      }
     >
       <Loaded of={usage}>
         {(history) => (

@@ -239,9 +239,11 @@ type FleetServer = Fleet["items"][number];
 function ServerName({ name, adminUrl, differing }: FleetServer) {
   return (
     <>
-      <bdi class="one-line" title={name}>
-        {name}
-      </bdi>{" "}
+      <strong>
+        <bdi class="one-line" title={name}>
+          {name}
+        </bdi>
+      </strong>{" "}
       {adminUrl !== null && <span class="muted small">{new URL(adminUrl).host}</span>}
       {differing.length > 0 && (
         <p class="sub wrap">Differs in {differing.map((each) => `${each.name} ${each.value}`).join(", ")}</p>
@@ -260,7 +262,12 @@ function State({ state, seenAt, differing }: FleetServer) {
   if (state === "up" && differing.length > 0) return <Badge meaning="limited" text="differs" />;
   return (
     <>
-      <Badge {...STATES[state]} /> {state !== "up" && <TimeAgo at={seenAt} />}
+      <Badge {...STATES[state]} />{" "}
+      {state !== "up" && (
+        <span class="muted small">
+          <TimeAgo at={seenAt} />
+        </span>
+      )}
     </>
   );
 }

@@ -70,11 +70,20 @@ const COLUMNS: readonly Column<PlanLimits>[] = [
 /** Which servers set the values when they start. */
 function SetBy({ setBy }: Pick<PlanLimits, "setBy">) {
   if (setBy.length === 0) return null;
-  return <span class="sub">Set by {settersText(setBy)}</span>;
+  return (
+    <span class="sub">
+      Set by <Setters setBy={setBy} />
+    </span>
+  );
 }
 
-function settersText(setBy: PlanLimits["setBy"]): string {
-  return setBy.map(({ server, setting }) => `${setting} on ${server}`).join(", ");
+function Setters({ setBy }: Pick<PlanLimits, "setBy">) {
+  return setBy.map(({ server, setting }, i) => (
+    <>
+      {i > 0 && ", "}
+      <code>{setting}</code> on <bdi>{server}</bdi>
+    </>
+  ));
 }
 
 /** What would undo a change. */
@@ -82,7 +91,7 @@ function SetByNotice({ setBy }: Pick<PlanLimits, "setBy">) {
   if (setBy.length === 0) return null;
   return (
     <p class="notice">
-      The next start of a server sets it again: {settersText(setBy)}. Change it there, too.
+      The next start of a server sets it again: <Setters setBy={setBy} />. Change it there, too.
     </p>
   );
 }
@@ -139,7 +148,7 @@ function RulesSection({ rules }: { readonly rules: BanRulesView }) {
           "Grace period": longDuration(graceMs),
           "First ban": longDuration(lengthMs),
           "Longest ban": longDuration(maxLengthMs),
-          ...(setBy.length > 0 && { "Set by": settersText(setBy) }),
+          ...(setBy.length > 0 && { "Set by": <Setters setBy={setBy} /> }),
         }}
       />
     </PageSection>
