@@ -141,22 +141,11 @@ type Methods<Part extends "pets" | "orders" | "key"> = `${Part}.${keyof Petstore
 type ClientMethod = Methods<"pets"> | Methods<"orders"> | Methods<"key">;
 type ByStatus = Readonly<Record<OrderUpdate["status"], ClientMethod>>;
 
-/** The methods of the client library that send one request. */
-const CALLS: Readonly<Record<OperationId, ClientMethod | ByStatus>> = {
-  listPets: "pets.listPage",
-  createPet: "pets.create",
-  getPet: "pets.get",
-  listOrders: "orders.listPage",
-  placeOrder: "orders.place",
-  getOrder: "orders.get",
-  updateOrder: { completed: "orders.complete", cancelled: "orders.cancel" },
-  getKey: "key.get",
-};
-
 export function tryItOperation(id: OperationId): TryItOperation {
   const { method, path }: PetstoreOperation = OPERATIONS[id];
+  const call: ClientMethod | ByStatus = OPERATIONS[id].clientMethod;
   const fields = requestFields(id).map((field) => tryItField(field, `${id}-${field.name}`));
-  return { method, path, call: CALLS[id], fields };
+  return { method, path, call, fields };
 }
 
 function tryItField(field: Field, anchor: string): TryItField {

@@ -9,12 +9,14 @@ import {
   NewPet,
   Order,
   ORDER_FILTERS,
+  OrderStatus,
   OrderUpdate,
   Pet,
   PET_FILTERS,
+  PetStatus,
 } from "../domain/resources.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
-import { CallerKey } from "./caller-key.ts";
+import { CallerKey, RateLimitWindow } from "./caller-key.ts";
 import { type DocumentedSettings, isPast } from "../public/documented-settings.ts";
 import { type Deprecation, type PublicOperation, replacementFor } from "../public/endpoint.ts";
 import { type ErrorCode, ERRORS } from "./errors.ts";
@@ -22,6 +24,8 @@ import { type ErrorCode, ERRORS } from "./errors.ts";
 /** A row of the table of operations. */
 export interface PetstoreOperation extends PublicOperation<ErrorCode> {
   readonly tag: "Pets" | "Orders" | "Key";
+  /** The method of the client library that sends one such request, or that for each status in the body. */
+  readonly clientMethod: string | Readonly<Record<string, string>>;
 }
 
 /** The errors that every operation has, from authentication, rate limits, and the service itself. */
@@ -43,8 +47,23 @@ const pageOf = <T>(item: Schema<T>, name: string) =>
     max: PAGE_LIMIT.max,
     json: { description: `A page of ${name}, in ascending order of their identifiers.` },
   });
-export const PetList = pageOf(Pet, "pets");
-export const OrderList = pageOf(Order, "orders");
+const PetList = pageOf(Pet, "pets");
+const OrderList = pageOf(Order, "orders");
+
+/** The schemas of bodies and of what they consist of, by their names in the OpenAPI document. */
+export const NAMED_SCHEMAS = {
+  Pet,
+  NewPet,
+  PetStatus,
+  Order,
+  NewOrder,
+  OrderUpdate,
+  OrderStatus,
+  ApiKey: CallerKey,
+  RateLimitWindow,
+  Pets: PetList,
+  Orders: OrderList,
+};
 
 const GET_PET_DEPRECATION = {
   since: new Date("2026-11-14T00:00:00Z"),
@@ -78,6 +97,7 @@ export const OPERATIONS = {
     method: "GET",
     path: "/pets",
     tag: "Pets",
+    clientMethod: "pets.listPage",
     summary: "List pets",
     description:
       'Lists pets in ascending order of their identifiers. If there are more, `Link` has the URL of the next page as `rel="next"`. Follow it until a response has no such link. `id` selects pets by their identifiers; those that do not exist are left out.',
@@ -90,6 +110,7 @@ export const OPERATIONS = {
     method: "POST",
     path: "/pets",
     tag: "Pets",
+    clientMethod: "pets.create",
     summary: "Add a pet",
     description:
       "Adds a pet and responds with it, including its identifier. The response is sent after the pet is on disk. Send an `Idempotency-Key` to make a retry safe.",
@@ -107,6 +128,7 @@ export const OPERATIONS = {
     method: "GET",
     path: "/pets/{petId}",
     tag: "Pets",
+    clientMethod: "pets.get",
     summary: "Fetch one pet",
     description: removalOf(GET_PET_DEPRECATION, false),
     identifier: { name: "petId", notFound: "pet_not_found", description: "Identifier of the pet" },
@@ -123,6 +145,7 @@ export const OPERATIONS = {
     method: "GET",
     path: "/store/orders",
     tag: "Orders",
+    clientMethod: "orders.listPage",
     summary: "List orders",
     description:
       "Lists the orders that your API key placed, in ascending order of their identifiers. Pagination works as for pets.",
@@ -134,6 +157,7 @@ export const OPERATIONS = {
     method: "POST",
     path: "/store/orders",
     tag: "Orders",
+    clientMethod: "orders.place",
     summary: "Place an order",
     description:
       "Orders one pet. The pet must not be `pending` or `sold`; it becomes `pending` in the same transaction. The order belongs to your API key: other keys cannot see or update it. Send an `Idempotency-Key` to make a retry safe.",
@@ -151,6 +175,7 @@ export const OPERATIONS = {
     method: "GET",
     path: "/store/orders/{orderId}",
     tag: "Orders",
+    clientMethod: "orders.get",
     summary: "Fetch one order",
     description:
       "Responds with an order that your API key placed. Another key's order gets 404, as if it did not exist.",
@@ -161,6 +186,7 @@ export const OPERATIONS = {
     method: "PATCH",
     path: "/store/orders/{orderId}",
     tag: "Orders",
+    clientMethod: { completed: "orders.complete", cancelled: "orders.cancel" },
     summary: "Complete or cancel an order",
     description:
       "`completed` makes the pet `sold`. `cancelled` makes it `available` again. Both are final; the status that the order already has changes nothing, so a retry is safe. Another key's order gets 404, as if it did not exist.",
@@ -174,6 +200,7 @@ export const OPERATIONS = {
     method: "GET",
     path: "/key",
     tag: "Key",
+    clientMethod: "key.get",
     summary: "Fetch your API key",
     description:
       "Responds with the plan, the access and the expiry of the API key that the request has, and with what is left of both rate limits. The request counts like any other. Secrets are not shown.",

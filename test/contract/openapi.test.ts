@@ -198,7 +198,7 @@ describe.each(operations)("the examples of %s", (_, operation) => {
   });
 });
 
-test("every body has a schema with a name in `SCHEMAS`", () => {
+test("every body has a schema with a name in `NAMED_SCHEMAS`", () => {
   const unnamed = operations.filter(([, operation]) => unnamedBodies(nodeOf(operation)).length > 0);
   expect(unnamed.map(([id]) => id)).toEqual([]);
 });

@@ -17,17 +17,14 @@ import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/idempotency.ts";
 import { KEY_PREFIX } from "../../domain/secrets.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH } from "../../domain/idempotency.ts";
 import { PAGE_LIMIT } from "../../domain/size-limits.ts";
-import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../../domain/resources.ts";
 import type { OperationId } from "../../domain/operation-ids.ts";
 import { docsUrl, type DocumentedSettings, isPast } from "../../public/documented-settings.ts";
 import { type ErrorCode, ERRORS } from "../errors.ts";
-import { CallerKey, RateLimitWindow } from "../caller-key.ts";
 import {
   COMMON_ERRORS,
+  NAMED_SCHEMAS,
   operationErrors,
   OPERATIONS,
-  OrderList,
-  PetList,
   PETSTORE_API,
   type PetstoreOperation,
   isConditionalGet,
@@ -191,17 +188,7 @@ const ApiError: JsonSchema = {
 
 /** The schemas in `components/schemas`. */
 export const SCHEMAS: Readonly<Record<string, JsonSchema>> = {
-  Pet: Pet.json,
-  NewPet: NewPet.json,
-  PetStatus: PetStatus.json,
-  Order: Order.json,
-  NewOrder: NewOrder.json,
-  OrderUpdate: OrderUpdate.json,
-  OrderStatus: OrderStatus.json,
-  ApiKey: CallerKey.json,
-  RateLimitWindow: RateLimitWindow.json,
-  Pets: PetList.json,
-  Orders: OrderList.json,
+  ...Object.fromEntries(Object.entries(NAMED_SCHEMAS).map(([name, { json }]) => [name, json])),
   ApiError,
 };
 
