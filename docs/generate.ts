@@ -20,9 +20,8 @@ import { ERROR_ACTIONS } from "../src/docs-site/reference-pages.ts";
 import { IDEMPOTENCY_LIFETIME_MS } from "../src/domain/idempotency.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH } from "../src/domain/idempotency.ts";
 import { MAX_BODY_BYTES, NAME_MAX_LENGTH, PAGE_LIMIT } from "../src/domain/size-limits.ts";
-import { DEFAULT_PLANS } from "../src/domain/api-keys.ts";
 import { AUDIT_ACTIONS } from "../src/domain/audit.ts";
-import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
+import { DEFAULT_POLICY } from "../src/domain/limit-policy.ts";
 import { Order, Pet } from "../src/domain/resources.ts";
 import { IDLE_TIMEOUT_SECONDS, SILENT_TIMEOUT_SECONDS } from "../src/http1/connection.ts";
 import { MAX_FIELDS } from "../src/http1/header-fields.ts";
@@ -55,8 +54,7 @@ export const VALUES = {
 export const DEFAULT_SETTINGS: DocsSettings = {
   environment: "production",
   baseUrl: DEFAULT_URL.production,
-  plans: DEFAULT_PLANS,
-  ban: DEFAULT_BAN,
+  policy: { current: DEFAULT_POLICY },
   maxConnectionsPerAddress: SETTINGS["max-connections-per-address"].default,
 };
 
@@ -66,7 +64,7 @@ const MAX_RANGE_LENGTH = 120;
 const BLOCKS: Readonly<Record<string, string>> = {
   generators: generatorSections(),
   "exact-json": exactJson(),
-  ...settingBlocks({ ...DEFAULT_SETTINGS, otherUrl: DEFAULT_URL.staging }),
+  ...settingBlocks({ ...DEFAULT_SETTINGS, otherEnvironmentUrl: DEFAULT_URL.staging }),
   "plans-note": "The operator can set other limits; a server shows its own at `/docs`.",
   operations: markdownTable(
     ["Operation", "Request", "Purpose"],

@@ -236,32 +236,12 @@ function listen(options: Services): HttpServer {
 
 function publicHandler(server: HttpServer, options: Services): RequestHandler {
   const { adapters, config, authenticator, keyChanges, observers, responseCache, clock, log } = options;
-  const { environment, corsOrigins, maxConnectionsPerAddress, otherEnvironmentUrl: otherUrl } = config;
-  const { store, petJson, keys, rateLimiter, policy } = adapters;
+  const { rateLimiter, policy } = adapters;
   const baseUrl = urlOf(config, server);
-  const docsSettings = {
-    environment,
-    baseUrl,
-    otherUrl,
-    maxConnectionsPerAddress,
-    now: () => clock.now(),
-    get plans() {
-      return policy.current.plans;
-    },
-    get ban() {
-      return policy.current.ban;
-    },
-  };
+  const docsSettings = { ...config, baseUrl, policy, now: () => clock.now() };
   return new PublicApp({
     api: PETSTORE_API,
-    endpoints: createEndpoints({
-      store,
-      petJson,
-      keys,
-      clock,
-      baseUrl,
-      responseCacheStatistics: responseCache,
-    }),
+    endpoints: createEndpoints({ ...adapters, clock, baseUrl, responseCacheStatistics: responseCache }),
     authenticator,
     rateLimiter,
     policy,
@@ -269,7 +249,7 @@ function publicHandler(server: HttpServer, options: Services): RequestHandler {
     clock,
     log,
     requestTimeoutMs: options.requestTimeoutMs,
-    corsOrigins,
+    corsOrigins: config.corsOrigins,
     onUnauthenticated: watchFloods(log),
     startTrace: observers.tracer && ((request) => observers.tracer?.start(request)),
     observers: observers.all,

@@ -6,8 +6,7 @@ import { readResponse } from "../src/operator/calls.ts";
 import { ADMIN_OPERATIONS, type AdminOperationId } from "../src/operator/operations.ts";
 import { openApiJson } from "../src/petstore/openapi/document.ts";
 import { OPERATIONS } from "../src/petstore/operations.ts";
-import { DEFAULT_PLANS } from "../src/domain/api-keys.ts";
-import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
+import { DEFAULT_POLICY } from "../src/domain/limit-policy.ts";
 import { parseJson } from "./exact-json.ts";
 
 interface SentRequest {
@@ -124,8 +123,7 @@ const PUBLIC = new Conformance(
   openApiJson({
     environment: "production",
     baseUrl: "http://127.0.0.1:1/v1",
-    plans: DEFAULT_PLANS,
-    ban: DEFAULT_BAN,
+    policy: { current: DEFAULT_POLICY },
   }),
   OPERATIONS,
 );

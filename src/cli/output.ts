@@ -3,7 +3,7 @@ import { curlCommand, shellWord } from "../text/curl.ts";
 import { grouped, printable, printableJson, printableLines, shortDuration } from "../text/formatting.ts";
 import { toJson } from "../api/json.ts";
 import type { Limits } from "../domain/rate-limit.ts";
-import { docsUrl } from "../public/documented-settings.ts";
+import { docsUrl } from "../public/site-urls.ts";
 
 export const COLOR_CHOICES = ["auto", "always", "never"] as const;
 

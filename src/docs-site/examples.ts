@@ -1,7 +1,8 @@
 import { CLIENT_PACKAGE_PATH, POSTMAN_PATH } from "../domain/paths.ts";
 import { KEY_PREFIX } from "../domain/secrets.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
-import { type DocumentedSettings, siteUrl } from "../public/documented-settings.ts";
+import type { DocumentedSettings } from "../public/documented-settings.ts";
+import { siteUrl } from "../public/site-urls.ts";
 import { type Example, programsOf } from "./browser/programs.ts";
 import { initialValues } from "./browser/request.ts";
 import { tryItOperation } from "./fields.ts";

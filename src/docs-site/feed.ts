@@ -1,4 +1,4 @@
-import { siteUrl } from "../public/documented-settings.ts";
+import { siteUrl } from "../public/site-urls.ts";
 import type { DocsSettings } from "./layout.ts";
 import { guidePath, PRODUCT } from "./links.ts";
 import { htmlOf } from "./markdown.ts";

@@ -1,8 +1,9 @@
+import type { Plans } from "../domain/api-keys.ts";
 import { encodeCursor } from "../domain/cursor.ts";
 import { grouped, longDate, longDuration, plural } from "../text/formatting.ts";
 import { KEY_PREFIX } from "../domain/secrets.ts";
 import { PAGE_LIMIT } from "../domain/size-limits.ts";
-import type { Limits } from "../domain/rate-limit.ts";
+import type { BanRules, Limits } from "../domain/rate-limit.ts";
 import { encodePet } from "../domain/resources.ts";
 import { rex } from "../petstore/openapi/examples.ts";
 import { BAN_WARNING } from "../public/errors.ts";
@@ -56,7 +57,8 @@ export function replaceBlocks(text: string, blocks: Blocks): string {
 
 /** The blocks of the documentation that depend on settings, in Markdown. */
 export function settingBlocks(settings: DocsSettings): Blocks {
-  const { plans, ban, environment, baseUrl: url } = settings;
+  const { policy, environment, baseUrl: url } = settings;
+  const { plans, ban } = policy.current;
   return {
     "quickstart-variables": fenced(
       "sh",
@@ -99,7 +101,7 @@ function nextLink(url: string): string {
   return `Link: <${url}/pets?limit=${limit}&cursor=${encodeCursor("pets", BigInt(limit))}>; rel="next"`;
 }
 
-function planTable({ free, pro, business, anonymous }: DocsSettings["plans"]): string {
+function planTable({ free, pro, business, anonymous }: Plans): string {
   return [
     "| Plan | Requests per minute | Requests per day |",
     "| --- | ---: | ---: |",
@@ -118,7 +120,7 @@ function planRow(name: string, { perMinute, perDay }: Limits): string {
 const MINUTES_PER_DAY = 1_440;
 
 /** How many workers with the same habit a plan carries. */
-function workerTable({ free, pro, business }: DocsSettings["plans"]): string {
+function workerTable({ free, pro, business }: Plans): string {
   const rowOf = (name: string, { perMinute, perDay }: Limits) => {
     const everySecond = Math.floor(perMinute / 60);
     const everyTenMinutes = Math.floor(Math.min(perMinute * 10, (perDay / MINUTES_PER_DAY) * 10));
@@ -134,7 +136,7 @@ function workerTable({ free, pro, business }: DocsSettings["plans"]): string {
   );
 }
 
-function banRules({ strikes, graceMs, lengthMs, maxLengthMs }: DocsSettings["ban"]): string {
+function banRules({ strikes, graceMs, lengthMs, maxLengthMs }: BanRules): string {
   const grace = `- Requests rejected within ${longDuration(graceMs)} of the first 429 have no consequence; they may have been sent before it arrived.
 - A request rejected later is a strike, and the next strike comes more than ${longDuration(graceMs)} after it.`;
   const rules = `${graceMs > 0 ? grace : "- Every request that is rejected after the first 429 is a strike."} Strikes expire when the exhausted window closes.
@@ -162,9 +164,9 @@ function connectionLimit(maximum: number): string {
   return `An IP address (for IPv6, a /64 network) can have ${plural(maximum, "open connection")}. A further one gets 503 \`unavailable\` or, with TLS or when there are many, is reset (\`ECONNRESET\`).`;
 }
 
-function environmentTable({ environment, baseUrl, otherUrl }: DocsSettings): string {
+function environmentTable({ environment, baseUrl, otherEnvironmentUrl }: DocsSettings): string {
   const rowOf = (title: string, name: DocsSettings["environment"]) => {
-    const url = name === environment ? baseUrl : otherUrl;
+    const url = name === environment ? baseUrl : otherEnvironmentUrl;
     return [title, url === undefined ? "ask the operator" : `\`${url}\``, `\`${KEY_PREFIX[name]}\``];
   };
   const rows = [rowOf("Production", "production"), rowOf("Staging", "staging")];

@@ -3,7 +3,8 @@ import { headerLinesOf } from "../api/responses.ts";
 import { classesOf } from "../pages/classes.ts";
 import { ICON, MARK_PATH } from "../pages/mark.ts";
 import { API_VERSION, POSTMAN_PATH } from "../domain/paths.ts";
-import { docsUrl, type DocumentedSettings } from "../public/documented-settings.ts";
+import type { DocumentedSettings } from "../public/documented-settings.ts";
+import { docsUrl } from "../public/site-urls.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
 import { guidePath, markdownPath, operationPath, PRODUCT, relativeUrl, SCHEMAS_PATH } from "./links.ts";
 import type { DocsPage, Section } from "./page-content.ts";
@@ -156,13 +157,13 @@ function environmentButton({ environment }: Pick<DocsSettings, "environment">): 
   return `<button type="button" class="menu" popovertarget="environment" data-environment="${environment}">${environment}</button>`;
 }
 
-function environmentMenu({ environment, baseUrl, otherUrl }: DocsSettings): string {
+function environmentMenu({ environment, baseUrl, otherEnvironmentUrl }: DocsSettings): string {
   const own = `<dt>This server: ${environment}</dt><dd><code>${Bun.escapeHTML(baseUrl)}</code></dd>`;
   const other = environment === "production" ? "staging" : "production";
   const elsewhere =
-    otherUrl === undefined
+    otherEnvironmentUrl === undefined
       ? `<dt>${other}</dt><dd>Ask the operator for its address.</dd>`
-      : `<dt>${other}</dt><dd><code>${Bun.escapeHTML(otherUrl)}</code><br><a href="${Bun.escapeHTML(docsUrl(otherUrl))}">Documentation of ${other}</a></dd>`;
+      : `<dt>${other}</dt><dd><code>${Bun.escapeHTML(otherEnvironmentUrl)}</code><br><a href="${Bun.escapeHTML(docsUrl(otherEnvironmentUrl))}">Documentation of ${other}</a></dd>`;
   return `${environmentButton({ environment })}<dl id="environment" class="menu-items" popover>${own}${elsewhere}</dl>`;
 }
 

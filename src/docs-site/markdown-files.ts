@@ -1,5 +1,6 @@
 import { LLMS_PATH, POSTMAN_PATH } from "../domain/paths.ts";
-import { type DocumentedSettings, siteUrl } from "../public/documented-settings.ts";
+import type { DocumentedSettings } from "../public/documented-settings.ts";
+import { siteUrl } from "../public/site-urls.ts";
 import { guideMarkdown, type Blocks } from "./guide-pages.ts";
 import { markdownPath, PRODUCT, withGuideLinks } from "./links.ts";
 import { type DocsPage, withoutMarks } from "./page-content.ts";

@@ -216,12 +216,12 @@ export const PETSTORE_API = new Api({ basePath: BASE_PATH, errors: ERRORS, opera
 
 /** Returns another text when what the documentation states has changed. */
 export function documentedVersion(settings: DocumentedSettings): string {
-  const { plans, ban } = settings;
+  const { policy } = settings;
   const removed = PETSTORE_API.rows.filter(
     ([, { deprecated }]: readonly [OperationId, PetstoreOperation]) =>
       deprecated !== undefined && isPast(deprecated.sunset, settings),
   );
-  return JSON.stringify([plans, ban, removed.map(([id]) => id)]);
+  return JSON.stringify([policy.current, removed.map(([id]) => id)]);
 }
 
 /** The error codes of an operation, without those of every operation. A read-only key may use only GET. */

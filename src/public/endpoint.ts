@@ -8,7 +8,7 @@ import type { IdempotentRequest } from "../domain/ports.ts";
 import type { Decision } from "../domain/rate-limit.ts";
 import type { Request } from "../http1/index.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
-import { docsUrl } from "./documented-settings.ts";
+import { docsUrl } from "./site-urls.ts";
 import type { CurrentRevision, ResponseCache, SharedResponses } from "./response-cache.ts";
 
 /** A row of a table of operations for clients. */

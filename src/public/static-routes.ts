@@ -1,5 +1,6 @@
 import { CLIENT_PACKAGE_PATHS, DOCS_PATH, HEALTH_PATH, LLMS_PATH, POSTMAN_PATH } from "../domain/paths.ts";
-import { docsUrl, type DocumentedSettings, siteUrl } from "./documented-settings.ts";
+import type { DocumentedSettings } from "./documented-settings.ts";
+import { docsUrl, siteUrl } from "./site-urls.ts";
 import { methodNotAllowed, serviceUnavailable } from "../api/errors.ts";
 import { formatTime, shortDuration } from "../text/formatting.ts";
 import { andThen, type Awaitable } from "../runtime/awaitable.ts";

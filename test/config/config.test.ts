@@ -1,3 +1,4 @@
+import { Glob } from "bun";
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,6 +11,7 @@ import {
 } from "../../src/config/config.ts";
 import { formatIpNetwork } from "../../src/config/network.ts";
 import { SETTINGS } from "../../src/config/options.ts";
+import { SHARED_VALUE_NAMES } from "../../src/domain/shared-values.ts";
 import type { Flags } from "../../src/config/parse-options.ts";
 import { DataDirectory } from "../../src/data-directory.ts";
 import { WEBHOOK_SECRET } from "../../trials/harness/webhook-receiver.ts";
@@ -258,4 +260,11 @@ test("every setting is read: one that is only a row and a line of the documentat
     const text = readFileSync(join(import.meta.dir, "../../src", file), "utf8");
     expect([code, text.includes(code)]).toEqual([code, true]);
   }
+});
+
+test.each(SHARED_VALUE_NAMES)("%s: a value that all servers share is applied somewhere", (name) => {
+  const src = join(import.meta.dir, "../../src");
+  const files = [...new Glob("**/*.{ts,tsx}").scanSync(src)];
+  const users = files.filter((file) => readFileSync(join(src, file), "utf8").includes(`"${name}"`));
+  expect(users.filter((file) => !/^config\/|^domain\/shared-values/.test(file))).not.toEqual([]);
 });

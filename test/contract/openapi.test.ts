@@ -17,14 +17,14 @@ import { startService } from "../service.ts";
 import { unnamedBodies } from "./unnamed-bodies.ts";
 import { MESSAGES } from "./messages.ts";
 import { DEFAULT_PLANS } from "../../src/domain/api-keys.ts";
+import { DEFAULT_POLICY } from "../../src/domain/limit-policy.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 
 const PRODUCTION = "http://127.0.0.1:8080/v1";
 const OPTIONS = {
   environment: "production",
   baseUrl: PRODUCTION,
-  plans: DEFAULT_PLANS,
-  ban: DEFAULT_BAN,
+  policy: { current: DEFAULT_POLICY },
 } as const;
 type Node = { readonly [key: string]: Node };
 
@@ -82,9 +82,14 @@ describe("the document as a whole", () => {
     const staging = openApiJson({
       environment: "staging",
       baseUrl: "https://staging.example.com/v1",
-      otherUrl: "https://api.example.com/v1",
-      plans: { ...DEFAULT_PLANS, free: { perMinute: 7, perDay: 70 } },
-      ban: { ...DEFAULT_BAN, lengthMs: 45_000 },
+      otherEnvironmentUrl: "https://api.example.com/v1",
+      policy: {
+        current: {
+          ...DEFAULT_POLICY,
+          plans: { ...DEFAULT_PLANS, free: { perMinute: 7, perDay: 70 } },
+          ban: { ...DEFAULT_BAN, lengthMs: 45_000 },
+        },
+      },
     });
     const { info, components, servers } = parseJson(staging) as Node;
     const urls = Object.values(servers ?? {}).map(({ url }) => url as unknown);

@@ -2,8 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
-import { DEFAULT_PLANS } from "../../src/domain/api-keys.ts";
-import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
+import { DEFAULT_POLICY } from "../../src/domain/limit-policy.ts";
 import { openApiJson } from "../../src/petstore/openapi/document.ts";
 import { type Contract, contractOf, incompatibilities } from "./compatibility.ts";
 
@@ -18,8 +17,7 @@ const RELEASES = readdirSync(DIRECTORY).map((name) => name.slice(0, -SUFFIX.leng
 const OPTIONS = {
   environment: "production",
   baseUrl: "http://127.0.0.1:8080/v1",
-  plans: DEFAULT_PLANS,
-  ban: DEFAULT_BAN,
+  policy: { current: DEFAULT_POLICY },
 } as const;
 
 const contractIn = (text: string) => contractOf(JSON.parse(text));

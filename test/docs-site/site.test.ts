@@ -6,6 +6,7 @@ import { renderSite } from "../../src/docs-site/render-site.ts";
 import { ERRORS } from "../../src/petstore/errors.ts";
 import { SCHEMAS } from "../../src/petstore/openapi/document.ts";
 import { operationErrors, OPERATIONS, type PetstoreOperation } from "../../src/petstore/operations.ts";
+import { DEFAULT_POLICY } from "../../src/domain/limit-policy.ts";
 import { NewPet } from "../../src/domain/resources.ts";
 
 const siteWith = (settings: DocsSettings) =>
@@ -137,14 +138,19 @@ const production = "https://api.example.com/v1";
 const { pages: staging } = await siteWith({
   environment: "staging",
   baseUrl: own,
-  otherUrl: production,
-  plans: {
-    free: { perMinute: 7, perDay: 70 },
-    pro: { perMinute: 8, perDay: 8_000 },
-    business: { perMinute: 9, perDay: 90 },
-    anonymous: { perMinute: 10, perDay: 100 },
+  otherEnvironmentUrl: production,
+  policy: {
+    current: {
+      ...DEFAULT_POLICY,
+      plans: {
+        free: { perMinute: 7, perDay: 70 },
+        pro: { perMinute: 8, perDay: 8_000 },
+        business: { perMinute: 9, perDay: 90 },
+        anonymous: { perMinute: 10, perDay: 100 },
+      },
+      ban: { strikes: 4, graceMs: 2_000, lengthMs: 90_000, maxLengthMs: 360_000 },
+    },
   },
-  ban: { strikes: 4, graceMs: 2_000, lengthMs: 90_000, maxLengthMs: 360_000 },
   maxConnectionsPerAddress: 12,
 });
 

@@ -22,10 +22,10 @@ export const openapi = defineCommand({
   ],
   async run({ values }) {
     const { openApiJson } = await import("../../petstore/openapi/document.ts");
-    const { env: environment, "other-environment-url": otherUrl } = values;
+    const { env: environment, "other-environment-url": otherEnvironmentUrl } = values;
     const baseUrl = expectedUrl(values) ?? DEFAULT_URL[environment];
-    const policy = applyPolicyChange(DEFAULT_POLICY, givenPolicy(values));
-    const settings = { environment, baseUrl, otherUrl, now: Date.now, ...policy };
+    const policy = { current: applyPolicyChange(DEFAULT_POLICY, givenPolicy(values)) };
+    const settings = { environment, baseUrl, otherEnvironmentUrl, now: Date.now, policy };
     return `${openApiJson(settings)}\n`;
   },
 });

@@ -18,7 +18,8 @@ import { KEY_PREFIX } from "../../domain/secrets.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH } from "../../domain/idempotency.ts";
 import { PAGE_LIMIT } from "../../domain/size-limits.ts";
 import type { OperationId } from "../../domain/operation-ids.ts";
-import { docsUrl, type DocumentedSettings, isPast } from "../../public/documented-settings.ts";
+import { type DocumentedSettings, isPast } from "../../public/documented-settings.ts";
+import { docsUrl } from "../../public/site-urls.ts";
 import { type ErrorCode, ERRORS } from "../errors.ts";
 import {
   COMMON_ERRORS,
@@ -43,7 +44,7 @@ import {
 
 /** The OpenAPI 3.1 document. The bounds of int64 are bigints; `openApiJson` writes them exactly. */
 export function openApiDocument(settings: DocumentedSettings): JsonSchema {
-  const { environment, baseUrl, otherUrl } = settings;
+  const { environment, baseUrl, otherEnvironmentUrl } = settings;
   const other = environment === "production" ? "staging" : "production";
   const headers = componentHeaders(settings);
   /** Error responses that operations share, named after their codes. */
@@ -113,7 +114,9 @@ export function openApiDocument(settings: DocumentedSettings): JsonSchema {
     },
     servers: [
       { url: baseUrl, description: SERVER_DESCRIPTIONS[environment] },
-      ...(otherUrl === undefined ? [] : [{ url: otherUrl, description: SERVER_DESCRIPTIONS[other] }]),
+      ...(otherEnvironmentUrl === undefined
+        ? []
+        : [{ url: otherEnvironmentUrl, description: SERVER_DESCRIPTIONS[other] }]),
     ],
     tags: TAGS,
     security: [{ apiKey: [] }],

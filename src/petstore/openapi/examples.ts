@@ -151,9 +151,10 @@ const REJECTIONS: { readonly [C in Exclude<ErrorCode, "key_banned">]: Rejection<
   unavailable: serviceUnavailable(1),
 };
 
-export function errorExample(code: ErrorCode, { ban }: DocumentedSettings): JsonSchema {
+export function errorExample(code: ErrorCode, { policy }: DocumentedSettings): JsonSchema {
   const { status, meaning } = ERRORS[code];
-  const { message } = code === "key_banned" ? keyBanned(Math.ceil(ban.lengthMs / 1000)) : REJECTIONS[code];
+  const { message } =
+    code === "key_banned" ? keyBanned(Math.ceil(policy.current.ban.lengthMs / 1000)) : REJECTIONS[code];
   return { summary: meaning, value: { code, message, status } };
 }
 

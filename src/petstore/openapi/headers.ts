@@ -41,8 +41,8 @@ function nextLink(url: string, list: "pets" | "orders"): Header {
  * The headers in `components/headers`. There are three kinds of `Link`: the next page of each list, and the replacement
  * of an operation.
  */
-export function componentHeaders({ baseUrl, plans }: DocumentedSettings) {
-  const { perMinute } = plans.free;
+export function componentHeaders({ baseUrl, policy }: DocumentedSettings) {
+  const { perMinute } = policy.current.plans.free;
   const deprecation = deprecationHeaders(OPERATIONS.getPet.deprecated, baseUrl, "1");
   return {
     "X-Request-Id": header(
