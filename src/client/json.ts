@@ -1,4 +1,4 @@
-import type { NewPet, Order, Pet, RateLimitWindow } from "./types.ts";
+import type { NewPet, Orders, OwnKey, Page, Pets } from "./types.ts";
 
 /** A string, with the colon after it if it is the name of a member, or a number. */
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|-?\d[\d.eE+-]*/g;
@@ -9,9 +9,15 @@ const NEW_PET_FIELDS: {
   readonly [K in keyof Required<NewPet>]: bigint extends NewPet[K] ? "int64" : "other";
 } = { name: "other", categoryId: "int64", status: "other" };
 
-type NumberOf<T> = { [K in keyof T]-?: number extends T[K] ? K : never }[keyof T];
+type ResultOf<Methods> = {
+  [K in keyof Methods]: Methods[K] extends (...given: never[]) => PromiseLike<infer T> ? ItemOf<T> : never;
+}[keyof Methods];
+type ItemOf<T> = T extends Page<infer Item> | readonly (infer Item)[] ? Item : T;
+type NumberIn<T> = T extends object
+  ? { [K in keyof T]-?: number extends T[K] ? K : NumberIn<T[K]> }[keyof T]
+  : never;
 /** The fields of results whose type is number. One that is missing here does not compile. */
-const NUMBERS: Record<NumberOf<Pet> | NumberOf<Order> | NumberOf<RateLimitWindow>, true> = {
+const NUMBERS: Record<NumberIn<ResultOf<Pets> | ResultOf<Orders> | ResultOf<OwnKey>>, true> = {
   limit: true,
   remaining: true,
 };
