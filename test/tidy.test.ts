@@ -422,6 +422,21 @@ describe("documents", () => {
     expect(broken).toEqual([]);
   });
 
+  test.each([
+    ["unban", /\bpardon(?!ed_at)|\blift(?:s|ed|ing)? (?:a|the|its) ban/i],
+    ["rotate", /\broll(?:s|ed|ing)? (?:a|an|the|its) (?:key|secret|token)/i],
+    ["reject", /\brefus(?:es?|al)\b(?! ?[=(])/i],
+    ["report, announce or distinguish", /\b(?:tells?|told|telling)\b/i],
+    ["a 401 response", /\bresponses \d{3}\b/],
+    ["pet", /\banimals?\b/i],
+  ])("the word is %s", (_, others) => {
+    // Migrations keep theirs.
+    const texts = [...source, ...pages].filter(
+      ({ path }) => /^(?:src|docs)\/|^README/.test(path) && !path.endsWith("migrations.ts"),
+    );
+    expect(linesWhere(texts, (line) => others.test(line))).toEqual([]);
+  });
+
   test("files that comments of src name exist", () => {
     const missing = source.flatMap(({ path, text }) =>
       [...text.matchAll(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/ .*$/gm)]

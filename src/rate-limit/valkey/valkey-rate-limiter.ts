@@ -13,7 +13,7 @@ export interface ValkeyRateLimiterOptions extends ValkeyOptions, SharedRateLimit
 
 /** Throws on an invalid address. A Valkey that is unavailable delays the start a little and does not prevent it. */
 export async function createValkeyRateLimiter(options: ValkeyRateLimiterOptions): Promise<SharedRateLimiter> {
-  const { urls, ca, readServers = () => options, ...settings } = options;
+  const { urls, ca, readServers = () => options, ...others } = options;
   const servers = parseServers(urls, ca);
   const serversNow = () => {
     const { urls: urlsNow, ca: caNow } = readServers();
@@ -22,7 +22,7 @@ export async function createValkeyRateLimiter(options: ValkeyRateLimiterOptions)
   };
   const rateLimiter = new SharedRateLimiter(options, {
     ...(servers.isCluster ? CLUSTER : SINGLE_SERVER),
-    open: async (subject) => ValkeyConnection.open({ servers: serversNow(), ...settings }, subject),
+    open: async (subject) => ValkeyConnection.open({ servers: serversNow(), ...others }, subject),
   });
   await rateLimiter.start();
   return rateLimiter;

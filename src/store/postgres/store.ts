@@ -141,7 +141,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     storesForReads: operatorStores(forReads, inventoryOn(forReads)),
     commitQueueLength: () => store.commitQueueLength,
     queueLength: () => pools.queueLength,
-    openKeyCounter: (settings) => new PostgresKeyCounter(pools, settings),
+    openKeyCounter: (counterOptions) => new PostgresKeyCounter(pools, counterOptions),
     async close() {
       await petJson.close();
       await store.close();

@@ -2,7 +2,7 @@
  * Words that stored data and the operators' API keep from their first release, and what they are called elsewhere:
  *
  * - `admitted`: requests that the rate limiter allowed
- * - `server_settings`: values that servers and commands store for one another, and no settings
+ * - `server_settings`: values that servers and commands store, among them those of settings that all servers share
  * - `attempts`: the results of requests with an Idempotency-Key
  * - `pardoned_at`: when the key was unbanned, `unbannedAt`
  * - `entry` of a pet: its JSON

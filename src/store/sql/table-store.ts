@@ -25,7 +25,7 @@ export interface TableReader extends AsyncDisposable {
   counters(): Promise<Counters>;
   /** Reads the quotas of keys, if the database has them. */
   quotas?(): Promise<KeyQuotas>;
-  /** Throws if what was read is not the latest state any more, as far as the database can tell. It is the last call. */
+  /** Throws if what was read is not the latest state any more, as far as the database shows. It is the last call. */
   confirm(): Promise<void>;
 }
 

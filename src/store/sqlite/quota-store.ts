@@ -50,7 +50,7 @@ interface QuotaStoreOptions extends Omit<RescueOptions, "to"> {
  * `synchronous` is NORMAL: saved counts survive a crash of the process; a power failure may lose the last seconds.
  */
 export function openQuotaStore(path: string, options?: QuotaStoreOptions): QuotaStore {
-  const settings = {
+  const opening = {
     migrations: QUOTA_MIGRATIONS,
     use: options?.use,
     synchronous: "NORMAL",
@@ -60,7 +60,7 @@ export function openQuotaStore(path: string, options?: QuotaStoreOptions): Quota
     keepsFiles: options !== undefined,
   } as const;
   try {
-    return new SqliteQuotaStore(path, () => openDatabaseFor(path, settings, checked), options);
+    return new SqliteQuotaStore(path, () => openDatabaseFor(path, opening, checked), options);
   } catch (error) {
     // An error without a cause means that the disk is full or read-only.
     throw error instanceof Error && error.cause === undefined ? error : withHint(error);
