@@ -27,7 +27,7 @@ import { RequestLog } from "./observe/request-log.ts";
 import { RequestMetrics } from "./observe/request-metrics.ts";
 import { UsageRecorder } from "./observe/usage-recorder.ts";
 import type { WebhookSender } from "./observe/webhook-delivery.ts";
-import type { ServerServices } from "./operator/handlers/services.ts";
+import type { ServerServices } from "./operator/services.ts";
 import type { Setting } from "./operator/operations.ts";
 import type { OperatorRate } from "./operator/operator-rates.ts";
 import type { AdminCredentials, AdminListener } from "./operator/start-admin.ts";

@@ -38,16 +38,12 @@ import { adminOpenApiJson } from "./openapi.ts";
 import { askedHandlers } from "./handlers/asked-handlers.ts";
 import { dataHandlers } from "./handlers/data-handlers.ts";
 import { overviewHandlers } from "./handlers/overview.ts";
-import {
-  type AdminHandlers,
-  forReads,
-  type ListenerServices,
-  type RequestContext,
-} from "./handlers/services.ts";
+import type { AdminHandlers, RequestContext } from "./handlers/context.ts";
 import { sessionHandlers } from "./handlers/session.ts";
 import type { AdminOperation, AdminOperationId } from "./operations.ts";
 import { isFromOtherOrigin, isOwnHost, SAFE_METHODS } from "./own-origin.ts";
 import { readinessChecks, readinessOf } from "./readiness.ts";
+import { forReads, type Services } from "./services.ts";
 import type { Identity } from "./sign-in/admin-authentication.ts";
 
 const COMMON_HEADERS = {
@@ -112,7 +108,7 @@ const READ_METRICS = { method: "GET", role: "metrics" } as const;
 const OPENAPI_PATH = `${ADMIN_API.basePath}/openapi.json`;
 
 /** The handler of the operator's listener: health, metrics, the admin API and the console. */
-export function createAdminApp(services: ListenerServices): RequestHandler {
+export function createAdminApp(services: Services): RequestHandler {
   const errorLog = new ErrorLog(services.log);
   const app = new AdminApp(services, errorLog);
   return {
@@ -134,7 +130,7 @@ export function createAdminApp(services: ListenerServices): RequestHandler {
 }
 
 class AdminApp {
-  readonly #services: ListenerServices;
+  readonly #services: Services;
   readonly #ready: ReturnType<typeof readinessOf>;
   readonly #pages: ReturnType<typeof createConsole>;
   readonly #steps: DispatchSteps<AdminCall, unknown>;
@@ -142,7 +138,7 @@ class AdminApp {
   readonly #turn = takingTurns();
   #openApi: string | undefined;
 
-  constructor(services: ListenerServices, errorLog: ErrorLog) {
+  constructor(services: Services, errorLog: ErrorLog) {
     this.#services = services;
     this.#pages = createConsole(services.environment);
     this.#ready = readinessOf(readinessChecks(services));

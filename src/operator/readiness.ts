@@ -1,6 +1,6 @@
 import type { Request } from "../http1/index.ts";
 import { withTimeout } from "../runtime/timeout.ts";
-import type { ServerServices } from "./handlers/services.ts";
+import type { Services } from "./services.ts";
 
 /** Whether the server is ready, or a remark about one that is. */
 type Verdict = boolean | string;
@@ -57,7 +57,9 @@ export function readinessOf(
   };
 }
 
-export function readinessChecks(services: ServerServices): ReadinessChecks {
+export function readinessChecks(
+  services: Pick<Services, "store" | "database" | "freeBytes" | "limiterMonitor" | "isDraining">,
+): ReadinessChecks {
   return {
     database: async () => {
       await services.store.getPet(1n);

@@ -11,7 +11,7 @@ import type { HttpServer, HttpServerOptions, TlsCertificate } from "../http1/ind
 import { reportSettingFiles } from "../observe/event-reports.ts";
 import { createAdminApp } from "./admin-app.ts";
 import { listenForOperators } from "./admin-listener.ts";
-import type { ServerServices } from "./handlers/services.ts";
+import type { ServerServices } from "./services.ts";
 import { type OperatorRate, OperatorRates } from "./operator-rates.ts";
 import type { FollowTokens } from "./sign-in/setting-tokens.ts";
 import { ProviderSignIn } from "./sign-in/provider-sign-in.ts";

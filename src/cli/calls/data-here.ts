@@ -5,7 +5,7 @@ import { storageOf } from "../../config/config.ts";
 import { openRegister } from "../../observe/server-register.ts";
 import { type AnyCallInput, queryText } from "../../operator/calls.ts";
 import type { CommandOperationId, DataOperationId } from "../../operator/handlers/data-handlers.ts";
-import type { AdminContext } from "../../operator/handlers/services.ts";
+import type { AdminContext } from "../../operator/handlers/context.ts";
 import {
   ADMIN_OPERATIONS,
   type AdminOperation,

@@ -1,14 +1,15 @@
 import type { ServerOperationId } from "../operations.ts";
 import { requestHandlers } from "./requests.ts";
 import { serverHandlers } from "./server.ts";
-import { type AdminHandlers, forReads, type ServerServices } from "./services.ts";
+import type { AdminHandlers } from "./context.ts";
+import { forReads, type Services } from "../services.ts";
 import { webhookHandlers } from "./webhook.ts";
 
 /** What every server has, with a listener for operators or without. */
 export type AskedServices = Parameters<typeof serverHandlers>[0] &
   Parameters<typeof requestHandlers>[0] &
   Parameters<typeof webhookHandlers>[0] &
-  Pick<ServerServices, "log" | "storesForReads">;
+  Pick<Services, "log" | "storesForReads">;
 
 /** The handlers of operations that only a running server can execute. They need no context. */
 export function askedHandlers(services: AskedServices) {

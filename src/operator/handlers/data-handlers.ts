@@ -5,13 +5,20 @@ import { petAndOrderHandlers } from "./pets-and-orders.ts";
 import { policyHandlers } from "./policy.ts";
 import { fleetOf } from "./server.ts";
 import { ADMIN_OPERATIONS, type ServerOperationId } from "../operations.ts";
-import { type AdminHandlers, forReads, type OperatorServices } from "./services.ts";
+import type { AdminHandlers } from "./context.ts";
+import { forReads } from "../services.ts";
+
+type DataServices = Parameters<typeof keyHandlers>[0] &
+  Parameters<typeof historyHandlers>[0] &
+  Parameters<typeof petAndOrderHandlers>[0] &
+  Parameters<typeof operatorHandlers>[0] &
+  Parameters<typeof policyHandlers>[0];
 
 /**
  * The handlers of operations on data, which a server and the command line share. An operation whose method is GET has
  * the stores for reads. One that changes something depends on fewer parts, and reads what it changes, by its key.
  */
-export function dataHandlers(services: OperatorServices): DataHandlers {
+export function dataHandlers(services: DataServices): DataHandlers {
   const changing = handlersOn(services);
   const reading = handlersOn(forReads(services));
   const chosen = Object.keys(changing).map((id) => {
@@ -22,7 +29,7 @@ export function dataHandlers(services: OperatorServices): DataHandlers {
   return Object.fromEntries(chosen);
 }
 
-function handlersOn(services: OperatorServices) {
+function handlersOn(services: DataServices) {
   return {
     ...keyHandlers(services),
     ...historyHandlers(services),

@@ -13,7 +13,8 @@ import {
 } from "../../domain/usage-history.ts";
 import { yieldToEventLoop } from "../../runtime/scheduler.ts";
 import { ADMIN_PAGE_LIMIT, type QueryOf, type ResponseOf, USAGE_LIMIT } from "../operations.ts";
-import type { AdminHandlers, OperatorServices } from "./services.ts";
+import type { AdminHandlers } from "./context.ts";
+import type { Services } from "../services.ts";
 
 type AuditItems = ResponseOf<"listAudit">["items"];
 type UsageItems = ResponseOf<"getUsage">["items"];
@@ -21,7 +22,12 @@ type UsageItems = ResponseOf<"getUsage">["items"];
 /** Formatting the totals of this many keys takes half a millisecond. */
 const FORMATTED_AT_ONCE = 1_000;
 
-export function historyHandlers({ keys, usageHistory, audit, clock }: OperatorServices) {
+export function historyHandlers({
+  keys,
+  usageHistory,
+  audit,
+  clock,
+}: Pick<Services, "keys" | "usageHistory" | "audit" | "clock">) {
   return {
     async getKeyUsage({ id, query }) {
       const period = periodOf(query, clock.now());

@@ -23,7 +23,7 @@ import { reuseBriefly } from "./reuse-briefly.ts";
 import { yieldToEventLoop } from "../../runtime/scheduler.ts";
 import { formatOptionalTime, formatTime } from "../../text/formatting.ts";
 import type { Key } from "../operations.ts";
-import type { OperatorServices } from "./services.ts";
+import type { Services } from "../services.ts";
 
 /** The number of reads from Valkey at a time. Valkey decides requests meanwhile, and a few reads do not delay them. */
 const READS_AT_A_TIME = 16;
@@ -47,9 +47,17 @@ interface KeyWindows {
   readonly percent: number;
 }
 
+export interface KeyViewServices extends Pick<
+  Services,
+  "keys" | "usageHistory" | "audit" | "rateLimiter" | "policy" | "clock"
+> {
+  /** Whether the quotas can be read from the rate limiter now. */
+  readonly limiterMonitor: Pick<Services["limiterMonitor"], "isAvailable">;
+}
+
 /** API keys with everything that operators see, which comes from four sources. */
 export class KeyViews {
-  constructor(private readonly services: OperatorServices) {}
+  constructor(private readonly services: KeyViewServices) {}
 
   async view(key: ApiKey): Promise<Key> {
     const [view] = await this.views([key]);

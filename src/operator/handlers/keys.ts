@@ -21,15 +21,18 @@ import { invalidKeyField, LIMITS_REQUIRED } from "../../domain/key-rules.ts";
 import { canUnban } from "../../domain/rate-limit.ts";
 import { DEFAULT_OVERLAP_SECONDS } from "../key-resources.ts";
 import { ADMIN_PAGE_LIMIT, type AdminInput, type Key } from "../operations.ts";
-import { KeyViews } from "./key-views.ts";
-import type { AdminHandlers, OperatorServices } from "./services.ts";
+import { KeyViews, type KeyViewServices } from "./key-views.ts";
+import type { AdminHandlers } from "./context.ts";
+import type { Services } from "../services.ts";
 
 /** The fields that only a valid key can change. The other fields only describe the key. */
 const ACTIVE_FIELDS = ["plan", "limits", "access", "expiresAt"] as const;
 
 type Inactive = Rejection<"key_not_found" | "key_not_active">;
 
-export function keyHandlers(services: OperatorServices) {
+interface KeyServices extends KeyViewServices, Pick<Services, "environment" | "applyKeyChanges"> {}
+
+export function keyHandlers(services: KeyServices) {
   const keys = new KeyOperations(services);
   return {
     listKeys: ({ query }) => keys.list(query),
@@ -47,10 +50,10 @@ export function keyHandlers(services: OperatorServices) {
 }
 
 class KeyOperations {
-  readonly #services: OperatorServices;
+  readonly #services: KeyServices;
   readonly #views: KeyViews;
 
-  constructor(services: OperatorServices) {
+  constructor(services: KeyServices) {
     this.#services = services;
     this.#views = new KeyViews(services);
   }

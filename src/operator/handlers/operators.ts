@@ -6,7 +6,8 @@ import { invalidExpiry } from "../../domain/key-rules.ts";
 import { mayCall, type Operator, operatorState } from "../../domain/operators.ts";
 import { forbiddenRole, OWN_OPERATOR, tooManyAttempts } from "../errors.ts";
 import { generateToken, toNewToken } from "../sign-in/token.ts";
-import type { AdminHandlers, OperatorServices } from "./services.ts";
+import type { AdminHandlers } from "./context.ts";
+import type { Services } from "../services.ts";
 
 /**
  * The limit for rotations by operators with the role metrics, whose replaced tokens and audit entries are kept: 20 at
@@ -15,7 +16,7 @@ import type { AdminHandlers, OperatorServices } from "./services.ts";
 const METRICS_ROTATIONS = 20;
 const SECONDS_PER_ROTATION = 3_600 / METRICS_ROTATIONS;
 
-export function operatorHandlers(services: OperatorServices) {
+export function operatorHandlers(services: Pick<Services, "operators" | "clock" | "applyOperatorChanges">) {
   const { operators, clock, applyOperatorChanges } = services;
   const rotations = new TokenBucket({
     max: METRICS_ROTATIONS,

@@ -2,7 +2,7 @@ import { NO_ACTIVITY, type ServerState } from "../../domain/servers.ts";
 import { type AnyCallInput, type ReadResponse, unreadableText } from "../calls.ts";
 import type { ServerOperationId } from "../operations.ts";
 import { tryToAsk } from "../ask-servers.ts";
-import type { ServerServices } from "./services.ts";
+import type { Services } from "../services.ts";
 
 /** The number of servers that are asked. Each answer has up to 1 MiB. */
 const MAX_ASKED = 50;
@@ -23,7 +23,7 @@ function without(server: ServerState, problem: string) {
 export async function askOthers<Id extends ServerOperationId>(
   operation: Id,
   query: AnyCallInput["query"],
-  { servers, questions }: Pick<ServerServices, "servers" | "questions">,
+  { servers, questions }: Pick<Services, "servers" | "questions">,
 ): Promise<readonly Asked<ReadResponse<Id>["body"]>[]> {
   const others = (await servers.list()).filter(({ id }) => id !== servers.self.id);
   const asked = others.slice(0, MAX_ASKED);
@@ -39,7 +39,7 @@ export async function askOthers<Id extends ServerOperationId>(
 }
 
 /** The state of the server that responds. */
-export async function ownState(servers: ServerServices["servers"]): Promise<ServerState> {
+export async function ownState(servers: Services["servers"]): Promise<ServerState> {
   const { self } = servers;
   const own = (await servers.list()).find(({ id }) => id === self.id);
   return own ?? { ...NO_ACTIVITY, ...self, seenAt: self.startedAt };

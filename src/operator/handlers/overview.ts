@@ -11,14 +11,17 @@ import {
 } from "../../domain/usage-history.ts";
 import { reuseBriefly } from "./reuse-briefly.ts";
 import type { ServerSeries } from "../operations.ts";
-import { KeyViews } from "./key-views.ts";
+import { KeyViews, type KeyViewServices } from "./key-views.ts";
 import { askOthers } from "./other-servers.ts";
 import { combinedSeries } from "./series.ts";
-import type { AdminHandlers, ListenerServices } from "./services.ts";
+import type { AdminHandlers } from "./context.ts";
+import type { Services } from "../services.ts";
 
 const TOP_KEYS = 20;
 
-export function overviewHandlers(services: ListenerServices) {
+interface OverviewServices extends KeyViewServices, Pick<Services, "metrics" | "servers" | "questions"> {}
+
+export function overviewHandlers(services: OverviewServices) {
   const { keys, usageHistory, limiterMonitor, metrics, clock } = services;
   const keyViews = new KeyViews(services);
 

@@ -6,9 +6,14 @@ import { type OperatorOrder, orderNotFound, type Pet, petNotFound } from "../../
 import { PET_SEARCH } from "../../domain/size-limits.ts";
 import { yieldToEventLoop } from "../../runtime/scheduler.ts";
 import { ADMIN_PAGE_LIMIT } from "../operations.ts";
-import type { AdminHandlers, OperatorServices } from "./services.ts";
+import type { AdminHandlers } from "./context.ts";
+import type { Services } from "../services.ts";
 
-export function petAndOrderHandlers({ store, inventory, keys }: OperatorServices) {
+export function petAndOrderHandlers({
+  store,
+  inventory,
+  keys,
+}: Pick<Services, "store" | "inventory" | "keys">) {
   return {
     async listPets({ query: { search, cursor: after, limit = ADMIN_PAGE_LIMIT.default, ...filters } }) {
       if (search !== undefined) return findPets(search, { ...filters, after, limit });

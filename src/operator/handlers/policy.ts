@@ -11,10 +11,15 @@ import type { Attribution } from "../../domain/audit.ts";
 import type { BanRules } from "../../domain/rate-limit.ts";
 import { type LimitSetter, limitSetters } from "../../domain/servers.ts";
 import { reuseBriefly } from "./reuse-briefly.ts";
-import type { AdminHandlers, OperatorServices } from "./services.ts";
+import type { AdminHandlers } from "./context.ts";
+import type { Services } from "../services.ts";
+
+interface PolicyServices extends Pick<Services, "policies" | "storesForReads" | "applyKeyChanges"> {
+  readonly servers: Pick<Services["servers"], "list" | "lost">;
+}
 
 /** Handles the operations on the limits of the plans and on the ban rules. */
-export function policyHandlers(services: OperatorServices) {
+export function policyHandlers(services: PolicyServices) {
   const { policies, storesForReads } = services;
   /** Counting 500,000 keys takes some tenths of a second, and a console asks every two seconds. */
   const countKeys = reuseBriefly(async () => storesForReads.policies.countKeys());

@@ -6,7 +6,8 @@ import { nameOfServer } from "../../domain/servers.ts";
 import { type LoggedRequest, STAMPS_PER_MS } from "../../observe/request-log.ts";
 import { ADMIN_PAGE_LIMIT, type QueryOf, type RequestPage } from "../operations.ts";
 import { askOthers, ownState } from "./other-servers.ts";
-import type { AdminHandlers, ServerServices } from "./services.ts";
+import type { AdminHandlers } from "./context.ts";
+import type { Services } from "../services.ts";
 
 type Query = QueryOf<"listRequests">;
 
@@ -26,7 +27,7 @@ export function requestHandlers({
   servers,
   keys,
   questions,
-}: Pick<ServerServices, "requestLog" | "servers" | "keys" | "questions">) {
+}: Pick<Services, "requestLog" | "servers" | "keys" | "questions">) {
   const { self } = servers;
   const number = BigInt(crc32(self.id)) % SERVERS;
 

@@ -5,11 +5,12 @@ import { LATENCY_BUCKETS, quantilesOf } from "../../observe/histogram.ts";
 import { formatPolicy } from "../../config/shown-settings.ts";
 import type { Fleet, Setting } from "../operations.ts";
 import { ownState } from "./other-servers.ts";
-import type { AdminHandlers, ServerServices } from "./services.ts";
+import type { AdminHandlers } from "./context.ts";
+import type { Services } from "../services.ts";
 import { LATE_SECONDS } from "../resources.ts";
 
-type Services = Pick<
-  ServerServices,
+type ServerServices = Pick<
+  Services,
   | "environment"
   | "database"
   | "limiterMonitor"
@@ -24,7 +25,7 @@ type Services = Pick<
   | "isDraining"
 >;
 
-export function serverHandlers(services: Services) {
+export function serverHandlers(services: ServerServices) {
   const { environment, database, limiterMonitor, metrics, servers } = services;
 
   return {

@@ -9,9 +9,15 @@ import type { Principal } from "../sign-in/credentials.ts";
 import type { BodyOf } from "../operations.ts";
 import { SESSION_MS, sessionToken } from "../sign-in/admin-authentication.ts";
 import { CODE_MS, generateCode } from "../sign-in/token.ts";
-import type { AdminHandlers, ListenerServices } from "./services.ts";
+import type { AdminHandlers } from "./context.ts";
+import type { Services } from "../services.ts";
 
-export function sessionHandlers(services: ListenerServices) {
+type SessionServices = Pick<
+  Services,
+  "environment" | "servers" | "operators" | "operatorRates" | "authentication" | "providerSignIn" | "url"
+>;
+
+export function sessionHandlers(services: SessionServices) {
   const { environment, servers, operators, operatorRates, authentication, providerSignIn, url } = services;
   const { version } = servers.self;
   const sessionOf = ({ id, name, role, subject }: Principal) => {

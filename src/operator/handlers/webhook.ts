@@ -1,9 +1,10 @@
 import { Rejection } from "../../api/errors.ts";
 import { isDelivered } from "../../domain/webhooks.ts";
 import { formatOptionalTime, formatTime } from "../../text/formatting.ts";
-import type { AdminHandlers, ServerServices } from "./services.ts";
+import type { AdminHandlers } from "./context.ts";
+import type { Services } from "../services.ts";
 
-export function webhookHandlers({ webhook }: Pick<ServerServices, "webhook">) {
+export function webhookHandlers({ webhook }: Pick<Services, "webhook">) {
   return {
     async getWebhook() {
       if (webhook === undefined)
