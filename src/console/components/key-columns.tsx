@@ -3,10 +3,11 @@ import { grouped, longDuration, plural, shortDuration } from "../../text/formatt
 import { EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
 import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/rate-limit.ts";
 import { capitalized, compact, percent } from "../../pages/format.ts";
+import type { Meaning } from "../../pages/meanings.ts";
 import { useCall } from "../polling.ts";
 import { now } from "../state.ts";
 import type { Column } from "./tables.tsx";
-import { Badge, type Meaning, NameLink, TimeAgo } from "./values.tsx";
+import { Badge, NameLink, TimeAgo } from "./values.tsx";
 
 const STATE_MEANINGS: Readonly<Record<Key["state"], Meaning>> = {
   active: "ok",

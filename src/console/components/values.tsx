@@ -4,6 +4,7 @@ import { type ComponentChildren, Fragment } from "preact";
 import type { OrderStatus, PetStatus } from "../../domain/resources.ts";
 import { classesOf } from "../../pages/classes.ts";
 import { localTime, relative, utcTime } from "../../pages/format.ts";
+import { type Meaning, SYMBOLS } from "../../pages/meanings.ts";
 import { now } from "../state.ts";
 
 interface TimeProps {
@@ -51,17 +52,6 @@ export function LocalTimeAndAgo({ at }: { readonly at: string }) {
 
 /** There is no value. As a cell of a table it takes no room on a narrow screen. */
 export const NO_VALUE = <span class="muted">–</span>;
-
-/** Colours have four meanings and are used for nothing else. Each comes with a shape and a word. */
-const SYMBOLS = {
-  ok: "●",
-  limited: "▲",
-  error: "■",
-  deprecated: "◇",
-  muted: "○",
-} as const;
-
-export type Meaning = keyof typeof SYMBOLS;
 
 interface BadgeProps {
   readonly meaning: Meaning;

@@ -11,7 +11,6 @@ import {
   Facts,
   LocalTime,
   LocalTimeAndAgo,
-  type Meaning,
   MissingServers,
   NameLink,
   NO_VALUE,
@@ -19,6 +18,7 @@ import {
 } from "../components/values.tsx";
 import { Copyable } from "../components/copying.tsx";
 import { capitalized, clockTime, latency } from "../../pages/format.ts";
+import type { Meaning } from "../../pages/meanings.ts";
 import { useCall } from "../polling.ts";
 import { navigate, urlWith } from "../router.ts";
 import { current } from "../state.ts";

@@ -1,6 +1,7 @@
 import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/rate-limit.ts";
 import { grouped, shortDuration } from "../../text/formatting.ts";
 import { useEffect, useState } from "preact/hooks";
+import { type Meaning, SYMBOLS } from "../../pages/meanings.ts";
 import { highlight } from "../highlight.ts";
 import { ERROR_CODES_PATH, type TryItData } from "../page-data.ts";
 import { addCopyButtons, urlOf } from "./page-controls.ts";
@@ -37,13 +38,10 @@ export function ResponseView({ outcome, headers }: ResponseViewProps) {
   );
 }
 
-/** Never colour alone: each meaning has a shape. */
-const SYMBOLS = { ok: "●", limited: "▲", error: "■", none: "○" } as const;
-
-function meaningOf(response: ApiResponse): keyof typeof SYMBOLS {
+function meaningOf(response: ApiResponse): Meaning {
   const { status } = response;
   if (status >= 200 && status < 300) return "ok";
-  if (status < 400) return "none";
+  if (status < 400) return "muted";
   return status === 429 && !isBan(response) ? "limited" : "error";
 }
 
