@@ -26,6 +26,25 @@ export const SQLITE_NUMBERS: Numbers = (count) =>
   `(WITH RECURSIVE all_n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM all_n WHERE n < ${count}) SELECT n FROM all_n)`;
 export const POSTGRES_NUMBERS: Numbers = (count) => `generate_series(1::bigint, ${count}) AS n`;
 
+/** The keys, and the last intervals in which each of the first ones was used. */
+export interface AllRowCounts extends RowCounts {
+  readonly keys: number;
+  readonly usage: { readonly keys: number; readonly days: number; readonly hours: number };
+}
+
+/** Statements that fill the tables of everything that grows, which are empty. `now` is the time of the last use. */
+export function fillAllStatements(
+  { keys, usage, ...rows }: AllRowCounts,
+  numbers: Numbers,
+  now: number,
+): readonly string[] {
+  return [
+    ...fillStatements(rows, numbers),
+    ...fillKeyStatements(keys, numbers, now),
+    ...fillUsageStatements(usage, numbers, now),
+  ];
+}
+
 /** Statements that fill the tables of pets, orders and audit entries, which are empty. */
 export function fillStatements(
   { pets, orders, audit, availableEvery }: RowCounts,
@@ -95,7 +114,7 @@ const OPERATION_COUNTS = '{"listPets":[700,3],"createPet":[200,1],"getPet":[90,9
 
 /** Statements that add a history in which each of the first `keys` keys was used in each of the last intervals. */
 export function fillUsageStatements(
-  { keys, days, hours }: { readonly keys: number; readonly days: number; readonly hours: number },
+  { keys, days, hours }: AllRowCounts["usage"],
   numbers: Numbers,
   now: number,
 ): readonly string[] {

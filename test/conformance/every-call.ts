@@ -1,9 +1,17 @@
+import type { AllRowCounts } from "../../bench/skewed-rows.ts";
 import type { Stores } from "../../src/domain/ports.ts";
 import { DAY_MS, filterSets, ORDER_FILTER_VALUES, PET_FILTER_VALUES, rex } from "./store-fixture.ts";
 
 const BY = { actor: { kind: "console" }, at: 1 } as const;
 const SECRET = { hash: "a".repeat(64), hint: "pet_test_abcd" };
 const REQUEST = { keyId: 1, idempotencyKey: "k", fingerprint: "f" };
+
+/** The rows before the calls. With `times` 4 there are four times as many of everything that grows. */
+export function growingRows(times: number): AllRowCounts {
+  const rows = 12_000 * times;
+  const usage = { keys: 100, days: 20 * times, hours: 5 * times };
+  return { pets: rows, orders: rows, audit: rows, keys: 1_000 * times, usage };
+}
 
 /**
  * Calls every method of the stores, with every combination of filters that has a statement of its own. The stores can

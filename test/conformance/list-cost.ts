@@ -1,5 +1,5 @@
 import { combinations, type ValuesOf } from "../../trials/harness/combinations.ts";
-import { VARIED_ROWS } from "../../bench/skewed-rows.ts";
+import { type AllRowCounts, VARIED_ROWS } from "../../bench/skewed-rows.ts";
 import type { Operation } from "../../src/api/api.ts";
 import { KEY_STATES, type KeyFilter, type KeyListQuery, KEY_SORTS } from "../../src/domain/api-keys.ts";
 import type { AuditQuery } from "../../src/domain/audit.ts";
@@ -26,8 +26,7 @@ export const MANY_ROWS = 200_000;
 export const FEW_ROWS = MANY_ROWS / 4;
 if (FEW_ROWS < 4 * VARIED_ROWS) throw new Error("most of the rows would be varied");
 
-/** The rows of the tables, for `fillStatements` and the statements of keys and of their use. */
-export function rowCounts(rows: number) {
+export function rowCounts(rows: number): AllRowCounts {
   const usage = { keys: rows / 100, days: 10, hours: 10 };
   return { pets: rows, orders: rows, audit: rows, keys: rows / 20, usage };
 }

@@ -1,16 +1,11 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import {
-  fillKeyStatements,
-  fillStatements,
-  fillUsageStatements,
-  SQLITE_NUMBERS,
-} from "../../bench/skewed-rows.ts";
+import { fillAllStatements, SQLITE_NUMBERS } from "../../bench/skewed-rows.ts";
 import type { Stores } from "../../src/domain/ports.ts";
 import { Connection } from "../../src/store/sqlite/connection.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { bytesRead } from "../../trials/harness/processes.ts";
-import { callAll } from "../conformance/every-call.ts";
+import { callAll, growingRows } from "../conformance/every-call.ts";
 import { PortCalls, STORE_PORTS } from "../conformance/port-calls.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
 
@@ -19,20 +14,17 @@ import { temporaryDirectory } from "./temporary-directory.ts";
 const PAGE_BYTES = 4_096;
 const NOW = Date.parse("2026-11-15T12:00:00Z");
 
-/** Fills the tables of a new database. With `times` 4 there are four times as many rows of everything that grows. */
+/** Fills the tables of a new database. */
 function fill(path: string, times: number): void {
   using database = new Database(path);
   database.run("PRAGMA foreign_keys = OFF");
   database.run("PRAGMA synchronous = OFF");
-  const rows = 12_000 * times;
-  const usage = { keys: 100, days: 20 * times, hours: 5 * times };
+  const counts = growingRows(times);
   for (const statement of [
-    ...fillStatements({ pets: rows, orders: rows, audit: rows }, SQLITE_NUMBERS),
-    ...fillKeyStatements(1_000 * times, SQLITE_NUMBERS, NOW),
-    ...fillUsageStatements(usage, SQLITE_NUMBERS, NOW),
+    ...fillAllStatements(counts, SQLITE_NUMBERS, NOW),
     `INSERT INTO attempts (operation, key_id, idempotency_key, fingerprint, created_at, resource_id, body)
-      SELECT 'createPet', 1, 'k' || n, 'f', ${NOW}, n, '{}' FROM ${SQLITE_NUMBERS(rows)}`,
-    `UPDATE pet_revision SET recent_after = ${Math.floor(rows)}`,
+      SELECT 'createPet', 1, 'k' || n, 'f', ${NOW}, n, '{}' FROM ${SQLITE_NUMBERS(counts.pets)}`,
+    `UPDATE pet_revision SET recent_after = ${counts.pets}`,
   ])
     database.run(statement);
 }

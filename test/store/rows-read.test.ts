@@ -1,11 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterAll, expect, test } from "bun:test";
-import {
-  fillKeyStatements,
-  fillStatements,
-  fillUsageStatements,
-  SQLITE_NUMBERS,
-} from "../../bench/skewed-rows.ts";
+import { fillAllStatements, SQLITE_NUMBERS } from "../../bench/skewed-rows.ts";
 import { petPage } from "../../src/store/pet-and-order-lists.ts";
 import { SQLITE_DIALECT } from "../../src/store/sqlite/statements.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
@@ -40,13 +35,7 @@ async function counterOf(rows: number, every = 1): Promise<PageCounter> {
   using database = new Database(path);
   database.run("PRAGMA foreign_keys = OFF");
   database.run("PRAGMA synchronous = OFF");
-  const { keys, usage, ...counts } = rowCounts(rows);
-  const statements = [
-    ...fillStatements(counts, SQLITE_NUMBERS),
-    ...fillKeyStatements(keys, SQLITE_NUMBERS, NOW),
-    ...fillUsageStatements(usage, SQLITE_NUMBERS, NOW),
-  ];
-  for (const statement of statements) database.run(statement);
+  for (const statement of fillAllStatements(rowCounts(rows), SQLITE_NUMBERS, NOW)) database.run(statement);
   // The last pets are recent, as those that a server has added, or some of them, if others have added pets.
   database.run("UPDATE pets SET is_recent = 1 WHERE id > ? AND id % ? = 0", [rows - MOST_RECENT, every]);
   database.run("UPDATE pet_revision SET recent_after = ?", [rows - MOST_RECENT]);

@@ -6,6 +6,15 @@ import { postgresUrl } from "../../../trials/harness/postgres.ts";
 /** On a busy machine a query takes longer than the default. Tables of an earlier release are migrated. */
 const OPTIONS = { timeoutMs: 60_000, use: BY };
 
+/** The options of a connection of the store, but for the timeouts. */
+export const PATIENT = {
+  maxConnections: 1,
+  connectMs: 60_000,
+  statementMs: 60_000,
+  lockMs: 60_000,
+  idleInTransactionMs: 60_000,
+};
+
 /** A database for any number of instances of the store, and a connection of its own. */
 export interface TestDatabase {
   readonly url: string;

@@ -1,13 +1,8 @@
 import { SQL } from "bun";
 import { afterAll, expect, test } from "bun:test";
-import {
-  fillKeyStatements,
-  fillStatements,
-  fillUsageStatements,
-  POSTGRES_NUMBERS,
-} from "../../../bench/skewed-rows.ts";
+import { fillAllStatements, POSTGRES_NUMBERS } from "../../../bench/skewed-rows.ts";
 import { startPostgres } from "../../../trials/harness/postgres.ts";
-import { callAll } from "../../conformance/every-call.ts";
+import { callAll, growingRows } from "../../conformance/every-call.ts";
 import { PortCalls, STORE_PORTS } from "../../conformance/port-calls.ts";
 import { until } from "../../timing.ts";
 import { databaseAt, type TestDatabase } from "./postgres-database.ts";
@@ -41,18 +36,11 @@ async function newDatabase(name: string): Promise<TestDatabase> {
   return database;
 }
 
-/** Fills the tables. With `times` 4 there are four times as many rows of everything that grows. */
 async function fill({ sql }: TestDatabase, times: number): Promise<void> {
   await sql`ALTER TABLE orders DROP CONSTRAINT orders_pet_id_fkey`;
-  const rows = 12_000 * times;
-  const usage = { keys: 100, days: 20 * times, hours: 5 * times };
-  for (const statement of [
-    ...fillStatements({ pets: rows, orders: rows, audit: rows }, POSTGRES_NUMBERS),
-    ...fillKeyStatements(1_000 * times, POSTGRES_NUMBERS, NOW),
-    ...fillUsageStatements(usage, POSTGRES_NUMBERS, NOW),
-    "VACUUM ANALYZE",
-  ])
+  for (const statement of fillAllStatements(growingRows(times), POSTGRES_NUMBERS, NOW))
     await sql.unsafe(statement);
+  await sql`VACUUM ANALYZE`;
 }
 
 /** The blocks that each statement of the stores read at most, in one of the databases. */

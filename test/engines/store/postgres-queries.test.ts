@@ -18,7 +18,7 @@ import {
   PET_FILTER_VALUES,
   rex,
 } from "../../conformance/store-fixture.ts";
-import { createMigrated } from "./postgres-database.ts";
+import { createMigrated, PATIENT } from "./postgres-database.ts";
 
 test("at most 128 pets are created in one transaction", async () => {
   await using database = await createMigrated();
@@ -32,15 +32,6 @@ test("at most 128 pets are created in one transaction", async () => {
     SELECT count(*) AS pets FROM pets GROUP BY xmin::text ORDER BY min(id)`;
   expect(transactions.map(({ pets }) => pets)).toEqual([128n, 128n, 44n]);
 });
-
-/** The options of the store, but for the timeouts. */
-const OPTIONS = {
-  maxConnections: 1,
-  connectMs: 60_000,
-  statementMs: 60_000,
-  lockMs: 60_000,
-  idleInTransactionMs: 60_000,
-};
 
 /** The connection asks for the generic plan, which PostgreSQL caches and uses for all values. */
 async function plan(sql: SQL, query: string, values: string): Promise<string> {
@@ -149,7 +140,7 @@ async function fill(sql: SQL): Promise<void> {
 
 test("pages are read from the indexes, in a small table and a large one, with statistics and without", async () => {
   await using database = await createMigrated();
-  const sql = connect(database.url, OPTIONS);
+  const sql = connect(database.url, PATIENT);
   await sql`VACUUM ANALYZE pets, orders`;
   await expectIndexes(sql);
   await fill(sql);
@@ -165,7 +156,7 @@ test("pages are read from the indexes, in a small table and a large one, with st
 
 test("usage is read, summed and deleted with the blocks that it takes, before a vacuum of the large table and after", async () => {
   await using database = await createMigrated();
-  const sql = connect(database.url, OPTIONS);
+  const sql = connect(database.url, PATIENT);
   // PostgreSQL vacuums by itself after so many rows, which would be in the middle of the test or not.
   await sql`ALTER TABLE usage_days SET (autovacuum_enabled = false)`;
   // 500 keys and 400 days: about 3,000 blocks.

@@ -1,11 +1,6 @@
 import type { SQL } from "bun";
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import {
-  fillKeyStatements,
-  fillStatements,
-  fillUsageStatements,
-  POSTGRES_NUMBERS,
-} from "../../../bench/skewed-rows.ts";
+import { fillAllStatements, POSTGRES_NUMBERS } from "../../../bench/skewed-rows.ts";
 import { auditPage } from "../../../src/store/audit.ts";
 import { petFiltersIn, petPage } from "../../../src/store/pet-and-order-lists.ts";
 import { connect } from "../../../src/store/postgres/connection.ts";
@@ -22,15 +17,7 @@ import {
   petQueries,
   rowCounts,
 } from "../../conformance/list-cost.ts";
-import { createMigrated } from "./postgres-database.ts";
-
-const OPTIONS = {
-  maxConnections: 1,
-  connectMs: 60_000,
-  statementMs: 60_000,
-  lockMs: 60_000,
-  idleInTransactionMs: 60_000,
-};
+import { createMigrated, PATIENT } from "./postgres-database.ts";
 
 const opened = new AsyncDisposableStack();
 let few: SQL;
@@ -43,16 +30,11 @@ afterAll(() => opened.disposeAsync());
 /** A database with so many rows in each table. The connection asks for generic plans, as the store's do. */
 async function filled(rows: number): Promise<SQL> {
   const database = opened.use(await createMigrated());
-  const sql = connect(database.url, OPTIONS);
+  const sql = connect(database.url, PATIENT);
   opened.defer(() => sql.close());
   await sql`ALTER TABLE orders DROP CONSTRAINT orders_pet_id_fkey`;
-  const { keys, usage, ...counts } = rowCounts(rows);
-  const statements = [
-    ...fillStatements(counts, POSTGRES_NUMBERS),
-    ...fillKeyStatements(keys, POSTGRES_NUMBERS, NOW),
-    ...fillUsageStatements(usage, POSTGRES_NUMBERS, NOW),
-  ];
-  for (const statement of statements) await sql.unsafe(statement);
+  for (const statement of fillAllStatements(rowCounts(rows), POSTGRES_NUMBERS, NOW))
+    await sql.unsafe(statement);
   await sql`VACUUM ANALYZE`;
   return sql;
 }
@@ -145,7 +127,7 @@ test.each(lists("small"))(
 
 test("entries of an actor, an action, an operator and a target that no statistics know are found without reading the others", async () => {
   await using database = await createMigrated();
-  const sql = connect(database.url, OPTIONS);
+  const sql = connect(database.url, PATIENT);
   await sql.unsafe(`INSERT INTO audit (at, actor, actor_name, operator, action, target_kind, target_id)
     SELECT n, 'operator', 'ann', 'ann', 'key.created', 'key', '1' FROM generate_series(1, ${FEW_ROWS}) AS n`);
   await sql`VACUUM ANALYZE audit`;
