@@ -100,7 +100,7 @@ export async function startWebhook(
   });
 }
 
-/** After how much time the second file of a certificate no longer follows. */
+/** How long the second file of a certificate may take to follow the first. */
 const COMPLETE_MS = 30_000;
 
 /** Returns undefined without TLS. */

@@ -75,7 +75,7 @@ function scanFields(text: string, shapes: FieldShapes): Record<string, unknown> 
   const fields: Record<string, unknown> = {};
   /** The opening character of each object and array that is not closed yet. */
   const open: number[] = [];
-  /** Those of them that are returned, from the outermost on. */
+  /** The open objects and arrays that are returned, from the outermost on. */
   const wanted: Wanted[] = [];
   /** The problems of repeated fields, by the path of the field: no more than the schema has fields. */
   const repeated = new Map<string, InputProblem>();

@@ -43,7 +43,7 @@ export function loadClientReleases(): Readonly<Record<string, Uint8Array<ArrayBu
   );
 }
 
-/** In base64, as an executable contains them. */
+/** Reads the packages, in base64, as an executable contains them. */
 export function readClientReleases(): ExecutableContents["clientReleases"] {
   const names = readdirSync(CLIENT_RELEASES).filter((name) => name.endsWith(ARCHIVE));
   return Object.fromEntries(

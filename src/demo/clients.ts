@@ -21,7 +21,7 @@ export function anyOperation(habit: Habit): OperationId {
 
 /** A client of the demo. Its sample usage, its quotas at the start and its requests follow this description. */
 export interface DemoClient {
-  /** Its API key. */
+  /** The API key of the client. */
   readonly key: Omit<NewKey, "createdAt">;
   readonly createdDaysAgo: number;
   readonly habit: Habit;

@@ -16,9 +16,9 @@ interface Hour {
 
 /** The requests of one client before the start of the demo. */
 export interface EarlierRequests {
-  /** Its quota at the start. */
+  /** The quota of the client at the start. */
   readonly quota: Quota;
-  /** Its requests today, by the start of the hour. */
+  /** The requests of the client today, by the start of the hour. */
   readonly hours: ReadonlyMap<number, Hour>;
 }
 
@@ -100,7 +100,7 @@ export function liveFigures(used: readonly DemoUsage[], now: number): FiguresOf 
   };
 }
 
-/** Mostly below a millisecond, and one in a hundred ten times as long. */
+/** Returns a time that is mostly below a millisecond, and for one request in a hundred ten times as long. */
 function secondsOfRequest(): number {
   return (0.0003 + 0.0006 * Math.random() * Math.random()) * (Math.random() < 0.01 ? 10 : 1);
 }

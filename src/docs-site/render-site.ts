@@ -147,7 +147,7 @@ export async function sitePages(settings: DocsSettings): Promise<DocsPages["resp
 
 const FEED_HEADER_LINES = headerLinesOf({ "Content-Type": "application/atom+xml; charset=utf-8" });
 
-/** As text, which browsers show. */
+/** Markdown is sent as text, which browsers show. */
 const MARKDOWN_HEADER_LINES = headerLinesOf({ "Content-Type": "text/plain; charset=utf-8" });
 
 /** The page for a path that does not exist grows with it: its links lead up from there. */

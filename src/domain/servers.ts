@@ -117,7 +117,7 @@ export interface Question {
   readonly to?: string | undefined;
   /** An operation of operators. */
   readonly operation: string;
-  /** Its parameters as the query of a URL. */
+  /** The parameters of the operation as the query of a URL. */
   readonly query: string;
 }
 

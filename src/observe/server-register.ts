@@ -94,7 +94,7 @@ export function openRegister(reports: ServerReportStore, clock: Pick<Clock, "now
 
 interface Registered {
   readonly servers: readonly ServerState[];
-  /** Those that were killed, the last ones first. */
+  /** The servers that were killed, the last ones first. */
   readonly lost: readonly ServerState[];
   /** The identifiers of servers that are not listed any more. */
   readonly outdated: readonly string[];

@@ -32,7 +32,7 @@ export interface Ticket {
  * those of the steady clock.
  */
 export class KnownQuotas {
-  /** By key, the oldest first. */
+  /** The states by key, the oldest first. */
   readonly #keys = new Map<number, Known>();
   #period = 0;
 

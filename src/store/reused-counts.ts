@@ -12,7 +12,7 @@ const MAX_KEPT = 16;
 interface Counted {
   readonly rows: readonly StateCount[];
   readonly revision: bigint;
-  /** From and until when it holds, by the time of the queries. */
+  /** The times from which and until which the count holds, by the clock of the queries. */
   readonly from: number;
   readonly until: number;
 }
@@ -22,7 +22,7 @@ interface Counted {
  * changed, for a hundred times as long as they took, so that the next page costs what it shows.
  */
 export class ReusedCounts {
-  /** By the conditions, least recently counted first. */
+  /** The counts by their conditions, the least recently counted first. */
   readonly #kept = new Map<string, Counted>();
 
   *read(query: KeyListQuery, dialect: Dialect): Steps<readonly StateCount[]> {

@@ -24,7 +24,7 @@ type FieldEvent = Event & { readonly currentTarget: HTMLInputElement | HTMLTextA
 
 interface TextFieldProps {
   readonly label: string;
-  /** Its name in the body of the request. */
+  /** The name of the field in the body of the request. */
   readonly field?: string;
   /** The constraint, before it is broken. */
   readonly hint?: ComponentChildren;

@@ -120,7 +120,7 @@ export function gapsOf({ times, series, isUnknown }: PlotProps): Run[] {
   );
 }
 
-/** So much higher than nearly all other points is a burst. */
+/** The factor by which a burst is higher than nearly all other points. */
 const BURST = 3;
 /** The part of the points that a burst may have. */
 const BURST_PART = 0.025;

@@ -140,7 +140,7 @@ function OperatorMenu(operator: OperatorView) {
   );
 }
 
-/** Its token, which is shown once. */
+/** The token of an operator, which is shown once. */
 const tokenOf = ({ operator, token }: OperatorWithToken) =>
   ({
     name: operator.name,

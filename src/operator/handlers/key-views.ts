@@ -35,7 +35,7 @@ const WINDOWS_AT_A_TIME = 500;
 const { perMinute: _perMinute, perDay: _perDay, disabledAt: _disabledAt, ...SHOWN_FIELDS } = KEY_FIELDS;
 
 interface KeyViewQuery extends Omit<KeyListQuery, "now" | "bannedKeys" | "usedToday"> {
-  /** Only keys that have used at least so much of a window. */
+  /** Selects only keys that have used at least so much of a window. */
   readonly usedPercent?: number | undefined;
 }
 

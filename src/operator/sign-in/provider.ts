@@ -135,7 +135,7 @@ export async function finishSignIn(
   }
 }
 
-/** In the body if the provider takes it there. In the header, providers do not agree on the encoding. */
+/** Sends the secret in the body if the provider takes it there: on its encoding in a header, providers do not agree. */
 function clientAuthentication(secret: string): openId.ClientAuth {
   const [inBody, inHeader] = [openId.ClientSecretPost(secret), openId.ClientSecretBasic(secret)];
   return (server, ...request) => {

@@ -14,7 +14,7 @@ const MAX_KEYS = 50_000;
 export class MemoryKeyCounter implements KeyCounter {
   readonly queueLength = 0;
   readonly #options: KeyCounterOptions;
-  /** By key, the oldest first; when there are too many, the oldest are forgotten. */
+  /** The quotas by key, the oldest first; when there are too many, the oldest are forgotten. */
   readonly #quotas = new Map<number, Quota>();
 
   constructor(options: KeyCounterOptions) {

@@ -20,7 +20,7 @@ export interface Timeouts {
 export interface ConnectOptions extends Partial<Timeouts> {
   /** The default is 1. */
   readonly maxConnections?: number;
-  /** After how much time without a query a connection closes; by default never. */
+  /** The time without a query after which a connection closes; by default none closes. */
   readonly idleSeconds?: number;
   /** The schema of the tables, so that environments can share a database. The default is that of the server. */
   readonly schema?: string | undefined;

@@ -28,7 +28,7 @@ export interface PoolsOptions {
   readonly timeoutMs?: number;
   /** The longest time that a statement of a read of operators may take. */
   readonly slowReadMs?: number;
-  /** After which time without such a read its connections close. */
+  /** The time without such a read after which its connections close. */
   readonly slowReadIdleSeconds?: number;
   /** The number of queries that may wait for a connection, in each pool. The next one is rejected at once. */
   readonly maxQueued?: number;

@@ -34,7 +34,7 @@ export function readsForOperators({ slowReads }: Pools): SqlDatabase["read"] {
   return (statements) => queue.run(() => runSteps(statements, run));
 }
 
-/** For unlogged tables: each statement is a transaction of its own, which waits for no disk and no standby. */
+/** The database of unlogged tables: each statement is a transaction, which waits for no disk and no standby. */
 export function unloggedDatabase(pools: Pools): SqlDatabase {
   const run = <T>(statements: Statements<T>) => pools.reads.query((sql) => runAll(sql, statements));
   return { dialect: POSTGRES_DIALECT, read: run, write: run };
