@@ -44,7 +44,7 @@ export function policyStoreConformance(test: TestCase): void {
   test("a value that servers share is stored with its audit entry; forever is one of its values", async (opened) => {
     const { policies, audit, another } = opened;
     for (const value of [2_592_000_000, null, 2_592_000_001]) {
-      const change = { sharedValues: { "audit-retention": value } };
+      const change = { sharedValues: { ...DEFAULT_POLICY.sharedValues, "audit-retention": value } };
       expect(await policies.updatePolicy(change, BY)).toEqual({ ...DEFAULT_POLICY, ...change });
       expect(await (await another()).policies.readPolicy()).toEqual({ ...DEFAULT_POLICY, ...change });
     }

@@ -53,6 +53,8 @@ test.each(Object.keys(OTHER_VALUES) as ServiceSetting[])(
   "the documentation states --%s if it concerns clients",
   (setting) => {
     const isStated = documentation(setting) !== byDefault;
-    expect<object>({ concerns: isStated ? "clients" : "service" }).toEqual({ concerns: rows[setting]?.concerns });
+    expect<object>({ concerns: isStated ? "clients" : "service" }).toEqual({
+      concerns: rows[setting]?.concerns,
+    });
   },
 );
