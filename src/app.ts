@@ -120,21 +120,19 @@ export async function serveOn(
   const webhook = add(await startWebhook(context, add(followWebhookSecrets(context))));
   /** Resolves to true when every listener is open, and to false if that fails. */
   const start = Promise.withResolvers<boolean>();
-  const hasStarted = start.promise;
   const keyChanges = add(startKeyChanges(context, authenticator));
-  const principals = { authenticator, keyChanges };
-  const services = { ...context, ...principals, observers, responseCache, tls, peerOf, webhook, hasStarted };
-  const server = add(listen(services));
+  const forClients = { ...context, authenticator, keyChanges, observers, responseCache, tls, peerOf };
+  const server = add(listen({ ...forClients, hasStarted: start.promise }));
   parts.defer(() => start.resolve(false));
   const lastBackup = add(new LastBackup(adapters.storedValues));
-  const metrics = add(startMetrics({ ...services, lastBackup }, server));
+  const metrics = add(startMetrics({ ...forClients, webhook, server, lastBackup }));
   const origin = originOf({ host: config.host, port: server.port, isTls: tls !== undefined });
   add({ close: config.directory.saveUrl(origin) });
   add(reportActivity(context, server, metrics));
 
   await respondToWaitingClients();
-  const about = aboutServer({ ...services, server, metrics });
-  const admin = add(await openAdmin(about, { ...services, credentials }));
+  const about = aboutServer({ ...context, observers, webhook, keyChanges, server, metrics });
+  const admin = add(await openAdmin(about, { ...context, credentials, tls, peerOf }));
   start.resolve(true);
   add(answerQuestions(about, keyChanges));
   // Commands and other servers know at once where it listens.
@@ -197,21 +195,32 @@ async function openObservers(context: Context) {
   };
 }
 
-/** What the public listener is made of. The listener for operators needs some of it. */
-interface Services extends Context {
+/** The parts of a server. Each is made of the context and of parts before it. */
+interface Parts {
+  /** Undefined if the listener for operators is off. */
+  readonly credentials: AdminCredentials | undefined;
   readonly authenticator: Authenticator;
-  readonly keyChanges: KeyChangeFollower;
   readonly observers: Observers;
-  readonly responseCache: CacheStatistics;
   readonly tls: TlsCertificate | undefined;
   readonly peerOf: Addresses["peerOf"];
+  readonly responseCache: CacheStatistics;
   /** Undefined if no webhook is configured. */
   readonly webhook: WebhookSender | undefined;
+  readonly keyChanges: KeyChangeFollower;
   /** Whether every listener is open; pending during the start. */
   readonly hasStarted: Promise<boolean>;
+  readonly server: HttpServer;
+  readonly lastBackup: LastBackup;
+  readonly metrics: AppMetrics;
 }
 
-function listen(options: Services): HttpServer {
+type With<Part extends keyof Parts> = Context & Pick<Parts, Part>;
+
+type PublicParts = With<
+  "authenticator" | "observers" | "tls" | "peerOf" | "responseCache" | "keyChanges" | "hasStarted"
+>;
+
+function listen(options: PublicParts): HttpServer {
   const { config, log, tls, peerOf, secondMs } = options;
   const { host, port, maxConnections } = config;
   const server = new HttpServer({
@@ -234,7 +243,7 @@ function listen(options: Services): HttpServer {
   return server;
 }
 
-function publicHandler(server: HttpServer, options: Services): RequestHandler {
+function publicHandler(server: HttpServer, options: PublicParts): RequestHandler {
   const { adapters, config, authenticator, keyChanges, observers, responseCache, clock, log } = options;
   const { rateLimiter, policy } = adapters;
   const baseUrl = urlOf(config, server);
@@ -267,10 +276,10 @@ function publicHandler(server: HttpServer, options: Services): RequestHandler {
 }
 
 function startMetrics(
-  { adapters, config, clock, log, ...services }: Services & { readonly lastBackup: LastBackup },
-  server: HttpServer,
+  options: With<"authenticator" | "observers" | "responseCache" | "webhook" | "server" | "lastBackup">,
 ): AppMetrics {
-  const { authenticator, observers, responseCache, webhook, lastBackup } = services;
+  const { adapters, config, clock, log, authenticator, observers, responseCache } = options;
+  const { webhook, server, lastBackup } = options;
   return new AppMetrics({
     version: packageJson.version,
     environment: config.environment,
@@ -410,13 +419,10 @@ async function respondToWaitingClients(): Promise<void> {
   await yieldToEventLoop();
 }
 
-interface StartedServices extends Services {
-  readonly server: HttpServer;
-  readonly metrics: AppMetrics;
-}
-
 /** What operators and other servers may ask about this server. */
-function aboutServer(options: StartedServices): ServerServices {
+function aboutServer(
+  options: With<"observers" | "webhook" | "keyChanges" | "server" | "metrics">,
+): ServerServices {
   const { adapters, config, clock, log, observers, webhook, server, metrics, keyChanges } = options;
   const publicUrl = urlOf(config, server);
   return {
@@ -441,12 +447,11 @@ function aboutServer(options: StartedServices): ServerServices {
   };
 }
 
-interface AdminOptions extends Services {
-  readonly credentials: AdminCredentials | undefined;
-}
-
 /** Returns undefined if the listener for operators is off. */
-async function openAdmin(about: ServerServices, options: AdminOptions): Promise<AdminListener | undefined> {
+async function openAdmin(
+  about: ServerServices,
+  options: With<"credentials" | "tls" | "peerOf">,
+): Promise<AdminListener | undefined> {
   const { adapters, config, credentials, tls, peerOf, operatorRate } = options;
   if (config.admin === undefined || credentials === undefined) return undefined;
   const { startAdmin } = await import("./operator/start-admin.ts");
