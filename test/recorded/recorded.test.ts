@@ -2,7 +2,9 @@ import { expect, test } from "bun:test";
 import type { ErrorTable } from "../../src/api/errors.ts";
 import { PROTOCOL_ERRORS } from "../../src/api/protocol-errors.ts";
 import { ADMIN_ERRORS } from "../../src/operator/errors.ts";
+import { OPERATION_IDS } from "../../src/domain/operation-ids.ts";
 import { ERRORS } from "../../src/petstore/errors.ts";
+import { OPERATIONS } from "../../src/petstore/operations.ts";
 import { playAll } from "./play.ts";
 import { readRecord } from "./record.ts";
 import { SCENARIOS } from "./scenarios.ts";
@@ -16,6 +18,11 @@ const responses = () => (played ??= playAll(SCENARIOS));
 test("the record holds these requests and no other", async () => {
   expect([...(await responses()).keys()]).toEqual([...recorded.keys()]);
 }, 300_000);
+
+test.each(OPERATION_IDS)("the record holds a success of %s", (id) => {
+  const name = `${id} ${OPERATIONS[id].success.status}: `;
+  expect([...recorded.keys()].filter((each) => each.startsWith(name))).not.toEqual([]);
+});
 
 /**
  * Those of a database that fails, and those of HTTP itself, are recorded of the public API. Those of a provider are
