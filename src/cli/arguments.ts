@@ -1,3 +1,4 @@
+import { systemErrorField } from "../runtime/system-error.ts";
 import { printable } from "../text/formatting.ts";
 import { type Flags, type Option, type Options, variableOf } from "../config/parse-options.ts";
 import { nearest, quoted, UsageError, withoutSecrets } from "../config/usage-error.ts";
@@ -116,9 +117,4 @@ export function errorMessage(error: unknown, maxCauses = MAX_CAUSES): string {
 
 function onOneLine(text: string): string {
   return printable(withoutSecrets(text));
-}
-
-export function systemErrorField(error: unknown, field: "code" | "path" | "syscall"): string | undefined {
-  const value: unknown = error instanceof Error ? Reflect.get(error, field) : undefined;
-  return typeof value === "string" ? value : undefined;
 }

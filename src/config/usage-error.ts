@@ -1,3 +1,4 @@
+import { systemErrorField } from "../runtime/system-error.ts";
 import { readFileSync } from "node:fs";
 import { printable } from "../text/formatting.ts";
 
@@ -91,8 +92,7 @@ export function readTextFile(name: string, path: string): string {
   try {
     return readFileSync(path, "utf8").replace(/^\uFEFF/, "");
   } catch (error) {
-    const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
-    const reason = REASONS[String(code)] ?? String(error);
+    const reason = REASONS[systemErrorField(error, "code") ?? ""] ?? String(error);
     throw new UsageError(`${name} is ${quotedPath(path)}; it cannot be read: ${reason}`);
   }
 }

@@ -1,3 +1,4 @@
+import { systemErrorField } from "../runtime/system-error.ts";
 import type { AdminConfig } from "../config/config.ts";
 import {
   HttpServer,
@@ -56,5 +57,5 @@ export function listenForOperators<Handler extends RequestHandler>(
 }
 
 function isPortTaken(error: unknown): boolean {
-  return error instanceof Error && Reflect.get(error, "code") === "EADDRINUSE";
+  return systemErrorField(error, "code") === "EADDRINUSE";
 }

@@ -3,6 +3,7 @@
 import { getCACertificates } from "node:tls";
 import packageJson from "../../package.json" with { type: "json" };
 import { scheduler } from "./scheduler.ts";
+import { systemErrorField } from "./system-error.ts";
 
 export type TlsOptions = Pick<BunFetchRequestInitTLS, "ca" | "checkServerIdentity" | "rejectUnauthorized">;
 
@@ -157,8 +158,8 @@ export function trustProblem(error: unknown): string | undefined {
 /** The messages of the runtime contain the URL, with its query. Its codes are constants. */
 function outgoingError(error: unknown): OutgoingError {
   if (error instanceof OutgoingError) return error;
-  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
-  return typeof code === "string" && /^\w+$/.test(code)
+  const code = systemErrorField(error, "code");
+  return code !== undefined && /^\w+$/.test(code)
     ? new OutgoingError(code)
     : new OutgoingError("invalid", "the request cannot be sent, or the response is not HTTP");
 }

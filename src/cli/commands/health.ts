@@ -4,7 +4,7 @@ import type { ValuesOf } from "../../config/parse-options.ts";
 import { DataDirectory } from "../../data-directory.ts";
 import { readOwnFile } from "../../runtime/own-files.ts";
 import { HEALTH_PATH } from "../../domain/paths.ts";
-import { systemErrorField } from "../arguments.ts";
+import { systemErrorField } from "../../runtime/system-error.ts";
 import { defineCommand, Failure } from "../command.ts";
 
 const OPTIONS = {

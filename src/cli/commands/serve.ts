@@ -22,7 +22,8 @@ import { byServer } from "../../observe/attribution.ts";
 import { AdminListenError } from "../../operator/admin-listener.ts";
 import type { AdminListener } from "../../operator/start-admin.ts";
 import { docsUrl, siteUrl } from "../../public/site-urls.ts";
-import { errorMessage, systemErrorField } from "../arguments.ts";
+import { systemErrorField } from "../../runtime/system-error.ts";
+import { errorMessage } from "../arguments.ts";
 import { type Context, defineCommand, Failure } from "../command.ts";
 import { columns, formatLimits, formatSecret, formatSecretFile } from "../output.ts";
 

@@ -12,6 +12,7 @@ import { dirname } from "node:path";
 import { messageOf, Unavailable } from "../../api/errors.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
 import { createFile, isLink, LINK_PROBLEM, withoutLinks } from "../../runtime/own-files.ts";
+import { systemErrorField } from "../../runtime/system-error.ts";
 import { REPEAT_WITHIN_MS, STATEMENT_WAIT_MS } from "./waits.ts";
 
 type Values = SQLQueryBindings[];
@@ -262,8 +263,9 @@ function diskProblem(directory: string): string | undefined {
     const { bavail, bsize } = statfsSync(directory);
     return bavail * bsize < LITTLE_SPACE_BYTES ? "the disk is full" : undefined;
   } catch (error) {
-    const isReadOnly = error instanceof Error && "code" in error && error.code === "EROFS";
-    return isReadOnly ? `the file system of ${directory} is read-only` : undefined;
+    return systemErrorField(error, "code") === "EROFS"
+      ? `the file system of ${directory} is read-only`
+      : undefined;
   }
 }
 
