@@ -1,8 +1,7 @@
 import {
   type BanRules,
-  decide,
+  charge,
   expire,
-  isBanned,
   isExpired,
   newQuota,
   NEVER,
@@ -36,11 +35,10 @@ export class ValkeyModel {
   /** Decides one request after the other. */
   #decideGroup({ subject, limits, requests }: RequestGroup): GroupReply {
     const quota = this.quotaOf(subject.id);
-    const wasBanned = isBanned(quota, this.now());
-    const counts = { allowed: 0, limited: 0, banned: 0 };
-    for (let i = 0; i < requests.length; i++) counts[decide(quota, limits, this.now(), this.rules).outcome]++;
-    const { allowed, limited, banned } = counts;
-    return { allowed, limited, isNewBan: banned > 0 && !wasBanned, quota: withoutGrace(quota) };
+    const counts = { allowed: 0, limited: 0, banned: 0, "new ban": 0 };
+    for (let i = 0; i < requests.length; i++) counts[charge(quota, limits, this.now(), this.rules)]++;
+    const { allowed, limited, "new ban": newBans } = counts;
+    return { allowed, limited, isNewBan: newBans > 0, quota: withoutGrace(quota) };
   }
 
   quota({ id }: KeySubject) {
