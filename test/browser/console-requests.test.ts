@@ -38,6 +38,8 @@ test("requests are shown as they arrive, are found by what they have and by thei
   await page.getByRole("textbox", { name: "Key" }).fill("shop");
   await page.getByText("It must be a decimal integer").waitFor();
   expect(await page.getByRole("row").count()).toBe(0);
+  // What says so leads out; the filters have no second link.
+  expect(await page.getByRole("link", { name: /^Clear/ }).allInnerTexts()).toEqual(["Clear the filters"]);
   await screenshots("requests-wrong-filter");
   await page.goto(`${server.adminUrl}/requests`);
   await page.getByLabel("Status").selectOption("429");

@@ -1,6 +1,7 @@
 import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/rate-limit.ts";
 import { grouped, shortDuration } from "../../text/formatting.ts";
 import { useEffect, useState } from "preact/hooks";
+import { latency } from "../../pages/format.ts";
 import { type Meaning, SYMBOLS } from "../../pages/meanings.ts";
 import { highlight } from "../highlight.ts";
 import { ERROR_CODES_PATH, type TryItData } from "../page-data.ts";
@@ -57,7 +58,7 @@ function StatusLine({ response }: ReceivedProps) {
       <span class={`try-badge tone-${meaning}`}>
         <span aria-hidden="true">{SYMBOLS[meaning]}</span> {status} {statusText}
       </span>{" "}
-      <span class="note">{durationMs < 10 ? durationMs.toFixed(1) : Math.round(durationMs)} ms</span>
+      <span class="note">{latency(durationMs)}</span>
     </p>
   );
 }
