@@ -21,16 +21,19 @@ export interface Followed<Item> {
   readonly next: () => Promise<readonly Item[]>;
   /** An item in a line. Items come one after the other, so a table would have other widths each time. */
   readonly line: (item: Item) => string;
+  /** Returns what to warn of after the items were printed. */
+  readonly warnings?: () => readonly string[];
 }
 
 /** Prints items until the process is stopped. */
 export async function follow<Item>(
-  { first, next, line }: Followed<Item>,
+  { first, next, line, warnings = () => [] }: Followed<Item>,
   { values, context }: { readonly values: { readonly json: boolean }; readonly context: Context },
 ): Promise<never> {
   const lineOf = (item: Item) => (values.json ? json(item, 0) : `${printable(line(item))}\n`);
   for (let fresh = first; ; fresh = await next()) {
     if (fresh.length > 0) await context.print(fresh.map(lineOf).join(""));
+    for (const warning of warnings()) context.warn(warning);
     await scheduler.sleep(FOLLOW_EVERY_MS);
   }
 }

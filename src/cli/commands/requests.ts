@@ -89,12 +89,12 @@ function followed(
   /** The times of the requests that were printed, also of those whose server does not respond now. */
   const printed = new Map<bigint, number>();
   let missing: readonly string[] = [];
+  let warned: readonly string[] = [];
   let newestAt = 0;
   const isKnown = ({ id }: RequestEntry) => id < start || printed.has(id);
   const newIn = ({ items, servers }: Listed) => {
     const fresh = items.filter((item) => !isKnown(item)).toReversed();
     for (const { id, at } of fresh) printed.set(id, Date.parse(at));
-    for (const line of missingOf(servers)) if (!missing.includes(line)) warn(line);
     missing = missingOf(servers);
     // The times are those of the clock of the servers.
     newestAt = Math.max(newestAt, ...fresh.slice(-1).map(({ at }) => Date.parse(at)));
@@ -110,6 +110,11 @@ function followed(
       return newIn(read);
     },
     line: textOf,
+    warnings() {
+      const fresh = missing.filter((each) => !warned.includes(each));
+      warned = missing;
+      return fresh;
+    },
   };
 }
 
