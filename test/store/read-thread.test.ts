@@ -105,7 +105,7 @@ test("the thread starts with the first read and ends when no other follows", asy
 });
 
 test("while a read is long, the event loop goes on, and other reads wait for it", async () => {
-  await using opened = threadOn();
+  await using opened = threadOn({ maxReadMs: 60_000, maxWaitMs: 60_000 });
   const { thread } = opened;
   const ended: string[] = [];
   const long = thread.read(counting(LONG)).then(() => ended.push("long"));

@@ -7,6 +7,8 @@ import { DatabaseThread } from "./database-thread.ts";
 
 interface ReadThreadOptions {
   readonly maxReadMs?: number;
+  /** The longest time that a read waits for those before it. */
+  readonly maxWaitMs?: number;
   /** How long the thread lives after its last read: longer than the two seconds between requests of a console. */
   readonly idleMs?: number;
 }
@@ -28,12 +30,15 @@ export class ReadThread {
   #ending: Promise<void> | undefined;
   #idleTimer: ScheduledTimer | undefined;
   #isClosed = false;
-  readonly #queue = new ReadQueue({ maxRunning: 1 });
+  readonly #queue: ReadQueue;
 
   constructor(
     private readonly path: string,
     private readonly options: ReadThreadOptions = {},
-  ) {}
+  ) {
+    const { maxWaitMs } = options;
+    this.#queue = new ReadQueue({ maxRunning: 1, ...(maxWaitMs !== undefined && { maxWaitMs }) });
+  }
 
   /** Runs the statements. Each sees what was committed before it began. */
   readonly read = <T>(statements: Statements<T>): Promise<T> => {
