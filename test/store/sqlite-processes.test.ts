@@ -57,7 +57,7 @@ test("commands can write while a server writes without a pause; none of its writ
   expect(await allKeys(keys)).toHaveLength(20);
   // A server calls it at each poll for changes.
   petJson.checkOtherProcesses();
-  expect(cached()).toBe('{"id":1,"name":"name 20","categoryId":1}');
+  expect(cached()).toMatch(/^\{"id":1,"name":"name 20","categoryId":1[,}]/);
   await close();
 }, 60_000);
 
