@@ -36,7 +36,7 @@ export const ServerReport = object(
     settings: array(object("A setting", { name: line(60), value: line(MAX_VALUE_LENGTH) })),
     /** The port of its listener for clients. */
     port: integer({ min: 0, max: 65_535 }),
-    /** The flags and variables with which its start sets limits and ban rules of all servers. */
+    /** The flags and variables with which its start sets limits, ban rules and values of all servers. */
     setsLimits: array(line(100)),
   },
 );

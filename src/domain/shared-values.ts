@@ -35,17 +35,15 @@ export type SharedValues = {
     : number;
 };
 
-/** The values until others are stored. */
-export const INITIAL_VALUES = sharedValues(({ initial }) => initial);
-
 /** The names of the values, which are those of their settings. */
 export const SHARED_VALUE_NAMES = Object.keys(SHARED_VALUES) as readonly SharedValueName[];
 
-function sharedValues(of: (value: SharedValue) => number | null): SharedValues {
-  const entries = Object.entries<SharedValue>(SHARED_VALUES).map(([name, value]) => [name, of(value)]);
-  // The rows have the values of their kinds.
-  return Object.fromEntries(entries) as SharedValues;
-}
+const initialValues = Object.entries<SharedValue>(SHARED_VALUES).map(([name, { initial }]) => [
+  name,
+  initial,
+]);
+/** The values until others are stored: the rows have values of their kinds. */
+export const INITIAL_VALUES = Object.fromEntries(initialValues) as SharedValues;
 
 /** Reads a value as `String` writes it. */
 export function parseStored(text: string): number | null {

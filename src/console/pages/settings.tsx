@@ -40,8 +40,8 @@ export function SettingsPage() {
       <PageSection title="Effective settings">
         <p class="muted">
           They are read when the server starts. Change a flag, its variable or the env file, and restart the
-          server. The limits of <a href="/plans">plans</a> and the ban rules are in the database, for all
-          servers; a server that is started with one of them changes it there.
+          server. The limits of <a href="/plans">plans</a>, the ban rules and the retention of the audit trail
+          are in the database, for all servers; a server that is started with one of them changes it there.
         </p>
         <Filters filters={FILTERS} hasNoMatch={hasNoMatch} />
         <Loaded of={settings}>{({ items }) => <SettingTable settings={items.filter(isShown)} />}</Loaded>
