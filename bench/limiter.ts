@@ -12,7 +12,7 @@ import { generateSecret } from "../src/domain/api-keys.ts";
 import { DEFAULT_POLICY } from "../src/domain/limit-policy.ts";
 import type { QuotaStore } from "../src/domain/ports.ts";
 import { type Decision, DEFAULT_BAN, type Limits } from "../src/domain/rate-limit.ts";
-import { createMemoryRateLimiter } from "../src/rate-limit/memory/memory-rate-limiter.ts";
+import { MemoryRateLimiter } from "../src/rate-limit/memory/memory-rate-limiter.ts";
 
 /** The target for a request: key lookup and both windows. */
 const MAX_NS = 3_000;
@@ -76,7 +76,7 @@ async function openKeys(count: number, quota = STORED): Promise<Population> {
       return { key: { ...key, labels: [], access: "write" } } as const;
     },
   };
-  const limiter = createMemoryRateLimiter({ clock: CLOCK, ban: () => DEFAULT_BAN, ...quota });
+  const limiter = new MemoryRateLimiter({ clock: CLOCK, ban: () => DEFAULT_BAN, ...quota });
   const authenticator = await Authenticator.open({
     keys,
     environment: "production",
@@ -98,7 +98,7 @@ async function openKeys(count: number, quota = STORED): Promise<Population> {
 
 /** Opens IPv6 addresses, which have the longest names. */
 function openAddresses(quota = STORED): Population {
-  const limiter = createMemoryRateLimiter({ clock: CLOCK, ban: () => DEFAULT_BAN, ...quota });
+  const limiter = new MemoryRateLimiter({ clock: CLOCK, ban: () => DEFAULT_BAN, ...quota });
   return {
     count: MANY,
     credentialOf: (i) => `2001:db8:${(i >>> 16).toString(16)}:${(i & 0xffff).toString(16)}::/64`,

@@ -305,12 +305,12 @@ async function memoryRateLimiter(
   config: Config,
   { clock, log, ban, onBan }: RateLimiterOptions,
 ): Promise<OpenedRateLimiter> {
-  const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
+  const { MemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
   const { openQuotaStore } = await import("./store/sqlite/quota-store.ts");
   const { quotas: file } = config.directory.files;
   const onQuotaStoreError = (error: unknown) => log.event("usage.save-failed", { error });
   const onRescue = () => log.event("usage.rewritten", { file });
-  const rateLimiter = createMemoryRateLimiter({
+  const rateLimiter = new MemoryRateLimiter({
     clock,
     ban,
     onBan,
@@ -327,14 +327,14 @@ async function postgresRateLimiter(
   database: AdapterMonitor,
   { clock, testClock, ban, onBan, onEarlierBan }: RateLimiterOptions,
 ): Promise<OpenedRateLimiter> {
-  const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
+  const { MemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
   const { PostgresRateLimiter } = await import("./rate-limit/postgres/postgres-rate-limiter.ts");
   const limiterMonitor = new AdapterMonitor("PostgreSQL", { uses: database });
   const onResponse = (ms: number) => limiterMonitor.responded(ms);
   const rateLimiter = new PostgresRateLimiter({
     clock,
     counter: openKeyCounter({ clock, testClock, ban, onBan, onEarlierBan, onResponse }),
-    local: createMemoryRateLimiter({ clock, ban }),
+    local: new MemoryRateLimiter({ clock, ban }),
   });
   return { rateLimiter, limiterMonitor, restoredBans: [] };
 }
@@ -392,7 +392,7 @@ export async function openValkey(
   { openKeyCounter }: Pick<MonitoredStores, "openKeyCounter">,
   { urls = storageUrlsOf(storage), ...options }: ValkeyOptions,
 ): Promise<SharedRateLimiter> {
-  const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
+  const { MemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
   const { createValkeyRateLimiter } = await import("./rate-limit/valkey/valkey-rate-limiter.ts");
   const { MemoryKeyCounter } = await import("./rate-limit/memory/memory-key-counter.ts");
   const { clock, ban, onBan, onEarlierBan } = options;
@@ -402,6 +402,6 @@ export async function openValkey(
     counter: openKeyCounter?.(counterOptions) ?? new MemoryKeyCounter(counterOptions),
     ...valkeyOf(storage, urls),
     readServers: () => urls.valkey(),
-    local: createMemoryRateLimiter({ clock, ban }),
+    local: new MemoryRateLimiter({ clock, ban }),
   });
 }

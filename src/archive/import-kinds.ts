@@ -13,7 +13,7 @@ import {
   STATUS_WHEN_ORDERED,
 } from "../domain/resources.ts";
 import { OPERATOR_ORDER_ROWS, PET_ROWS } from "../store/sql/rows.ts";
-import type { Steps } from "../store/sql/statements.ts";
+import type { Steps } from "../store/sql/steps.ts";
 import { API_KEYS, type NewRow, ORDERS, PETS, type Table } from "../store/sql/tables.ts";
 import { findRows, lockIds } from "../store/sql/table-rows.ts";
 import type { SharedTables } from "../store/sql/table-store.ts";

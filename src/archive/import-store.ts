@@ -8,7 +8,7 @@ import type { NewAuditEntry } from "../domain/audit.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
 import { DAILY_USAGE_DAYS } from "../domain/usage-history.ts";
 import { addAudit } from "../store/audit.ts";
-import { rowsOf, type Steps } from "../store/sql/statements.ts";
+import { rowsOf, type Steps } from "../store/sql/steps.ts";
 import { appendRows, type FieldsOf, findRows, upsertRows } from "../store/sql/table-rows.ts";
 import { IMPORTS } from "../store/sql/tables.ts";
 import type { SharedTables } from "../store/sql/table-store.ts";

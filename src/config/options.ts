@@ -1,5 +1,4 @@
 import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
-import { DEFAULT_DECISION_TIMEOUT_MS } from "../domain/rate-limit.ts";
 import { DEFAULT_WEBHOOK_EVENTS } from "../domain/webhooks.ts";
 import { ACCESS_LOG_FIELDS, LOG_FORMATS, LOG_LEVELS } from "../domain/logging.ts";
 import { BASE_PATH } from "../domain/paths.ts";
@@ -267,7 +266,7 @@ export const SETTINGS = {
   "limits-timeout": {
     concerns: "service",
     type: duration({ min: 5, max: SECOND }),
-    default: DEFAULT_DECISION_TIMEOUT_MS,
+    default: 500,
     help: "How long requests wait for Valkey; then PostgreSQL counts",
   },
   ...ADDRESS_OPTIONS,

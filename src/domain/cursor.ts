@@ -1,13 +1,13 @@
-import { crc32 } from "../runtime/hash.ts";
-import { isInt64 } from "../api/json.ts";
-import { type Schema, valueSchema } from "../api/schema.ts";
-import type { Page, PageJson } from "./ports.ts";
-
-/**
+/*
  * A cursor is the identifier of the last item of a page in base 36, followed by seven characters of CRC-32 over the
  * list's name and that identifier. The checksum is not a secret. It rejects cursors of another list and mistyped ones,
  * and it is the same on every server.
  */
+
+import { crc32 } from "../runtime/hash.ts";
+import { isInt64 } from "../api/json.ts";
+import { type Schema, valueSchema } from "../api/schema.ts";
+
 export type ListName = "pets" | "orders" | "keys" | "audit" | "requests" | "usage";
 
 const CHECKSUM_LENGTH = 7;
@@ -15,18 +15,6 @@ const CURSOR = /^(?:0|[1-9a-z][0-9a-z]{0,12})[0-9a-z]{7}$/;
 
 export function encodeCursor(list: ListName, after: bigint): string {
   return after.toString(36) + checksum(list, after);
-}
-
-/** The page that ends with the limit. Whoever reads one item more than that knows whether another page follows. */
-export function pageOf<T>(items: readonly T[], limit: number): Page<T> {
-  return { items: items.slice(0, limit), hasMore: items.length > limit };
-}
-
-export function encodePage<T extends { id: bigint }>(
-  { items, hasMore }: Page<T>,
-  encode: (item: T) => string,
-): PageJson {
-  return { json: `[${items.map(encode).join(",")}]`, last: items.at(-1)?.id, hasMore };
 }
 
 interface CursorPage {
@@ -58,7 +46,7 @@ function parseBase36(digits: string): bigint {
   return high === "" ? low : BigInt(Number.parseInt(high, 36)) * 36n ** 7n + low;
 }
 
-export function cursorOf(
+export function cursorSchema(
   list: ListName,
   expected = 'a cursor from the rel="next" link of this list',
 ): Schema<bigint> {

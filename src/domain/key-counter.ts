@@ -5,7 +5,7 @@ import {
   charge,
   copyOf,
   type Decision,
-  describe,
+  decisionOf,
   type Limits,
   merge,
   newQuota,
@@ -79,7 +79,7 @@ export function countAll(
     if (known) merge(quota, copyOf(known), now, rules);
     const outcome = charge(quota, limits, now, rules);
     if (outcome === "new ban") banned.set(keyId, quota);
-    return { decision: describe(outcome, quota, limits, now), quota };
+    return { decision: decisionOf(outcome, quota, limits, now), quota };
   });
   return { counted, banned };
 }

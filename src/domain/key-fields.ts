@@ -12,7 +12,6 @@ export const KeyId = integer({
 export const PLANS = ["free", "pro", "business", "enterprise"] as const;
 export type PlanName = (typeof PLANS)[number];
 
-/** A key with the access `read` may send GET and HEAD requests only. */
 const ACCESS_LEVELS = ["read", "write"] as const;
 export type Access = (typeof ACCESS_LEVELS)[number];
 

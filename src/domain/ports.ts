@@ -41,6 +41,7 @@ import type {
 import type { Question, QuestionState, ServerState, StoredReport } from "./servers.ts";
 import type { WaitingEntries, WebhookState } from "./webhooks.ts";
 import type { KeyTotals, KeyTotalsQuery, UsageBatch, UsageQuery, UsageRow } from "./usage-history.ts";
+import type { PageQuery, PageJson, Page } from "./pages.ts";
 
 /** Two clocks, in milliseconds since the epoch. They are injected everywhere, so that no test sleeps. */
 export interface Clock {
@@ -50,12 +51,6 @@ export interface Clock {
   steadyNow(): number;
   /** How far the machine's clock has been set since the start: `now` is `steadyNow` plus this, apart from drift. */
   readonly stepMs: number;
-}
-
-export interface PageQuery {
-  /** The identifier of the last item of the page before. */
-  readonly after?: bigint | undefined;
-  readonly limit: number;
 }
 
 export interface PetQuery extends PageQuery, PetFilters {
@@ -73,14 +68,6 @@ export interface OrderQuery extends OrderFilters {
   /** The identifier of the last order of the page before. */
   readonly before?: bigint | undefined;
   readonly limit: number;
-}
-
-export interface Page<T> {
-  readonly items: readonly T[];
-  /** Whether another item matches the query after the last one; with `readTo`, whether one may. */
-  readonly hasMore: boolean;
-  /** The last row that was read, if the page ends there although it has room: a page reads a bounded number of rows. */
-  readonly readTo?: bigint;
 }
 
 /** A write with an Idempotency-Key. Requests with the same API key, operation and Idempotency-Key are one request. */
@@ -127,14 +114,6 @@ export interface PetJsonSource {
   readonly batch?: object;
   /** The statistics of the cache, if there is one. */
   readonly cacheStatistics?: { readonly hits: number; readonly misses: number };
-}
-
-export interface PageJson {
-  /** A JSON array of the items. */
-  readonly json: string;
-  /** The identifier of the last item; undefined on an empty page. */
-  readonly last: bigint | undefined;
-  readonly hasMore: boolean;
 }
 
 /** Numbers that grow when any pet changes. The second one grows also when a pet is added. */

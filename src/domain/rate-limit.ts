@@ -71,9 +71,6 @@ export interface Ban {
 /** Called once for each new ban, by the server that decided it. */
 export type OnBan = (keyId: number, ban: Ban) => void;
 
-/** How long a request waits for a decision of a shared rate limiter before its own process decides. */
-export const DEFAULT_DECISION_TIMEOUT_MS = 500;
-
 export interface Window {
   /** Has no meaning while `used` is 0, because then the window is closed. */
   openedAt: number;
@@ -131,10 +128,10 @@ function newWindow(): Window {
 
 /** Allows or rejects one request, and updates the quota. Without ban rules the subject is never banned. */
 export function decide(quota: Quota, limits: Limits, now: number, rules?: BanRules): Decision {
-  return describe(charge(quota, limits, now, rules), quota, limits, now);
+  return decisionOf(charge(quota, limits, now, rules), quota, limits, now);
 }
 
-/** `decide` without the description: the request that leads to a ban is known from those during the ban. */
+/** `decide` that returns the outcome alone: the request that leads to a ban is known from those during the ban. */
 export function charge(quota: Quota, limits: Limits, now: number, rules?: BanRules): Outcome | "new ban" {
   expire(quota, now, rules);
   if (isBanned(quota, now)) return "banned";
@@ -149,7 +146,8 @@ export function charge(quota: Quota, limits: Limits, now: number, rules?: BanRul
   }
 
   // The strike counts in the exhausted window that closes last.
-  if (!rules || reject(dayEnds >= minuteEnds ? day : minute, now, rules) === "limit") return "limited";
+  if (!rules || countRejection(dayEnds >= minuteEnds ? day : minute, now, rules) === "limit")
+    return "limited";
   quota.bannedUntil = now + nextBanMs(quota, rules);
   quota.bannedAt = now;
   quota.lastBanMs = 0;
@@ -164,14 +162,19 @@ export function peek(quota: Quota, limits: Limits, now: number, rules?: BanRules
   if (minute.used === 0) minute.openedAt = now;
   if (day.used === 0) day.openedAt = now;
   const isLimited = isExhausted(minute, limits.perMinute) || isExhausted(day, limits.perDay);
-  return describe(isLimited ? "limited" : "allowed", quota, limits, now);
+  return decisionOf(isLimited ? "limited" : "allowed", quota, limits, now);
 }
 
 /**
  * Returns the decision with this outcome, after `quota` has counted it. The decision describes the window with the
  * fewest requests remaining; on a tie, the longer one.
  */
-export function describe(outcome: Outcome | "new ban", quota: Quota, limits: Limits, now: number): Decision {
+export function decisionOf(
+  outcome: Outcome | "new ban",
+  quota: Quota,
+  limits: Limits,
+  now: number,
+): Decision {
   if (outcome === "banned" || outcome === "new ban") return bannedDecision(quota, limits, now);
   const minute = stateOf(quota.minute, MINUTE_MS, limits.perMinute);
   const day = stateOf(quota.day, DAY_MS, limits.perDay);
@@ -272,7 +275,7 @@ function count(window: Window, now: number): void {
 }
 
 /** Records a rejection, which is a strike after the grace period. A ban clears the strikes that led to it. */
-function reject(window: Window, now: number, rules: BanRules): "limit" | "ban" {
+function countRejection(window: Window, now: number, rules: BanRules): "limit" | "ban" {
   const isStrike = window.graceBeganAt !== NEVER && now - window.graceBeganAt > rules.graceMs;
   if (isStrike) window.strikes++;
   if (isStrike || window.graceBeganAt === NEVER) window.graceBeganAt = now;

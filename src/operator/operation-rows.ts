@@ -1,7 +1,7 @@
 /* The parts that rows in the table of operations share. */
 
 import type { BoundedList, Operation } from "../api/api.ts";
-import { cursorOf, type ListName } from "../domain/cursor.ts";
+import { cursorSchema, type ListName } from "../domain/cursor.ts";
 import { dateTime, line, object, queryInteger, type Schema } from "../api/schema.ts";
 import { type AuditAction, MAX_REASON_LENGTH } from "../domain/audit.ts";
 import type { Role } from "../domain/operators.ts";
@@ -81,7 +81,7 @@ export const limit = queryInteger(ADMIN_PAGE_LIMIT);
 export const since = dateTime("From this time on");
 export const until = dateTime("Before this time");
 export function cursor(list: ListName): Schema<bigint> {
-  return cursorOf(list, "the nextCursor of the page before");
+  return cursorSchema(list, "the nextCursor of the page before");
 }
 
 /** The body of a change that is final or severe. Clients of release 1.1.0 send none. */

@@ -14,12 +14,13 @@ import {
 } from "./operations.ts";
 import type { CacheStatistics } from "../runtime/bounded-cache.ts";
 import { PAGE_LIMIT } from "../domain/size-limits.ts";
-import { encodeCursor, encodePage, type ListName } from "../domain/cursor.ts";
+import { encodeCursor, type ListName } from "../domain/cursor.ts";
 import { Rejection, Unavailable } from "../api/errors.ts";
 import { encodeOrder, orderNotFound, petNotFound } from "../domain/resources.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
 import { andThen, type Awaitable } from "../runtime/awaitable.ts";
-import type { Clock, KeyStore, PageJson, PetJsonSource, ClientStore, WriteResult } from "../domain/ports.ts";
+import type { Clock, KeyStore, PetJsonSource, ClientStore, WriteResult } from "../domain/ports.ts";
+import { type PageJson, encodePage } from "../domain/pages.ts";
 
 export interface HandlerOptions {
   readonly store: ClientStore;

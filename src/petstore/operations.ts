@@ -1,5 +1,5 @@
 import { Api, type BoundedList, errorsOf, type InputOf, type RejectionOf } from "../api/api.ts";
-import { cursorOf } from "../domain/cursor.ts";
+import { cursorSchema } from "../domain/cursor.ts";
 import { longDate } from "../text/formatting.ts";
 import { array, queryIdentifiers, queryInteger, type Schema } from "../api/schema.ts";
 import { BASE_PATH } from "../domain/paths.ts";
@@ -15,7 +15,7 @@ import {
   PET_FILTERS,
   PetStatus,
 } from "../domain/resources.ts";
-import type { OperationId } from "../domain/operation-ids.ts";
+import type { IdempotentOperation, OperationId } from "../domain/operation-ids.ts";
 import { CallerKey, RateLimitWindow } from "./caller-key.ts";
 import { type DocumentedSettings, isPast } from "../public/documented-settings.ts";
 import { type Deprecation, type PublicOperation, replacementFor } from "../public/endpoint.ts";
@@ -88,6 +88,11 @@ export function removalOf(deprecation: Deprecation, isRemoved: boolean): string 
   return `${state} Use \`GET ${list}\`, or \`GET ${replacementFor(deprecation, "{petId}")}\` for one pet.`;
 }
 
+/** The stores keep the results of these operations by their Idempotency-Key, and of no others. */
+type KeyAcceptance<Id> = Id extends IdempotentOperation
+  ? { readonly acceptsIdempotencyKey: true }
+  : { readonly acceptsIdempotencyKey?: never };
+
 /**
  * The table of operations. The router, the validation, the OpenAPI document and the types of the handlers derive from
  * it.
@@ -101,7 +106,7 @@ export const OPERATIONS = {
     summary: "List pets",
     description:
       'Lists pets in ascending order of their identifiers. If there are more, `Link` has the URL of the next page as `rel="next"`. Follow it until a response has no such link. `id` selects pets by their identifiers; those that do not exist are left out.',
-    query: { limit, ...PET_FILTERS, id: queryIdentifiers(MAX_IDS), cursor: cursorOf("pets") },
+    query: { limit, ...PET_FILTERS, id: queryIdentifiers(MAX_IDS), cursor: cursorSchema("pets") },
     // On SQLite, 1,024 pets and a few more are in no index of categories yet.
     maxRowsRead: 1_200,
     success: { status: 200, description: "A page of pets", body: PetList, headers: ["ETag", "Link"] },
@@ -149,7 +154,7 @@ export const OPERATIONS = {
     summary: "List orders",
     description:
       "Lists the orders that your API key placed, in ascending order of their identifiers. Pagination works as for pets.",
-    query: { limit, ...ORDER_FILTERS, cursor: cursorOf("orders") },
+    query: { limit, ...ORDER_FILTERS, cursor: cursorSchema("orders") },
     maxRowsRead: PAGE_LIMIT.max + 1,
     success: { status: 200, description: "A page of orders", body: OrderList, headers: ["ETag", "Link"] },
   },
@@ -206,7 +211,7 @@ export const OPERATIONS = {
       "Responds with the plan, the access and the expiry of the API key that the request has, and with what is left of both rate limits. The request counts like any other. Secrets are not shown.",
     success: { status: 200, description: "Your API key", body: CallerKey, headers: ["ETag"] },
   },
-} as const satisfies Record<OperationId, PetstoreOperation & BoundedList>;
+} as const satisfies { readonly [Id in OperationId]: PetstoreOperation & BoundedList & KeyAcceptance<Id> };
 
 /** The URL of a new pet after the base URL, without the identifier. It stays when getPet is removed. */
 export const NEW_PET_PATH = `${OPERATIONS.createPet.path}?id=`;

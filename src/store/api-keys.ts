@@ -1,4 +1,3 @@
-import { pageOf } from "../domain/cursor.ts";
 import { withoutNulls } from "../domain/fields.ts";
 import {
   type ApiKey,
@@ -14,7 +13,8 @@ import {
   storedKeyOf,
 } from "../domain/api-keys.ts";
 import { type Attribution, keyCreated, keyExpiresSoon, keyRolled, keyUpdated } from "../domain/audit.ts";
-import type { ChangedKey, KeyChanges, KeyStore, Page } from "../domain/ports.ts";
+import type { ChangedKey, KeyChanges, KeyStore } from "../domain/ports.ts";
+import { type Page, pageOf } from "../domain/pages.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
 import { DAILY_USAGE_DAYS } from "../domain/usage-history.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
@@ -23,17 +23,9 @@ import { ReusedCounts } from "./reused-counts.ts";
 import { countsOf, KEY_COLUMNS, keyPage, type SortValue, sortValue } from "./key-list.ts";
 import { KEY_ROWS } from "./sql/rows.ts";
 import { deletionTime, type RetentionNow } from "./retention-clock.ts";
-import {
-  type Dialect,
-  jsonArray,
-  objectsOf,
-  requireRow,
-  rowsOf,
-  rowsOfQuery,
-  type SqlDatabase,
-  type SqlValue,
-  type Steps,
-} from "./sql/statements.ts";
+import { objectsOf, requireRow, rowsOf, rowsOfQuery, type SqlDatabase, type Steps } from "./sql/steps.ts";
+import { jsonArray, type SqlValue } from "./sql/values.ts";
+import type { Dialect } from "./sql/dialect.ts";
 
 /** A row of KEY_COLUMNS, and maybe of others. */
 type KeyRow = Readonly<Record<string, SqlValue | null>>;

@@ -1,20 +1,20 @@
 import type { AuditEntry, AuditQuery, AuditRow, NewAuditEntry } from "../domain/audit.ts";
-import type { AuditStore, Page } from "../domain/ports.ts";
+import type { AuditStore } from "../domain/ports.ts";
+import type { Page } from "../domain/pages.ts";
 import { MAX_ROWS_SEARCHED } from "../domain/size-limits.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import { AUDIT_ROWS } from "./sql/rows.ts";
 import {
   type BoundedPage,
-  type Dialect,
   readBoundedPage,
   requireRow,
   rowsOf,
   type SqlDatabase,
-  SqlValues,
-  type SqlValue,
   type Statements,
   type Steps,
-} from "./sql/statements.ts";
+} from "./sql/steps.ts";
+import { SqlValues, type SqlValue } from "./sql/values.ts";
+import type { Dialect } from "./sql/dialect.ts";
 
 const SELECT = `SELECT ${AUDIT_ROWS.selected}`;
 const COLUMNS = Object.keys(AUDIT_ROWS.given);

@@ -1,9 +1,11 @@
-import { IDEMPOTENCY_LIFETIME_MS } from "../domain/idempotency.ts";
 import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../domain/ports.ts";
-import { IDEMPOTENCY_CONFLICT, IDEMPOTENCY_KEY_REUSED } from "../domain/idempotency.ts";
+import {
+  IDEMPOTENCY_CONFLICT,
+  IDEMPOTENCY_KEY_REUSED,
+  IDEMPOTENCY_LIFETIME_MS,
+} from "../domain/idempotency.ts";
+import type { IdempotentOperation } from "../domain/operation-ids.ts";
 import { deletionTime, type RetentionNow } from "./retention-clock.ts";
-
-export type IdempotentOperation = "createPet" | "placeOrder";
 
 /**
  * A name that is unique for each idempotent request. PostgreSQL locks this name, so all releases must derive it in the

@@ -15,7 +15,9 @@ import {
 import { KEY_FIELDS } from "../domain/key-fields.ts";
 import { DEPRECATED_OPERATIONS } from "../domain/operation-ids.ts";
 import { KEY_ROWS } from "./sql/rows.ts";
-import { type Dialect, jsonRows, type SqlValue, SqlValues, type Statement } from "./sql/statements.ts";
+import type { Statement } from "./sql/steps.ts";
+import { jsonRows, type SqlValue, SqlValues } from "./sql/values.ts";
+import type { Dialect } from "./sql/dialect.ts";
 
 const { id: _, ...others } = KEY_FIELDS;
 export const KEY_COLUMNS = `api_keys.id, ${KEY_ROWS.select(Object.keys(others))}, pardoned_at AS "unbannedAt"`;

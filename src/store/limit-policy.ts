@@ -18,7 +18,7 @@ import type { Awaitable } from "../runtime/awaitable.ts";
 import { nextRevision } from "./api-keys.ts";
 import { addAudit } from "./audit.ts";
 import { SAVE_VALUE } from "./stored-values.ts";
-import { objectsOf, requireRow, rowsOf, type SqlDatabase, type Steps } from "./sql/statements.ts";
+import { objectsOf, requireRow, rowsOf, type SqlDatabase, type Steps } from "./sql/steps.ts";
 
 const SELECT_PLANS = `SELECT name, per_minute AS "perMinute", per_day AS "perDay" FROM plans`;
 const SELECT_BAN_RULES = `SELECT strikes, grace_ms AS "graceMs", length_ms AS "lengthMs",

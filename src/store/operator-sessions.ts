@@ -12,7 +12,7 @@ import {
   type SignInCode,
 } from "../domain/operators.ts";
 import { currentTokenOf } from "./operator-tokens.ts";
-import { isAfterNewest, numberRowsOf, objectsOf, rowsOf } from "./sql/statements.ts";
+import { isAfterNewest, numberRowsOf, objectsOf, rowsOf } from "./sql/steps.ts";
 
 const CODE_COLUMNS = `code_hash AS "codeHash", operator_id AS "operatorId", token_hash AS "tokenHash",
   ends_at AS "endsAt", made_by AS "madeBy"`;

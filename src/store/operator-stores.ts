@@ -5,7 +5,7 @@ import { SqlAuditStore } from "./audit.ts";
 import { SqlPolicyStore } from "./limit-policy.ts";
 import { SqlOperatorStore } from "./operators.ts";
 import { SqlClientReads } from "./orders.ts";
-import type { SqlDatabase } from "./sql/statements.ts";
+import type { SqlDatabase } from "./sql/steps.ts";
 import { SqlUsageHistoryStore } from "./usage-history.ts";
 
 /** The stores that operations of operators use, on one database. */

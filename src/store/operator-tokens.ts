@@ -6,7 +6,7 @@
 
 import type { NewSecret } from "../domain/api-keys.ts";
 import { MAX_EARLIER_TOKENS, NO_TOKEN } from "../domain/operators.ts";
-import { isAfterNewest, numberRowsOf, rowsOf } from "./sql/statements.ts";
+import { isAfterNewest, numberRowsOf, rowsOf } from "./sql/steps.ts";
 
 const IS_CURRENT = "replaced_at IS NULL";
 const IS_EARLIER = "valid_until IS NOT NULL";

@@ -66,7 +66,7 @@ import {
   type SqlDatabase,
   type Statements,
   type Steps,
-} from "./sql/statements.ts";
+} from "./sql/steps.ts";
 
 const COLUMNS = `operators.id, name, role, hint, created_at AS "createdAt", issued_at AS "issuedAt",
   last_used_at AS "lastUsedAt", expires_at AS "expiresAt", revoked_at AS "revokedAt",

@@ -23,11 +23,11 @@ import type {
   OrderPlacement,
   OrderQuery,
   OwnOrderUpdate,
-  Page,
   PetQuery,
   ClientStore,
   WriteResult,
 } from "../domain/ports.ts";
+import type { Page } from "../domain/pages.ts";
 import {
   canBeOrdered,
   encodeOrder,
@@ -51,7 +51,6 @@ import { addAudit } from "./audit.ts";
 import { orderPage, orderPageOfKey, petPage, petSearch } from "./pet-and-order-lists.ts";
 import { OPERATOR_ORDER_ROWS, ORDER_ROWS, PET_ROWS } from "./sql/rows.ts";
 import {
-  type Dialect,
   readFirst,
   readBoundedPage,
   readPage,
@@ -60,7 +59,8 @@ import {
   type SqlDatabase,
   type Statements,
   type Steps,
-} from "./sql/statements.ts";
+} from "./sql/steps.ts";
+import type { Dialect } from "./sql/dialect.ts";
 
 const SELECT_ORDER = `SELECT ${ORDER_ROWS.selected} FROM orders WHERE id = ? AND key_id = ?`;
 const SELECT_ORDER_OF_ANY_KEY = `SELECT ${OPERATOR_ORDER_ROWS.selected} FROM orders WHERE id = ?`;

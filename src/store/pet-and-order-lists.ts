@@ -10,16 +10,9 @@ import {
 } from "../domain/resources.ts";
 import { MAX_ROWS_SEARCHED, PET_SEARCH } from "../domain/size-limits.ts";
 import { OPERATOR_ORDER_ROWS, ORDER_ROWS, PET_ROWS } from "./sql/rows.ts";
-import {
-  type BoundedPage,
-  type ColumnType,
-  type Dialect,
-  jsonArray,
-  type PetIndex,
-  type SqlValue,
-  SqlValues,
-  type Statement,
-} from "./sql/statements.ts";
+import type { BoundedPage, Statement } from "./sql/steps.ts";
+import { jsonArray, type SqlValue, SqlValues } from "./sql/values.ts";
+import type { ColumnType, Dialect, PetIndex } from "./sql/dialect.ts";
 
 interface PageOptions {
   /** The columns that all rows of the page have the same values in. */

@@ -3,7 +3,8 @@ import type { QuestionStore } from "../domain/ports.ts";
 import type { Question, QuestionState } from "../domain/servers.ts";
 import { MAX_ANSWER_LENGTH } from "../domain/size-limits.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
-import { jsonArray, jsonRows, objectsOf, rowsOf, type SqlDatabase } from "./sql/statements.ts";
+import { objectsOf, rowsOf, type SqlDatabase } from "./sql/steps.ts";
+import { jsonArray, jsonRows } from "./sql/values.ts";
 
 /** The most questions that wait or whose answer does. */
 const MAX_QUESTIONS = 256;

@@ -1,7 +1,8 @@
 import type { KeyListQuery } from "../domain/api-keys.ts";
 import { scheduler } from "../runtime/scheduler.ts";
 import { keyCounts, type StateCount } from "./key-list.ts";
-import { type Dialect, rowsOf, rowsOfQuery, type Steps } from "./sql/statements.ts";
+import { rowsOf, rowsOfQuery, type Steps } from "./sql/steps.ts";
+import type { Dialect } from "./sql/dialect.ts";
 
 /** How much longer a count is reused than it took. */
 const REUSED_FOR_COST = 100;

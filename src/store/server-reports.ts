@@ -3,14 +3,9 @@ import { GONE_AFTER_MS, ServerVersion, type StoredReport } from "../domain/serve
 import type { Awaitable } from "../runtime/awaitable.ts";
 import { parseJson } from "../api/json.ts";
 import { Invalid } from "../api/schema.ts";
-import {
-  type Dialect,
-  jsonArray,
-  objectsOf,
-  rowsOf,
-  type SqlDatabase,
-  type Steps,
-} from "./sql/statements.ts";
+import { objectsOf, rowsOf, type SqlDatabase, type Steps } from "./sql/steps.ts";
+import { jsonArray } from "./sql/values.ts";
+import type { Dialect } from "./sql/dialect.ts";
 
 /** The most servers that are listed, and the most characters of a report. */
 const MAX_REPORTS = 1_000;

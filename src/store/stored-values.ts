@@ -1,6 +1,6 @@
 import type { ValueStore } from "../domain/ports.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
-import { numberRowsOf, rowsOf, type SqlDatabase } from "./sql/statements.ts";
+import { numberRowsOf, rowsOf, type SqlDatabase } from "./sql/steps.ts";
 
 const INSERT = "INSERT INTO server_settings (name, value) VALUES (?, ?) ON CONFLICT (name)";
 export const SAVE_VALUE = `${INSERT} DO UPDATE SET value = excluded.value`;

@@ -24,15 +24,9 @@ import {
 } from "../domain/usage-history.ts";
 import { DEPRECATED_OPERATIONS, OPERATION_IDS } from "../domain/operation-ids.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
-import {
-  type Dialect,
-  jsonArray,
-  jsonRows,
-  numberRowsOf,
-  rowsOf,
-  type SqlDatabase,
-  type SqlValue,
-} from "./sql/statements.ts";
+import { numberRowsOf, rowsOf, type SqlDatabase } from "./sql/steps.ts";
+import { jsonArray, jsonRows, type SqlValue } from "./sql/values.ts";
+import type { Dialect } from "./sql/dialect.ts";
 import { DEPRECATED_USE, KEY_LAST_USED, USAGE } from "./sql/tables.ts";
 import { insertGiven } from "./sql/table-rows.ts";
 

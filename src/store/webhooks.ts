@@ -2,7 +2,8 @@ import { withoutNulls } from "../domain/fields.ts";
 import type { WebhookStore } from "../domain/ports.ts";
 import type { WaitingEntries, WebhookState } from "../domain/webhooks.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
-import { jsonArray, rowsOf, type SqlDatabase } from "./sql/statements.ts";
+import { rowsOf, type SqlDatabase } from "./sql/steps.ts";
+import { jsonArray } from "./sql/values.ts";
 
 interface WebhookRow {
   readonly source: string;

@@ -5,7 +5,7 @@ import { generateSecret, toNewSecret } from "../../src/domain/api-keys.ts";
 import type { RateLimiter } from "../../src/domain/ports.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 import { silentLog } from "../../src/observe/log.ts";
-import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { Process, World } from "../../trials/simulation/world.ts";
 import { advance, useFakeTimers } from "../fake-timers.ts";
 import { BY } from "../key-store-arguments.ts";
@@ -23,7 +23,7 @@ afterAll(() => directory.remove());
 
 testUnbans([0, -HOUR_MS, HOUR_MS], () => {
   const clock = new TestClock();
-  const rateLimiter = createMemoryRateLimiter({ clock, ban: () => DEFAULT_BAN });
+  const rateLimiter = new MemoryRateLimiter({ clock, ban: () => DEFAULT_BAN });
   return followOn([{ clock, rateLimiter }], clock);
 });
 

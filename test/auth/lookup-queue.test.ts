@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
 import { type Credential, DEFAULT_PLANS, generateSecret } from "../../src/domain/api-keys.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
-import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { advance, finish, settle, useFakeTimers } from "../fake-timers.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { temporaryDirectory } from "../store/temporary-directory.ts";
@@ -19,7 +19,7 @@ const newSecret = () => generateSecret("production");
 async function setUp() {
   const keys = new MapKeyStore();
   const clock = new TestClock();
-  const rateLimiter = createMemoryRateLimiter({ clock, ban: () => DEFAULT_BAN });
+  const rateLimiter = new MemoryRateLimiter({ clock, ban: () => DEFAULT_BAN });
   const authenticator = await openAuthenticator({ keys, clock, rateLimiter });
   const authenticate = (secret: string, client = CLIENT) =>
     authenticator.authenticate(`Bearer ${secret}`, client);

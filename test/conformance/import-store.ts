@@ -18,7 +18,7 @@ import {
   NO_PROGRESS,
 } from "../../src/archive/import-store.ts";
 import type { ClientStore } from "../../src/domain/ports.ts";
-import { rowsOf, type Statements } from "../../src/store/sql/statements.ts";
+import { rowsOf, type Statements } from "../../src/store/sql/steps.ts";
 import type { SharedTables } from "../../src/store/sql/table-store.ts";
 import { BY, storedSecret } from "../key-store-arguments.ts";
 import { addPet, AT, DAY_MS, type OpenedStores, resultOf, type TestOn } from "./store-fixture.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Dialect, JsonMember } from "../../src/store/sql/statements.ts";
+import type { Dialect, JsonMember } from "../../src/store/sql/dialect.ts";
 import { formatTime } from "../../src/text/formatting.ts";
 
 const MEMBERS = [

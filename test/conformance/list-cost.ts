@@ -12,7 +12,8 @@ import { OPERATIONS } from "../../src/petstore/operations.ts";
 import { auditPage } from "../../src/store/audit.ts";
 import { keyCounts, keyPage } from "../../src/store/key-list.ts";
 import { orderPage, orderPageOfKey, petPage, petSearch } from "../../src/store/pet-and-order-lists.ts";
-import type { BoundedPage, Dialect, Statement } from "../../src/store/sql/statements.ts";
+import type { BoundedPage, Statement } from "../../src/store/sql/steps.ts";
+import type { Dialect } from "../../src/store/sql/dialect.ts";
 import { usageQueries } from "../../src/store/usage-history.ts";
 
 /*

@@ -3,7 +3,8 @@ import type { Rejection } from "../../src/api/errors.ts";
 import { ImportStore } from "../../src/archive/import-store.ts";
 import type { TableStore } from "../../src/store/sql/table-store.ts";
 import type { NewPet, OrderFilters, PetFilters } from "../../src/domain/resources.ts";
-import type { IdempotentRequest, Page, ClientStore, Stores, WriteResult } from "../../src/domain/ports.ts";
+import type { IdempotentRequest, ClientStore, Stores, WriteResult } from "../../src/domain/ports.ts";
+import type { Page } from "../../src/domain/pages.ts";
 
 /** Empty stores with data of their own. */
 export interface OpenedStores extends Stores {

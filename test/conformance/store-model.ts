@@ -19,12 +19,12 @@ import type {
   IdempotentRequest,
   OrderPageQuery,
   OrderQuery,
-  Page,
   PetJsonSource,
   PetQuery,
   ClientStore,
   WriteResult,
 } from "../../src/domain/ports.ts";
+import { type Page, encodePage } from "../../src/domain/pages.ts";
 import {
   encodeOrder,
   encodePet,
@@ -46,7 +46,6 @@ import {
   type PetUpdate,
 } from "../../src/domain/resources.ts";
 import { IDEMPOTENCY_KEY_REUSED } from "../../src/domain/idempotency.ts";
-import { encodePage } from "../../src/domain/cursor.ts";
 import { addPet, AT, DAY_MS, type OpenStores, rex } from "./store-fixture.ts";
 
 /** What the stores and the model have in common. */

@@ -54,7 +54,7 @@ const revoked = {
   proof: Times.keyChangesAreReadWithinASecond,
 };
 const valkeyPause = {
-  kept: { "domain/rate-limit.ts": "DEFAULT_DECISION_TIMEOUT_MS = 500" },
+  kept: { "config/options.ts": "default: 500" },
   proof: WAITS_FOR_VALKEY,
 };
 const queryTimeout = { kept: { [POOL]: "timeoutMs = 2_000" }, proof: QUERY_TIMEOUT };

@@ -9,7 +9,7 @@ import type { UsageBatch } from "../../src/domain/usage-history.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import type { RequestRecord } from "../../src/observe/request-record.ts";
 import { UsageRecorder } from "../../src/observe/usage-recorder.ts";
-import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { followSilently } from "../auth/open-authenticator.ts";
 import { advance } from "../fake-timers.ts";
@@ -34,7 +34,7 @@ export async function usageIsStoredWithin5Seconds(): Promise<void> {
 
 export async function quotaIsStoredWithinASecond(): Promise<void> {
   const quotaStore = new MapQuotaStore();
-  const rateLimiter = createMemoryRateLimiter({ clock: new TestClock(), ban: () => DEFAULT_BAN, quotaStore });
+  const rateLimiter = new MemoryRateLimiter({ clock: new TestClock(), ban: () => DEFAULT_BAN, quotaStore });
   rateLimiter.decide(key(1), { perMinute: 5, perDay: 5 });
   await advance(1_000);
   expect(quotaStore.find(key(1))).toMatchObject({ day: { used: 1 } });

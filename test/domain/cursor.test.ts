@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { cursorOf, encodeCursor, type ListName } from "../../src/domain/cursor.ts";
+import { cursorSchema, encodeCursor, type ListName } from "../../src/domain/cursor.ts";
 import { INT64_MAX } from "../../src/api/json.ts";
 import { Invalid } from "../../src/api/schema.ts";
 
@@ -13,8 +13,8 @@ test("a cursor needs no escaping, and gives its identifier, in its own list only
     fc.property(list, identifier, (name, after) => {
       const cursor = encodeCursor(name, after);
       expect(cursor).toMatch(/^[0-9a-z]{8,20}$/);
-      expect(cursorOf(name).read(cursor)).toBe(after);
-      expect(cursorOf(other(name)).read(cursor)).toBeInstanceOf(Invalid);
+      expect(cursorSchema(name).read(cursor)).toBe(after);
+      expect(cursorSchema(other(name)).read(cursor)).toBeInstanceOf(Invalid);
     }),
   );
 });
@@ -26,7 +26,7 @@ test("random strings are rejected", () => {
   });
   fc.assert(
     fc.property(list, fc.oneof(fc.string(), lookalike), (name, text) => {
-      expect(cursorOf(name).read(text)).toBeInstanceOf(Invalid);
+      expect(cursorSchema(name).read(text)).toBeInstanceOf(Invalid);
     }),
     // Fixed, because one lookalike in some billions is bound to be a cursor.
     { seed: 20261115 },
@@ -40,7 +40,7 @@ test("a cursor with one character changed is rejected", () => {
       const place = at % cursor.length;
       const changed = ((Number.parseInt(cursor.charAt(place), 36) + shift) % 36).toString(36);
       const forged = cursor.slice(0, place) + changed + cursor.slice(place + 1);
-      expect(cursorOf("pets").read(forged)).toBeInstanceOf(Invalid);
+      expect(cursorSchema("pets").read(forged)).toBeInstanceOf(Invalid);
     }),
     { seed: 20261115 },
   );
@@ -50,13 +50,13 @@ test("leading zeros, capitals and white space are rejected", () => {
   const cursor = encodeCursor("pets", 12345n);
   const invalid = new Invalid('must be a cursor from the rel="next" link of this list');
   for (const text of [`0${cursor}`, cursor.toUpperCase(), ` ${cursor}`, `${cursor}\n`])
-    expect(cursorOf("pets").read(text)).toEqual(invalid);
+    expect(cursorSchema("pets").read(text)).toEqual(invalid);
 });
 
 test("an identifier beyond int64, or a value that is not a string, is rejected", () => {
   const beyond = [INT64_MAX + 1n, -1n].map((after) => encodeCursor("pets", after));
   for (const value of [...beyond, undefined, null, 5, 5n])
-    expect(cursorOf("pets").read(value)).toBeInstanceOf(Invalid);
+    expect(cursorSchema("pets").read(value)).toBeInstanceOf(Invalid);
 });
 
 test("cursors are the same on every server and in every release", () => {

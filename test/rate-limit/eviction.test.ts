@@ -1,9 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { DEFAULT_BAN, type Limits, type Subject } from "../../src/domain/rate-limit.ts";
-import {
-  createMemoryRateLimiter,
-  type MemoryRateLimiter,
-} from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { MapQuotaStore } from "./map-quota-store.ts";
 import { address, key } from "../subjects.ts";
 import { TestClock } from "../test-clock.ts";
@@ -13,7 +10,7 @@ const LIMITS: Limits = { perMinute: 5, perDay: 1_000 };
 function setUp(maxAddresses: number) {
   const clock = new TestClock(1_800_000_000_000);
   const options = { clock, ban: () => DEFAULT_BAN, maxAddresses };
-  return { clock, rateLimiter: createMemoryRateLimiter(options) };
+  return { clock, rateLimiter: new MemoryRateLimiter(options) };
 }
 
 const keys = (count: number) => Array.from({ length: count }, (_, i) => key(i));
@@ -27,7 +24,7 @@ function request(rateLimiter: MemoryRateLimiter, subjects: Subject[], times = LI
 
 describe("when the table is full", () => {
   test("100,000 addresses are remembered by default, and every key besides", () => {
-    const rateLimiter = createMemoryRateLimiter({ clock: new TestClock(0), ban: () => DEFAULT_BAN });
+    const rateLimiter = new MemoryRateLimiter({ clock: new TestClock(0), ban: () => DEFAULT_BAN });
     const ids = Array.from({ length: 100_100 }, (_, id) => id);
     for (const id of ids) rateLimiter.decide(address(`${id}`), LIMITS);
     for (const id of ids) rateLimiter.decide(key(id), LIMITS);
@@ -64,7 +61,7 @@ describe("when the table is full", () => {
     request(earlier, subjects, 1);
     const quotaStore = new MapQuotaStore();
     quotaStore.save(subjects.map((subject) => [subject, earlier.quota(subject)]));
-    const rateLimiter = createMemoryRateLimiter({
+    const rateLimiter = new MemoryRateLimiter({
       clock,
       ban: () => DEFAULT_BAN,
       maxAddresses: 10,

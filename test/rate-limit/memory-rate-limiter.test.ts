@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { decide, DEFAULT_BAN, newQuota, type Subject, type Quota } from "../../src/domain/rate-limit.ts";
-import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
 import { rateLimiterConformance, STARTS_AT } from "../conformance/rate-limiter.ts";
 import { address, key, textOf } from "../subjects.ts";
@@ -44,7 +44,7 @@ test("decides as the domain does, for any requests of any subjects, also after d
   fc.assert(
     fc.property(fc.array(step, { maxLength: 400, size: "max" }), (steps) => {
       const clock = new TestClock(STARTS_AT);
-      const rateLimiter = createMemoryRateLimiter({ clock, ban: () => DEFAULT_BAN, maxAddresses: 51 });
+      const rateLimiter = new MemoryRateLimiter({ clock, ban: () => DEFAULT_BAN, maxAddresses: 51 });
       const quotas = new Map<string, Quota>();
       for (const each of steps) {
         if (typeof each === "string") {
@@ -74,7 +74,7 @@ test.each(Object.entries(SUBJECTS))("the greatest numbers of %s are kept", (_, s
   const after = { ...banned, bannedAt: -1, bannedUntil: now - 3, lastBanMs: 2 };
   const quotaStore = new MapQuotaStore();
   quotaStore.save([banned, after].map((quota, i) => [subjectOf(i), quota]));
-  const rateLimiter = createMemoryRateLimiter({
+  const rateLimiter = new MemoryRateLimiter({
     clock: new TestClock(now),
     ban: () => DEFAULT_BAN,
     quotaStore,
@@ -97,7 +97,7 @@ test.each([
   const used = { openedAt: now - 9, used: 1, graceBeganAt: now - 8, strikes: 1 };
   quotaStore.save([[key(1), { minute: used, day: used, ...ban }]]);
   const bans: number[] = [];
-  const rateLimiter = createMemoryRateLimiter({
+  const rateLimiter = new MemoryRateLimiter({
     clock: new TestClock(now),
     ban: () => ({ strikes: 1, graceMs: 0, lengthMs: 1_000, maxLengthMs: 1_000 }),
     quotaStore,
@@ -109,7 +109,7 @@ test.each([
 
 test("a step of the clock moves a window, and the first to look at it sees that", () => {
   const clock = new TestClock(STARTS_AT);
-  const rateLimiter = createMemoryRateLimiter({ clock, ban: () => DEFAULT_BAN });
+  const rateLimiter = new MemoryRateLimiter({ clock, ban: () => DEFAULT_BAN });
   const limits = { perMinute: 1, perDay: 1 };
   for (const look of ["peek", "decide"] as const) {
     rateLimiter.decide(address(look), limits);
@@ -122,7 +122,7 @@ test("a step of the clock moves a window, and the first to look at it sees that"
 });
 
 test("an address has at most 63 characters", () => {
-  const rateLimiter = createMemoryRateLimiter({ clock: new TestClock(0), ban: () => DEFAULT_BAN });
+  const rateLimiter = new MemoryRateLimiter({ clock: new TestClock(0), ban: () => DEFAULT_BAN });
   const count = (id: string) => rateLimiter.decide(address(id), { perMinute: 1, perDay: 1 });
   expect(count("x".repeat(63))).toMatchObject({ outcome: "allowed" });
   expect(() => count("x".repeat(64))).toThrow(RangeError);
@@ -133,7 +133,7 @@ rateLimiterConformance("in process, on SQLite", openOnFiles);
 
 test("a subject is one object in memory", () => {
   const subjects = 20_000;
-  const limiter = createMemoryRateLimiter({ clock: new TestClock(STARTS_AT), ban: () => DEFAULT_BAN });
+  const limiter = new MemoryRateLimiter({ clock: new TestClock(STARTS_AT), ban: () => DEFAULT_BAN });
   const before = countObjects();
   for (let i = 0; i < subjects; i++) {
     limiter.decide(key(i), { perMinute: 2, perDay: 2 });

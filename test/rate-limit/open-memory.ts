@@ -1,6 +1,6 @@
 import type { RateLimiter, QuotaStore } from "../../src/domain/ports.ts";
 import type { Awaitable } from "../../src/runtime/awaitable.ts";
-import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import type { OpenRateLimiter, RateLimiterUnderTest } from "../conformance/rate-limiter.ts";
 import { TestClock } from "../test-clock.ts";
 import { MapQuotaStore } from "./map-quota-store.ts";
@@ -13,14 +13,16 @@ export function openOn(newPlace: () => () => QuotaStore): OpenRateLimiter {
   return ({ ban, startsAt, onBan }) => {
     const clock = new TestClock(startsAt);
     const openQuotaStore = newPlace();
-    return restartable(clock, () =>
-      createMemoryRateLimiter({
-        clock,
-        ban: () => ban,
-        onBan,
-        quotaStore: openQuotaStore(),
-        flushEveryMs: NEVER_MS,
-      }),
+    return restartable(
+      clock,
+      () =>
+        new MemoryRateLimiter({
+          clock,
+          ban: () => ban,
+          onBan,
+          quotaStore: openQuotaStore(),
+          flushEveryMs: NEVER_MS,
+        }),
     );
   };
 }

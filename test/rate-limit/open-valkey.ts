@@ -2,7 +2,7 @@ import type { RateLimiter } from "../../src/domain/ports.ts";
 import { createClock } from "../../src/clock.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 import { MemoryKeyCounter } from "../../src/rate-limit/memory/memory-key-counter.ts";
-import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import {
   createValkeyRateLimiter,
   type ValkeyRateLimiterOptions,
@@ -22,9 +22,10 @@ export function openWithFallback(settings: Settings): Promise<RateLimiter> {
   return createValkeyRateLimiter({
     urls: [url].flat(),
     prefix: "petstore:",
+    timeoutMs: 500,
     clock,
     ban,
-    local: createMemoryRateLimiter({ clock, ban }),
+    local: new MemoryRateLimiter({ clock, ban }),
     counter: new MemoryKeyCounter({ clock, ban }),
     ...settings,
   });

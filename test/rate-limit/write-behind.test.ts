@@ -1,9 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { DEFAULT_BAN, type Limits, type Subject } from "../../src/domain/rate-limit.ts";
-import {
-  createMemoryRateLimiter,
-  type MemoryRateLimiter,
-} from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { address, key } from "../subjects.ts";
 import { TestClock } from "../test-clock.ts";
 import { MapQuotaStore } from "./map-quota-store.ts";
@@ -17,7 +14,7 @@ function setUp({ flushEveryMs = 1, maxAddresses = 100_000 } = {}) {
   const errors: unknown[] = [];
   const onQuotaStoreError = (error: unknown) => void errors.push(error);
   const recoveries: number[] = [];
-  const rateLimiter = createMemoryRateLimiter({
+  const rateLimiter = new MemoryRateLimiter({
     clock,
     ban: () => DEFAULT_BAN,
     quotaStore,
@@ -166,7 +163,7 @@ describe("expired subjects", () => {
     await before.rateLimiter.close();
     const { quotaStore } = before;
     const clock = new TestClock(before.clock.time + 86_400_000);
-    const rateLimiter = createMemoryRateLimiter({
+    const rateLimiter = new MemoryRateLimiter({
       clock,
       ban: () => DEFAULT_BAN,
       quotaStore,

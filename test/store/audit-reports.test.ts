@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
 import { addAudit, reportAudit } from "../../src/store/audit.ts";
-import type { Statements } from "../../src/store/sql/statements.ts";
+import type { Statements } from "../../src/store/sql/steps.ts";
 
 const ENTRY: NewAuditEntry = { at: 1, actor: { kind: "server" }, action: "key.banned" };
 

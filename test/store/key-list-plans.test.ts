@@ -3,8 +3,8 @@ import { expect, test } from "bun:test";
 import type { KeyListQuery } from "../../src/domain/api-keys.ts";
 import { keyPage } from "../../src/store/key-list.ts";
 import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
-import { SQLITE_DIALECT } from "../../src/store/sqlite/statements.ts";
-import type { Statement } from "../../src/store/sql/statements.ts";
+import { SQLITE_DIALECT } from "../../src/store/sqlite/dialect.ts";
+import type { Statement } from "../../src/store/sql/steps.ts";
 
 /** The steps of a statement on the empty tables of the store. */
 function explain({ sql, values }: Statement) {

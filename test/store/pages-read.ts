@@ -1,6 +1,6 @@
 import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { bytesRead } from "../../trials/harness/processes.ts";
-import type { Statement } from "../../src/store/sql/statements.ts";
+import type { Statement } from "../../src/store/sql/steps.ts";
 
 /** The size of a page of the file, which is the unit of what SQLite reads. */
 const PAGE_BYTES = 4_096;

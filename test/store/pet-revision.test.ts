@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { sqliteDatabase } from "../../src/store/sqlite/statements.ts";
-import { rowsOf } from "../../src/store/sql/statements.ts";
+import { sqliteDatabase } from "../../src/store/sqlite/dialect.ts";
+import { rowsOf } from "../../src/store/sql/steps.ts";
 import { openSqlite, SqliteClientStore } from "../../src/store/sqlite/store.ts";
 import { openStoreDatabase, temporaryDatabase } from "./sqlite-database.ts";
 

@@ -6,7 +6,7 @@ import { ReadQueue } from "../../src/store/sql/read-queue.ts";
 import { ReadThread } from "../../src/store/sqlite/read-thread.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
-import { rowsOf } from "../../src/store/sql/statements.ts";
+import { rowsOf } from "../../src/store/sql/steps.ts";
 import { auditStoreConformance } from "../conformance/audit-store.ts";
 import { keyListConformance } from "../conformance/key-list.ts";
 import { policyStoreConformance } from "../conformance/policy-store.ts";

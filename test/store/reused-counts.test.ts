@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { scheduler } from "../../src/runtime/scheduler.ts";
 import { ReusedCounts } from "../../src/store/reused-counts.ts";
-import { SQLITE_DIALECT } from "../../src/store/sqlite/statements.ts";
+import { SQLITE_DIALECT } from "../../src/store/sqlite/dialect.ts";
 
 const ROWS = [{ state: "active", total: 3n } as const];
 const COUNT_MS = 50;

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { ApiKey, NewKey } from "../../src/domain/api-keys.ts";
 import type { IdempotentRequest, StateChange } from "../../src/domain/ports.ts";
 import { SqlKeyStore } from "../../src/store/api-keys.ts";
-import { sqliteDatabase } from "../../src/store/sqlite/statements.ts";
+import { sqliteDatabase } from "../../src/store/sqlite/dialect.ts";
 import { openSqlite, SqliteClientStore } from "../../src/store/sqlite/store.ts";
 import { DAY_MS } from "../conformance/store-fixture.ts";
 import { temporaryDatabase, whileLocked } from "./sqlite-database.ts";

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterAll, expect, test } from "bun:test";
-import { SQLITE_DIALECT } from "../../src/store/sqlite/statements.ts";
+import { SQLITE_DIALECT } from "../../src/store/sqlite/dialect.ts";
 import { jsonObjectCases, member } from "../conformance/json-object.ts";
 
 const database = new Database(":memory:");

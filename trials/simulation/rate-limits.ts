@@ -8,7 +8,7 @@ import {
   MINUTE_MS,
   type Quota,
 } from "../../src/domain/rate-limit.ts";
-import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { SharedRateLimiter } from "../../src/rate-limit/valkey/shared-rate-limiter.ts";
 import { SimulatedDatabase } from "./database.ts";
 import { SimulatedValkey, ValkeyModel } from "./valkey.ts";
@@ -333,7 +333,7 @@ class Server {
         clock,
         scheduler: this.process,
         ban,
-        local: createMemoryRateLimiter({ clock, ban, scheduler: this.process, flushEveryMs: DAY_MS }),
+        local: new MemoryRateLimiter({ clock, ban, scheduler: this.process, flushEveryMs: DAY_MS }),
         counter: game.database.counterOf(this.process),
         timeoutMs: TIMEOUT_MS,
         onStateChange: (state) => this.#changed(state),

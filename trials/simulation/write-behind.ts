@@ -12,10 +12,7 @@ import {
   unban,
   type Quota,
 } from "../../src/domain/rate-limit.ts";
-import {
-  createMemoryRateLimiter,
-  type MemoryRateLimiter,
-} from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { Process, Troubles, type World } from "./world.ts";
 
 interface Snapshot {
@@ -68,7 +65,7 @@ export function simulateWriteBehind(world: World): void {
     server = new Process(world, "server");
     server.wallStepMs = wallStepMs;
     stepMs = 0;
-    rateLimiter = createMemoryRateLimiter({
+    rateLimiter = new MemoryRateLimiter({
       clock: server.clock,
       ban: () => BAN,
       maxAddresses,

@@ -1,4 +1,5 @@
-import { cursorAfter, encodeCursor, pageOf } from "../../domain/cursor.ts";
+import { cursorAfter, encodeCursor } from "../../domain/cursor.ts";
+import { pageOf } from "../../domain/pages.ts";
 import { Rejection } from "../../api/errors.ts";
 import { toSafeNumber } from "../../api/json.ts";
 import { formatOptionalTime, formatTime, parseOptionalTime } from "../../text/formatting.ts";

@@ -1,5 +1,6 @@
 import { countedAddress, parseIpAddress } from "../../config/network.ts";
-import { cursorAfter, encodeCursor, pageOf } from "../../domain/cursor.ts";
+import { cursorAfter, encodeCursor } from "../../domain/cursor.ts";
+import { pageOf } from "../../domain/pages.ts";
 import { formatOptionalTime, formatTime } from "../../text/formatting.ts";
 import { crc32 } from "../../runtime/hash.ts";
 import { nameOfServer } from "../../domain/servers.ts";

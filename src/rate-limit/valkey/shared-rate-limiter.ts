@@ -6,8 +6,7 @@ import {
   type BanRules,
   copyOf,
   type Decision,
-  DEFAULT_DECISION_TIMEOUT_MS,
-  describe,
+  decisionOf,
   isExpired,
   type Limits,
   merge,
@@ -32,7 +31,11 @@ import type {
   RequestGroup,
 } from "./script.ts";
 
-export interface SharedRateLimiterOptions extends Partial<Omit<AvailabilityOptions, "open">>, BanListeners {
+export interface SharedRateLimiterOptions
+  extends
+    Pick<AvailabilityOptions, "timeoutMs">,
+    Partial<Pick<AvailabilityOptions, "onStateChange" | "scheduler">>,
+    BanListeners {
   readonly clock: Clock;
   /** The rules now. */
   readonly ban: () => BanRules;
@@ -123,7 +126,7 @@ export class SharedRateLimiter implements RateLimiter {
     this.#options = options;
     this.#links = links;
     this.#scheduler = options.scheduler ?? scheduler;
-    this.#timeoutMs = options.timeoutMs ?? DEFAULT_DECISION_TIMEOUT_MS;
+    this.#timeoutMs = options.timeoutMs;
     this.#bans = new BanReporter(options);
     this.#valkey = new Availability(
       {
@@ -337,7 +340,7 @@ export class SharedRateLimiter implements RateLimiter {
         minute.used++;
         day.used++;
       }
-      resolve(this.#onWallClock(describe(outcome, quota, limits, now)));
+      resolve(this.#onWallClock(decisionOf(outcome, quota, limits, now)));
     });
   }
 

@@ -1,10 +1,11 @@
 import type { SQL } from "bun";
 import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/idempotency.ts";
-import { type IdempotencyRecord, type IdempotentOperation, replay, requestName } from "../idempotency.ts";
+import { type IdempotencyRecord, replay, requestName } from "../idempotency.ts";
+import type { IdempotentOperation } from "../../domain/operation-ids.ts";
 import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../../domain/ports.ts";
 import { IDEMPOTENCY_CONFLICT } from "../../domain/idempotency.ts";
 import type { ConnectionPool } from "./pool.ts";
-import { withNumberedParameters, POSTGRES_DIALECT } from "./statements.ts";
+import { withNumberedParameters, POSTGRES_DIALECT } from "./dialect.ts";
 
 /** A write. `request` exists only with an Idempotency-Key. */
 interface Write {

@@ -22,7 +22,7 @@ import {
 import { BatchQueue } from "../sql/batch-queue.ts";
 import type { KeyQuotas } from "../sql/table-store.ts";
 import type { Pools } from "./pool.ts";
-import { WRITE_TO_LOG } from "./statements.ts";
+import { WRITE_TO_LOG } from "./dialect.ts";
 
 /** The locks of a batch are held for a round trip, in which other servers wait for them. */
 const MAX_BATCH = 256;

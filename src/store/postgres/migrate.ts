@@ -16,7 +16,7 @@ import {
 } from "../sql/migrations.ts";
 import { registeredReleases } from "../server-reports.ts";
 import { earlierApplicationName, isLocked, MIGRATIONS_LOCK, tableExists, takeLock } from "./connection.ts";
-import { POSTGRES_DIALECT, runAll } from "./statements.ts";
+import { POSTGRES_DIALECT, runAll } from "./dialect.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
 import { withTimeout } from "../../runtime/timeout.ts";
 import { type OnlineMigration, POSTGRES_MIGRATIONS } from "./migrations.ts";

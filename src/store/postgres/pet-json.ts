@@ -1,15 +1,16 @@
 import type { SQL } from "bun";
 import { type TaggedJson, withEtag } from "../../runtime/etag.ts";
 import type { Identifier } from "../../api/json.ts";
-import { encodePage, pageOf } from "../../domain/cursor.ts";
-import type { PageJson, PetJsonSource, PetQuery } from "../../domain/ports.ts";
+import type { PetJsonSource, PetQuery } from "../../domain/ports.ts";
+import { type PageJson, encodePage, pageOf } from "../../domain/pages.ts";
 import { PET_FIELDS, PET_FILTERS } from "../../domain/resources.ts";
 import { BatchQueue } from "../sql/batch-queue.ts";
 import { type Filter, idsAfter, petFiltersIn, selectPets } from "../pet-and-order-lists.ts";
 import { jsonIn, PET_ROWS } from "../sql/rows.ts";
-import { requireRow, type SqlValue } from "../sql/statements.ts";
+import { requireRow } from "../sql/steps.ts";
+import type { SqlValue } from "../sql/values.ts";
 import type { Pools } from "./pool.ts";
-import { parameterColumns, POSTGRES_DIALECT } from "./statements.ts";
+import { parameterColumns, POSTGRES_DIALECT } from "./dialect.ts";
 
 export const PET_JSON = jsonIn(POSTGRES_DIALECT, PET_FIELDS);
 

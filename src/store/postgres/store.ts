@@ -33,7 +33,7 @@ import { PET_JSON, PostgresPetJson } from "./pet-json.ts";
 import { Pools, type PoolsOptions } from "./pool.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";
 import { PET_ROWS } from "../sql/rows.ts";
-import { requireRow, type SqlDatabase } from "../sql/statements.ts";
+import { requireRow, type SqlDatabase } from "../sql/steps.ts";
 import {
   parameterColumns,
   POSTGRES_DIALECT,
@@ -41,7 +41,7 @@ import {
   readsForOperators,
   runAll,
   unloggedDatabase,
-} from "./statements.ts";
+} from "./dialect.ts";
 
 export interface PostgresStores extends DatabaseStores {
   readonly petJson: PostgresPetJson;

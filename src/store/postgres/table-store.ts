@@ -1,7 +1,7 @@
 import type { SQL } from "bun";
 import { messageOf, OutcomeUnknown } from "../../api/errors.ts";
 import { addAudit } from "../audit.ts";
-import { rowsOf, type Statements, type Steps } from "../sql/statements.ts";
+import { rowsOf, type Statements, type Steps } from "../sql/steps.ts";
 import { canonicalRowOf, selectCount, insertRows, selectRows } from "../sql/table-rows.ts";
 import {
   type Counters,
@@ -32,7 +32,7 @@ import { putQuotas, readAllQuotas } from "./key-counter.ts";
 import { readSchema } from "./migrate.ts";
 import { POSTGRES_MIGRATIONS } from "./migrations.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";
-import { POSTGRES_DIALECT, runAll } from "./statements.ts";
+import { POSTGRES_DIALECT, runAll } from "./dialect.ts";
 import { migratePostgres } from "./store.ts";
 
 interface PostgresTablesOptions extends PrimaryOptions {

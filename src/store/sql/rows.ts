@@ -16,15 +16,9 @@ import {
   type Pet,
   PET_FIELDS,
 } from "../../domain/resources.ts";
-import {
-  type ColumnType,
-  type Dialect,
-  requireRow,
-  rowsOf,
-  type SqlValue,
-  type Statement,
-  type Steps,
-} from "./statements.ts";
+import { requireRow, rowsOf, type Statement, type Steps } from "./steps.ts";
+import type { SqlValue } from "./values.ts";
+import type { ColumnType, Dialect } from "./dialect.ts";
 
 type StoredField = StoredFields[string];
 

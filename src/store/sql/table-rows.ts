@@ -1,6 +1,8 @@
 /* How the rows of a table are selected, inserted and replaced in bulk. */
 
-import { type Dialect, jsonArray, jsonRows, rowsOf, type SqlValue, type Steps } from "./statements.ts";
+import { rowsOf, type Steps } from "./steps.ts";
+import { jsonArray, jsonRows, type SqlValue } from "./values.ts";
+import type { Dialect } from "./dialect.ts";
 import type { SharedTables } from "./table-store.ts";
 import type { NewRow, Row, Table } from "./tables.ts";
 

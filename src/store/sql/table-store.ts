@@ -3,7 +3,7 @@
 import type { NewAuditEntry } from "../../domain/audit.ts";
 import type { Quota } from "../../domain/rate-limit.ts";
 import type { SchemaState } from "./migrations.ts";
-import type { SqlDatabase, Steps } from "./statements.ts";
+import type { SqlDatabase, Steps } from "./steps.ts";
 import type { NewRow, Row, Table } from "./tables.ts";
 
 /**

@@ -2,7 +2,8 @@
 
 import { LAST_BACKUP, PRIMARY_TIMELINE } from "../../domain/servers.ts";
 import { AUDIT_ROWS, KEY_ROWS, OPERATOR_ORDER_ROWS, PET_ROWS } from "./rows.ts";
-import type { ColumnType, SqlValue } from "./statements.ts";
+import type { SqlValue } from "./values.ts";
+import type { ColumnType } from "./dialect.ts";
 
 export interface Table<Column extends string = string> {
   readonly name: string;

@@ -7,7 +7,7 @@ import {
   type Statement,
 } from "bun:sqlite";
 import { accessSync, closeSync, constants, statfsSync } from "node:fs";
-import type { Statement as SqlStatement, Statements } from "../sql/statements.ts";
+import type { Statement as SqlStatement, Statements } from "../sql/steps.ts";
 import { dirname } from "node:path";
 import { messageOf, Unavailable } from "../../api/errors.ts";
 import { scheduler } from "../../runtime/scheduler.ts";

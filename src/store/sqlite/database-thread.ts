@@ -1,7 +1,7 @@
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
 import { messageOf, Unavailable } from "../../api/errors.ts";
 import { EXECUTABLE } from "../../executable.ts";
-import type { Statement } from "../sql/statements.ts";
+import type { Statement } from "../sql/steps.ts";
 import { type Connection, openForReads } from "./connection.ts";
 import { copySnapshot, inspectDatabase } from "./snapshot.ts";
 

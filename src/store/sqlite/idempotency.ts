@@ -1,11 +1,7 @@
 import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/idempotency.ts";
 import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../../domain/ports.ts";
-import {
-  idempotencyExpiry,
-  type IdempotencyRecord,
-  type IdempotentOperation,
-  replay,
-} from "../idempotency.ts";
+import { idempotencyExpiry, type IdempotencyRecord, replay } from "../idempotency.ts";
+import type { IdempotentOperation } from "../../domain/operation-ids.ts";
 import type { RetentionNow } from "../retention-clock.ts";
 import type { Connection } from "./connection.ts";
 

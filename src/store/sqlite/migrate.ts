@@ -16,7 +16,7 @@ import {
 import { registeredReleases } from "../server-reports.ts";
 import { TABLES } from "../sql/tables.ts";
 import type { Connection } from "./connection.ts";
-import { SQLITE_DIALECT } from "./statements.ts";
+import { SQLITE_DIALECT } from "./dialect.ts";
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
   version INTEGER PRIMARY KEY,

@@ -7,14 +7,15 @@ import {
   type Sized,
   stringBytes,
 } from "../../runtime/bounded-cache.ts";
-import { encodePage, pageOf } from "../../domain/cursor.ts";
-import type { PageJson, PetJsonSource, PetQuery } from "../../domain/ports.ts";
+import type { PetJsonSource, PetQuery } from "../../domain/ports.ts";
+import { type PageJson, encodePage, pageOf } from "../../domain/pages.ts";
 import { PET_FIELDS } from "../../domain/resources.ts";
 import { type Filter, idsAfter, petFiltersIn, selectPets } from "../pet-and-order-lists.ts";
 import { jsonIn } from "../sql/rows.ts";
-import { jsonArray, rowsOf, type Steps } from "../sql/statements.ts";
+import { rowsOf, type Steps } from "../sql/steps.ts";
+import { jsonArray } from "../sql/values.ts";
 import type { Connection } from "./connection.ts";
-import { SQLITE_DIALECT } from "./statements.ts";
+import { SQLITE_DIALECT } from "./dialect.ts";
 
 /**
  * The number of places of the filter. It is small, so that a block is cached when two requests for it come with few

@@ -2,7 +2,7 @@ import { Unavailable } from "../../api/errors.ts";
 import { type ScheduledTimer, scheduler } from "../../runtime/scheduler.ts";
 import { withTimeout } from "../../runtime/timeout.ts";
 import { MAX_READ_MS, ReadQueue } from "../sql/read-queue.ts";
-import { runSteps, type Statement, type Statements } from "../sql/statements.ts";
+import { runSteps, type Statement, type Statements } from "../sql/steps.ts";
 import { DatabaseThread } from "./database-thread.ts";
 
 interface ReadThreadOptions {

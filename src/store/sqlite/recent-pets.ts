@@ -1,4 +1,4 @@
-import { requireRow, rowsOf, type Steps } from "../sql/statements.ts";
+import { requireRow, rowsOf, type Steps } from "../sql/steps.ts";
 
 /**
  * How many pets enter the index of categories together. With 90 categories each would change a page of its own, which

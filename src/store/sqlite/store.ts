@@ -13,7 +13,8 @@ import type {
 } from "../../domain/ports.ts";
 import { auditedDatabase, type OnAudit, reportAudit } from "../audit.ts";
 import { BatchQueue } from "../sql/batch-queue.ts";
-import { type IdempotentOperation, InProgressRequests } from "../idempotency.ts";
+import { InProgressRequests } from "../idempotency.ts";
+import type { IdempotentOperation } from "../../domain/operation-ids.ts";
 import { operatorStores } from "../operator-stores.ts";
 import { placeOrder, SqlInventoryStore, SqlClientReads, updateOrder } from "../orders.ts";
 import { PET_ROWS } from "../sql/rows.ts";
@@ -21,7 +22,7 @@ import type { TableUse } from "../sql/migrations.ts";
 import { SqlQuestionStore } from "../questions.ts";
 import { SqlServerReportStore } from "../server-reports.ts";
 import { SqlValueStore } from "../stored-values.ts";
-import type { SqlDatabase } from "../sql/statements.ts";
+import type { SqlDatabase } from "../sql/steps.ts";
 import { SqlUsageHistoryStore } from "../usage-history.ts";
 import { SqlWebhookStore } from "../webhooks.ts";
 import { type Connection, isBusy } from "./connection.ts";
@@ -34,7 +35,7 @@ import { SqlitePetJson } from "./pet-json.ts";
 import { ReadThread } from "./read-thread.ts";
 import { type ScheduledTimer, scheduler } from "../../runtime/scheduler.ts";
 import { indexRecentPets, MAX_RECENT_PETS, SELECT_BEHIND } from "./recent-pets.ts";
-import { insertInto, SQLITE_DIALECT, sqliteDatabase } from "./statements.ts";
+import { insertInto, SQLITE_DIALECT, sqliteDatabase } from "./dialect.ts";
 import { STATEMENT_WAIT_MS, TRANSACTION_WAIT_MS } from "./waits.ts";
 
 export interface SqliteStores extends DatabaseStores {

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { addAudit } from "../audit.ts";
 import type { TableUse } from "../sql/migrations.ts";
-import { rowsOf, type Statements, type Steps } from "../sql/statements.ts";
+import { rowsOf, type Statements, type Steps } from "../sql/steps.ts";
 import { canonicalRowOf, selectCount, insertRows, selectRows } from "../sql/table-rows.ts";
 import {
   type Counters,
@@ -13,7 +13,7 @@ import {
 } from "../sql/table-store.ts";
 import { PETS, type Row, type Table, TABLES_WITH_IDS } from "../sql/tables.ts";
 import { type Connection, sqliteUnavailable } from "./connection.ts";
-import { SQLITE_DIALECT } from "./statements.ts";
+import { SQLITE_DIALECT } from "./dialect.ts";
 import { openDatabase } from "./database.ts";
 import { publishDatabase, removeDatabase } from "./durable-files.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";

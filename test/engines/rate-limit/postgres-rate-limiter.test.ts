@@ -8,7 +8,7 @@ import {
   newQuota,
   type OnBan,
 } from "../../../src/domain/rate-limit.ts";
-import { createMemoryRateLimiter } from "../../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { MemoryRateLimiter } from "../../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { createValkeyRateLimiter } from "../../../src/rate-limit/valkey/valkey-rate-limiter.ts";
 import { PostgresRateLimiter } from "../../../src/rate-limit/postgres/postgres-rate-limiter.ts";
 import { PostgresKeyCounter } from "../../../src/store/postgres/key-counter.ts";
@@ -54,11 +54,17 @@ async function openServer(settings: Settings = {}) {
     onEarlierBan,
     testClock,
   });
-  const common = { clock, counter, local: createMemoryRateLimiter({ clock, ban: () => ban }) };
+  const common = { clock, counter, local: new MemoryRateLimiter({ clock, ban: () => ban }) };
   const limiter =
     limitsUrl === undefined
       ? new PostgresRateLimiter(common)
-      : await createValkeyRateLimiter({ ...common, urls: [limitsUrl], prefix: "", ban: () => ban });
+      : await createValkeyRateLimiter({
+          ...common,
+          urls: [limitsUrl],
+          prefix: "",
+          timeoutMs: 500,
+          ban: () => ban,
+        });
   const close = limiter.close.bind(limiter);
   limiter.close = async () => {
     await close();

@@ -5,10 +5,10 @@ import type { OrderFilters, PetFilters } from "../../../src/domain/resources.ts"
 import { keyPage } from "../../../src/store/key-list.ts";
 import { connect } from "../../../src/store/postgres/connection.ts";
 import { PETS_AS_JSON, selectPetPages } from "../../../src/store/postgres/pet-json.ts";
-import { withNumberedParameters, POSTGRES_DIALECT } from "../../../src/store/postgres/statements.ts";
+import { withNumberedParameters, POSTGRES_DIALECT } from "../../../src/store/postgres/dialect.ts";
 import { orderPage, orderPageOfKey, petFiltersIn, petPage } from "../../../src/store/pet-and-order-lists.ts";
 import { ORDER_ROWS } from "../../../src/store/sql/rows.ts";
-import type { Statement } from "../../../src/store/sql/statements.ts";
+import type { Statement } from "../../../src/store/sql/steps.ts";
 import { usageQueries } from "../../../src/store/usage-history.ts";
 import {
   AT,

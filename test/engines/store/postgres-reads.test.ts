@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { encodePet } from "../../../src/domain/resources.ts";
-import { POSTGRES_DIALECT } from "../../../src/store/postgres/statements.ts";
+import { POSTGRES_DIALECT } from "../../../src/store/postgres/dialect.ts";
 import type { PostgresStores } from "../../../src/store/postgres/store.ts";
 import { addPet, AT, KEY_ID, resultOf, rex } from "../../conformance/store-fixture.ts";
 import { jsonObjectCases } from "../../conformance/json-object.ts";

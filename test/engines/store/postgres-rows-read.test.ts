@@ -5,8 +5,8 @@ import { auditPage } from "../../../src/store/audit.ts";
 import { petFiltersIn, petPage } from "../../../src/store/pet-and-order-lists.ts";
 import { connect } from "../../../src/store/postgres/connection.ts";
 import { selectPetPages } from "../../../src/store/postgres/pet-json.ts";
-import { POSTGRES_DIALECT, withNumberedParameters } from "../../../src/store/postgres/statements.ts";
-import type { Statement } from "../../../src/store/sql/statements.ts";
+import { POSTGRES_DIALECT, withNumberedParameters } from "../../../src/store/postgres/dialect.ts";
+import type { Statement } from "../../../src/store/sql/steps.ts";
 import {
   FEW_ROWS,
   MANY_ROWS,

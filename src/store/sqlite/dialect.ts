@@ -1,4 +1,5 @@
-import type { Dialect, JsonMember, SqlDatabase } from "../sql/statements.ts";
+import type { SqlDatabase } from "../sql/steps.ts";
+import type { Dialect, JsonMember } from "../sql/dialect.ts";
 import type { Connection, TransactionOptions } from "./connection.ts";
 
 /** Stores can share a connection: no two of their transactions overlap, because none yields to the event loop. */

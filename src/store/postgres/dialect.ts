@@ -1,13 +1,7 @@
 import type { SQL } from "bun";
 import { ReadQueue } from "../sql/read-queue.ts";
-import {
-  type ColumnType,
-  type Dialect,
-  runSteps,
-  type SqlDatabase,
-  type Statement,
-  type Statements,
-} from "../sql/statements.ts";
+import { runSteps, type SqlDatabase, type Statement, type Statements } from "../sql/steps.ts";
+import type { ColumnType, Dialect } from "../sql/dialect.ts";
 import { nextIdLock } from "./connection.ts";
 import { type Pools, SLOW_READS } from "./pool.ts";
 import { TIMELINE } from "./timeline.ts";
