@@ -77,3 +77,41 @@ describe("repeated values", () => {
     expect([...new Set(found)]).toEqual([String(value)]);
   });
 });
+
+/** Each alert with its expression and the minutes for which it holds. */
+const ALERTS = read("deploy/prometheus/alerts.yml")
+  .split("- alert: ")
+  .slice(1)
+  .map((rule) => {
+    const [, name = "", expression = ""] = /^(\w+).*?expr: (.*?)\n +(?:for|labels):/s.exec(rule) ?? [];
+    return { name, expression, minutes: /^ +for: (\d+)m$/m.exec(rule)?.[1] };
+  });
+
+/** A threshold, as a sentence may write it. */
+function thresholdText(factors: string): RegExp {
+  const value = factors.split("*").reduce((product, factor) => product * Number(factor), 1);
+  const texts = [
+    `${value} [a-z]`,
+    `${value * 100} %`,
+    `${value / 60} minutes`,
+    `${(value * 1000) / DAY_MS} days`,
+    `${value / 1e9} GB`,
+  ];
+  return new RegExp(`(?<![\\d.])(?:${texts.join("|").replaceAll(".", "\\.")})`);
+}
+
+describe("docs/monitoring.md: an alert is described as it is in alerts.yml", () => {
+  const sections = read("docs/monitoring.md").split("\n### ").slice(1);
+
+  test("each alert has a section, in the same order", () => {
+    expect(sections.map((section) => section.split("\n")[0])).toEqual(ALERTS.map(({ name }) => name));
+  });
+
+  test.each(ALERTS)("$name", ({ name, expression, minutes }) => {
+    const section = sections.find((each) => each.startsWith(`${name}\n`)) ?? "";
+    const duration = / for (?:a minute|\d+ minutes)/.exec(section)?.[0];
+    expect(duration).toBe(minutes && (minutes === "1" ? " for a minute" : ` for ${minutes} minutes`));
+    for (const [, threshold = ""] of expression.matchAll(/[<>] ([\d.e* ]*[1-9][\d.e* ]*)/g))
+      expect(section.replace(duration ?? "", "")).toMatch(thresholdText(threshold));
+  });
+});
