@@ -8,7 +8,7 @@ import { quantile } from "../trials/harness/statistics.ts";
 import { checkBars } from "../trials/harness/table.ts";
 import { Authenticator } from "../src/auth/authenticator.ts";
 import { createClock } from "../src/clock.ts";
-import { generateSecret } from "../src/domain/api-keys.ts";
+import { generateSecret } from "../src/domain/secrets.ts";
 import { DEFAULT_POLICY } from "../src/domain/limit-policy.ts";
 import type { QuotaStore } from "../src/domain/ports.ts";
 import { type Decision, DEFAULT_BAN, type Limits } from "../src/domain/rate-limit.ts";

@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import type { Environment } from "./domain/api-keys.ts";
+import type { Environment } from "./domain/environments.ts";
 import { isSameTimeline, laterOf, parseTimeline, type Timeline, timelineText } from "./domain/timeline.ts";
 import { scheduler } from "./runtime/scheduler.ts";
 import {

@@ -1,4 +1,5 @@
-import type { ApiKey, NewSecret } from "../src/domain/api-keys.ts";
+import type { ApiKey } from "../src/domain/api-keys.ts";
+import type { NewSecret } from "../src/domain/secrets.ts";
 import type { Attribution } from "../src/domain/audit.ts";
 import type { KeyStore } from "../src/domain/ports.ts";
 

@@ -7,7 +7,7 @@ import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { UsageError } from "../../trials/harness/command-line.ts";
 import { createKey } from "../../trials/harness/petstore.ts";
 import { startPostgres } from "../../trials/harness/postgres.ts";
-import { generateSecret, hashSecret } from "../../src/domain/api-keys.ts";
+import { generateSecret, hashSecret } from "../../src/domain/secrets.ts";
 import { newQuota, type Quota, type Subject } from "../../src/domain/rate-limit.ts";
 import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
 import { bytesOf, type DatabaseName, type GrowthRows, rowsOf, type Scale } from "./rows.ts";

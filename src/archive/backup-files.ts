@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { parseJson } from "../api/json.ts";
-import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
+import { type Environment, ENVIRONMENTS } from "../domain/environments.ts";
 import { removeDirectory, removeFile, writeNewFile } from "../runtime/own-files.ts";
 import { type DatabaseFacts, descriptionOf, readDescription } from "../store/sqlite/snapshot.ts";
 import { formatTime } from "../text/formatting.ts";

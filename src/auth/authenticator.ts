@@ -4,14 +4,13 @@ import {
   type ApiKeyPrincipal,
   type AuthFailure,
   type Credential,
-  type Environment,
   credentialFailure,
-  hashSecret,
-  isWellFormedSecret,
-  limitsOf,
   validUntil,
 } from "../domain/api-keys.ts";
-import type { Access, PlanName } from "../domain/key-fields.ts";
+import { hashSecret, isWellFormedSecret } from "../domain/secrets.ts";
+import type { Environment } from "../domain/environments.ts";
+import type { Access } from "../domain/key-fields.ts";
+import { type PlanName, limitsOf } from "../domain/plans.ts";
 import type { PolicyInEffect } from "../domain/limit-policy.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { andThen, type Awaitable, recover } from "../runtime/awaitable.ts";

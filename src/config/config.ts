@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { hostUrls } from "../text/host-urls.ts";
 import { DataDirectory } from "../data-directory.ts";
-import type { Environment } from "../domain/api-keys.ts";
+import type { Environment } from "../domain/environments.ts";
 import { POLICY_SETTINGS, type PolicyChange } from "../domain/limit-policy.ts";
 import { BASE_PATH } from "../domain/paths.ts";
 import { SHARED_VALUE_NAMES, type SharedValueName, type SharedValues } from "../domain/shared-values.ts";

@@ -1,4 +1,4 @@
-import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
+import { type Environment, ENVIRONMENTS } from "../domain/environments.ts";
 import { DEFAULT_WEBHOOK_EVENTS } from "../domain/webhooks.ts";
 import { ACCESS_LOG_FIELDS, LOG_FORMATS, LOG_LEVELS } from "../domain/logging.ts";
 import { BASE_PATH } from "../domain/paths.ts";

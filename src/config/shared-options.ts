@@ -1,6 +1,6 @@
 /* The settings whose values are in the database, for all servers. */
 
-import { DEFAULT_PLANS } from "../domain/api-keys.ts";
+import { DEFAULT_PLANS } from "../domain/plans.ts";
 import { BAN_BOUNDS, DEFAULT_BAN } from "../domain/rate-limit.ts";
 import {
   SHARED_VALUES,

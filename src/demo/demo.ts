@@ -1,7 +1,8 @@
 import { openStores } from "../adapters.ts";
 import { startApp } from "../app.ts";
 import type { Config } from "../config/config.ts";
-import { type Environment, generateSecret, toNewSecret } from "../domain/api-keys.ts";
+import { generateSecret, toNewSecret } from "../domain/secrets.ts";
+import type { Environment } from "../domain/environments.ts";
 import type { Attribution } from "../domain/audit.ts";
 import type { Clock, KeyStore } from "../domain/ports.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";

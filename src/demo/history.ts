@@ -1,4 +1,4 @@
-import { DEFAULT_PLANS, limitsOf } from "../domain/api-keys.ts";
+import { DEFAULT_PLANS, limitsOf } from "../domain/plans.ts";
 import { DAY_MS, decide, DEFAULT_BAN, newQuota, type Quota } from "../domain/rate-limit.ts";
 import { HOUR_MS, intervalStart, type KeyCounts, type UsageBatch } from "../domain/usage-history.ts";
 import { latencyHistogram } from "../observe/histogram.ts";

@@ -1,4 +1,4 @@
-import type { Plans } from "../domain/api-keys.ts";
+import type { Plans } from "../domain/plans.ts";
 import { encodeCursor } from "../domain/cursor.ts";
 import { grouped, longDate, longDuration, plural } from "../text/formatting.ts";
 import { KEY_PREFIX } from "../domain/secrets.ts";

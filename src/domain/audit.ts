@@ -1,7 +1,5 @@
-import { formatOptionalTime, formatTime } from "../text/formatting.ts";
-import { type ApiKey, type KeyChange, type NewSecret, storedKeyOf } from "./api-keys.ts";
-import { shownValuesOf, type StoredFields } from "./fields.ts";
-import { KEY_FIELDS } from "./key-fields.ts";
+import { formatTime } from "../text/formatting.ts";
+import type { StoredFields } from "./fields.ts";
 
 export const ACTOR_KINDS = ["console", "command line", "admin API", "server"] as const;
 
@@ -153,7 +151,7 @@ export interface AuditQuery {
   readonly limit: number;
 }
 
-type TargetAction = AuditAction & `${AuditTarget["kind"]}.${string}`;
+export type TargetAction = AuditAction & `${AuditTarget["kind"]}.${string}`;
 
 /**
  * Makes the entry of a change, for the transaction of the change. An action begins with its target. A reason is one of
@@ -167,51 +165,6 @@ export function auditEntry(
   const kind = AUDIT_TARGET_KINDS.find((each) => action.startsWith(`${each}.`));
   const after = reason === undefined ? {} : { after: { ...rest.after, reason } };
   return { ...rest, ...after, action, ...(kind && { target: { kind, id: BigInt(id) } }) };
-}
-
-export function keyCreated(key: ApiKey, { hint }: NewSecret, by: Attribution): NewAuditEntry {
-  const given = Object.entries(auditedValues(key)).filter(([, value]) => !isEmpty(value));
-  return auditEntry("key.created", key.id, { ...by, after: { ...Object.fromEntries(given), hint } });
-}
-
-export function keyRolled(
-  id: number,
-  { hint, overlapEndsAt }: { hint: string; overlapEndsAt: number },
-  by: Attribution,
-): NewAuditEntry {
-  const previousSecretsValidUntil = formatTime(Math.max(overlapEndsAt, by.at));
-  return auditEntry("key.rolled", id, { ...by, after: { hint, previousSecretsValidUntil } });
-}
-
-/** Makes the entry that says when a key ends. The key itself does not change. */
-export function keyExpiresSoon(
-  { id, name, owner, expiresAt }: Pick<ApiKey, "id" | "name" | "owner" | "expiresAt">,
-  by: Attribution,
-): NewAuditEntry {
-  const after = { name, owner: owner ?? null, expiresAt: formatOptionalTime(expiresAt) };
-  return auditEntry("key.expires-soon", id, { ...by, after });
-}
-
-/** Makes the entry of a ban, which says whose key it is. `key` is undefined if the key does not exist any more. */
-export function banOfKey(
-  id: number,
-  key: Pick<ApiKey, "name" | "owner" | "plan"> | undefined,
-  { bannedUntil, ...by }: Attribution & { readonly bannedUntil: number },
-): NewAuditEntry {
-  const owned = key && { name: key.name, owner: key.owner ?? null, plan: key.plan };
-  return auditEntry("key.banned", id, { ...by, after: { ...owned, bannedUntil: formatTime(bannedUntil) } });
-}
-
-/** Returns undefined if nothing changes. */
-export function keyUpdated(
-  { before, after, change }: { before: ApiKey; after: ApiKey; change: KeyChange },
-  by: Attribution,
-): NewAuditEntry | undefined {
-  const { id } = before;
-  // An unban changes the quota of the key, even if the key was unbanned before.
-  if (change.unbannedAt !== undefined) return auditEntry("key.unbanned", id, by);
-  const changed = changeOf(auditedValues(before), auditedValues(after));
-  return changed && auditEntry(actionOf(change), id, { ...by, ...changed });
 }
 
 /** Returns the values that differ, or undefined if none does. */
@@ -235,20 +188,4 @@ export function changedFields(before: AuditedValues | null, after: AuditedValues
   const later = new Map(Object.entries(after ?? {}));
   const names = new Set([...earlier.keys(), ...later.keys()]);
   return [...names].map((name) => ({ name, before: earlier.get(name), after: later.get(name) }));
-}
-
-function actionOf({ revokedAt, disabledAt }: KeyChange): TargetAction {
-  if (revokedAt !== undefined) return "key.revoked";
-  if (disabledAt === undefined) return "key.updated";
-  return disabledAt === null ? "key.enabled" : "key.disabled";
-}
-
-const { id: _id, createdAt: _createdAt, ...AUDITED_KEY_FIELDS } = KEY_FIELDS;
-
-function auditedValues(key: ApiKey): AuditedValues {
-  return shownValuesOf(AUDITED_KEY_FIELDS, storedKeyOf(key));
-}
-
-function isEmpty(value: AuditedValues[string] | undefined): boolean {
-  return value === null || (Array.isArray(value) && value.length === 0);
 }

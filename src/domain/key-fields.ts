@@ -1,6 +1,7 @@
 import { array, dateTime, integer, line, nullable, oneOf, text } from "../api/schema.ts";
 import { EXAMPLE_TIME, type Fields, givenFieldsOf, type WorkingObject } from "./fields.ts";
 import { DAY_MS } from "./rate-limit.ts";
+import { PLANS } from "./plans.ts";
 
 export const KeyId = integer({
   min: 1,
@@ -8,9 +9,6 @@ export const KeyId = integer({
   description: "Identifier of the API key",
   examples: [7],
 });
-
-export const PLANS = ["free", "pro", "business", "enterprise"] as const;
-export type PlanName = (typeof PLANS)[number];
 
 const ACCESS_LEVELS = ["read", "write"] as const;
 export type Access = (typeof ACCESS_LEVELS)[number];

@@ -1,7 +1,8 @@
 import { grouped } from "../text/formatting.ts";
 import { Rejection } from "../api/errors.ts";
 import type { ApiKey, KeyChange } from "./api-keys.ts";
-import { KEY_LABEL, KEY_NOTES, MAX_LABELS, type PlanName } from "./key-fields.ts";
+import { KEY_LABEL, KEY_NOTES, MAX_LABELS } from "./key-fields.ts";
+import type { PlanName } from "./plans.ts";
 
 /** Line feeds and tabs are part of a text. */
 const CONTROL_CHARACTER = /[^\P{Cc}\n\t]/u;

@@ -1,4 +1,4 @@
-import { DEFAULT_PLANS, type Plans } from "./api-keys.ts";
+import { DEFAULT_PLANS, type Plans } from "./plans.ts";
 import { type Attribution, changeOf, type NewAuditEntry } from "./audit.ts";
 import { type BanRules, DEFAULT_BAN, type Limits } from "./rate-limit.ts";
 import { INITIAL_VALUES, type SharedValues } from "./shared-values.ts";
@@ -87,7 +87,7 @@ export function applyPolicyChange(
  * Returns the audit entries of a change: one for each plan, one for the ban rules and one for the values. A
  * first one of limits or rules has no `before`.
  */
-export function policyChanged(
+export function policyEntries(
   stored: StoredPolicy,
   after: LimitPolicy,
   by: Attribution,

@@ -226,8 +226,8 @@ export function operatorEntry(
   return auditEntry(action, id, { ...by, after: { name, ...operator } });
 }
 
-/** Makes the audit entry of a change of the role or the expiry. Returns undefined if nothing changes. */
-export function operatorUpdated(
+/** Makes the audit entry of a change of the role, the expiry or the person. Returns undefined if nothing changes. */
+export function operatorUpdateEntry(
   before: Operator,
   after: Operator,
   by: Attribution,
@@ -239,19 +239,6 @@ export function operatorUpdated(
   );
 }
 
-/** Makes the audit entry of a sign-in that changes the role or the person. The expiry changes with each one. */
-export function operatorAdmitted(
-  before: Operator,
-  { role, subject }: ProviderOperator,
-  by: Attribution,
-): NewAuditEntry | undefined {
-  const { id, name } = before;
-  const changed = changeOf({ role: before.role, subject: before.subject ?? null }, { role, subject });
-  return (
-    changed && auditEntry("operator.updated", id, { ...by, ...changed, after: { name, ...changed.after } })
-  );
-}
-
-function changeableValues({ role, expiresAt }: Operator) {
-  return { role, expiresAt: formatOptionalTime(expiresAt) };
+function changeableValues({ role, expiresAt, subject }: Operator) {
+  return { role, expiresAt: formatOptionalTime(expiresAt), subject: subject ?? null };
 }

@@ -2,18 +2,11 @@ import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Rejection } from "../api/errors.ts";
 import type { TaggedJson } from "../runtime/etag.ts";
 import type { Identifier } from "../api/json.ts";
-import type {
-  ApiKey,
-  Credential,
-  KeyChange,
-  KeyList,
-  KeyListQuery,
-  KeySecret,
-  NewKey,
-  NewSecret,
-} from "./api-keys.ts";
+import type { ApiKey, Credential, KeyChange, KeySecret, NewKey } from "./api-keys.ts";
+import type { KeyList, KeyListQuery } from "./key-lists.ts";
+import type { NewSecret } from "./secrets.ts";
 import type { Attribution, AuditEntry, AuditQuery, NewAuditEntry } from "./audit.ts";
-import type { PlanName } from "./key-fields.ts";
+import type { PlanName } from "./plans.ts";
 import type { LimitPolicy, PolicyChange } from "./limit-policy.ts";
 import type {
   NewOperator,

@@ -199,3 +199,15 @@ export function preconditionFailed(id: bigint): Rejection<"precondition_failed">
     `The ETag of order ${id} is not in If-Match. Fetch the order again.`,
   );
 }
+
+/** The status of a pet follows its placed order. */
+export function petOrdered(id: bigint, orderId: bigint): Rejection<"pet_ordered"> {
+  const message = `Pet ${id} has the placed order ${orderId} and keeps its status. Complete or cancel the order first.`;
+  return new Rejection("pet_ordered", message);
+}
+
+/** Orders are kept, and an order names its pet. */
+export function petHasOrders(id: bigint, orderId: bigint): Rejection<"pet_has_orders"> {
+  const message = `Pet ${id} has orders and cannot be deleted. The latest is order ${orderId}.`;
+  return new Rejection("pet_has_orders", message);
+}

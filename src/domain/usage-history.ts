@@ -1,4 +1,4 @@
-import type { PlanName } from "./key-fields.ts";
+import type { PlanName } from "./plans.ts";
 import { DAY_MS } from "./rate-limit.ts";
 
 export const HOUR_MS = 3_600_000;

@@ -1,4 +1,4 @@
-import { banOfKey } from "../domain/audit.ts";
+import { banEntry } from "../domain/key-entries.ts";
 import type { AuditStore, KeyStore } from "../domain/ports.ts";
 import type { Ban, OnBan } from "../domain/rate-limit.ts";
 import { FailureReporter } from "../runtime/failure-reporter.ts";
@@ -94,7 +94,7 @@ export class BanRecorder {
         if (!isRecorded) {
           const by = { at: ban.bannedAt, actor: { kind: "server", name: server } } as const;
           const { bannedUntil } = ban;
-          await audit.recordAudit(banOfKey(keyId, await keys.getKey(keyId), { ...by, bannedUntil }));
+          await audit.recordAudit(banEntry(keyId, await keys.getKey(keyId), { ...by, bannedUntil }));
           if (waiting.checkAt !== undefined) this.#report(keyId, ban);
         }
         this.#waiting.delete(waiting);

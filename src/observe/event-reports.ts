@@ -5,7 +5,7 @@ import type { Log } from "./log.ts";
 import { traceContextOf } from "./trace.ts";
 import { formatOptionalTime } from "../text/formatting.ts";
 import { TokenBucket } from "../runtime/token-bucket.ts";
-import { type ApiKey, type AuthFailure, stateOf } from "../domain/api-keys.ts";
+import { type ApiKey, type AuthFailure, keyState } from "../domain/api-keys.ts";
 import { type AuditEntry, auditView } from "../domain/audit.ts";
 import { scheduler } from "../runtime/scheduler.ts";
 
@@ -133,7 +133,7 @@ export function logKeyChanges(log: Log, changed: readonly ApiKey[], now: number)
     log.event("key.changed", {
       keyId,
       plan,
-      state: stateOf(key, false, now),
+      state: keyState(key, { isBanned: false, now }),
       expiresAt: formatOptionalTime(expiresAt),
     });
   }

@@ -1,7 +1,7 @@
 import { Unavailable } from "../api/errors.ts";
 import { ABORTED_RESPONSE } from "../api/responses.ts";
 import { AUTH_FAILURES, isPrincipal } from "../domain/api-keys.ts";
-import { PLANS } from "../domain/key-fields.ts";
+import { PLANS } from "../domain/plans.ts";
 import { HEALTH_PATH } from "../domain/paths.ts";
 import type { ProtocolErrorStatus } from "../http1/index.ts";
 import { latencyHistogram, sumOfCounts } from "./histogram.ts";

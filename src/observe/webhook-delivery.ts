@@ -1,4 +1,4 @@
-import type { Environment } from "../domain/api-keys.ts";
+import type { Environment } from "../domain/environments.ts";
 import type { AuditEntry } from "../domain/audit.ts";
 import type { AuditStore, Clock, WebhookStore } from "../domain/ports.ts";
 import {

@@ -2,7 +2,7 @@
 
 import { createHmac } from "node:crypto";
 import { toJson } from "../api/json.ts";
-import type { Environment } from "../domain/api-keys.ts";
+import type { Environment } from "../domain/environments.ts";
 import { type AuditEntry, auditView } from "../domain/audit.ts";
 import { scheduler } from "../runtime/scheduler.ts";
 import { OutgoingError, sendRequest } from "../runtime/outgoing-request.ts";

@@ -1,6 +1,6 @@
 import type { InputOf, RejectionOf, SuccessBodyOf } from "../api/api.ts";
 import { dateTime, line, oneOf, queryIdentifier, queryInteger } from "../api/schema.ts";
-import { KEY_SORTS } from "../domain/api-keys.ts";
+import { KEY_SORTS } from "../domain/key-lists.ts";
 import { KEY_LABEL, KEY_OWNER } from "../domain/key-fields.ts";
 import { NewPet, ORDER_FILTERS, OrderUpdate, Pet, PET_FILTERS, PetUpdate } from "../domain/resources.ts";
 import { MAX_ROWS_SEARCHED, PET_SEARCH } from "../domain/size-limits.ts";

@@ -14,7 +14,7 @@ import {
   updateSchema,
   valueSchema,
 } from "../api/schema.ts";
-import { ENVIRONMENTS } from "../domain/api-keys.ts";
+import { ENVIRONMENTS } from "../domain/environments.ts";
 import { MAX_OVERLAP_MS } from "../domain/key-fields.ts";
 import { OPERATOR_NAME, OPERATOR_NAME_EXPECTED, OPERATOR_STATES, ROLES } from "../domain/operators.ts";
 import { schemasOf } from "../domain/fields.ts";

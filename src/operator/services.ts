@@ -1,5 +1,5 @@
 import type { AdminConfig } from "../config/config.ts";
-import type { Environment } from "../domain/api-keys.ts";
+import type { Environment } from "../domain/environments.ts";
 import type { DatabaseStores, OperatorStores } from "../domain/database-stores.ts";
 import type { PolicyInEffect } from "../domain/limit-policy.ts";
 import type { Clock, RateLimiter, ServerRegister } from "../domain/ports.ts";

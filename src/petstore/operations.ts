@@ -79,7 +79,7 @@ const ORDER_ID = {
 } as const;
 
 /** What the OpenAPI document says of an operation that is deprecated or removed. */
-export function removalOf(deprecation: Deprecation, isRemoved: boolean): string {
+export function removalOf(deprecation: Deprecation, { isRemoved }: { readonly isRemoved: boolean }): string {
   const { sunset, list } = deprecation;
   const date = longDate(sunset);
   const state = isRemoved
@@ -135,7 +135,7 @@ export const OPERATIONS = {
     tag: "Pets",
     clientMethod: "pets.get",
     summary: "Fetch one pet",
-    description: removalOf(GET_PET_DEPRECATION, false),
+    description: removalOf(GET_PET_DEPRECATION, { isRemoved: false }),
     identifier: { name: "petId", notFound: "pet_not_found", description: "Identifier of the pet" },
     success: {
       status: 200,

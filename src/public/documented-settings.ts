@@ -1,4 +1,4 @@
-import type { Environment } from "../domain/api-keys.ts";
+import type { Environment } from "../domain/environments.ts";
 import type { PolicyInEffect } from "../domain/limit-policy.ts";
 
 /** The settings of a server that its documentation states. */

@@ -1,6 +1,6 @@
 import { bodyTooLarge, errorTable, Rejection, retryAfter, temporarilyUnavailable } from "../api/errors.ts";
 import { countOf, kibibytes } from "../text/formatting.ts";
-import type { Environment } from "../domain/api-keys.ts";
+import type { Environment } from "../domain/environments.ts";
 import { DOCS_PATH } from "../domain/paths.ts";
 import { KEY_PREFIX } from "../domain/secrets.ts";
 import type { WindowState } from "../domain/rate-limit.ts";

@@ -3,16 +3,16 @@ import {
   type ApiKey,
   type Credential,
   type KeyChange,
-  type KeyList,
-  type KeyListQuery,
   type KeySecret,
   apiKeyOf,
   NEW_KEY_DEFAULTS,
   type NewKey,
-  type NewSecret,
   storedKeyOf,
 } from "../domain/api-keys.ts";
-import { type Attribution, keyCreated, keyExpiresSoon, keyRolled, keyUpdated } from "../domain/audit.ts";
+import type { KeyList, KeyListQuery } from "../domain/key-lists.ts";
+import type { NewSecret } from "../domain/secrets.ts";
+import type { Attribution } from "../domain/audit.ts";
+import { keyCreationEntry, keyExpiryEntry, keyRotationEntry, keyUpdateEntry } from "../domain/key-entries.ts";
 import type { ChangedKey, KeyChanges, KeyStore } from "../domain/ports.ts";
 import { type Page, pageOf } from "../domain/pages.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
@@ -212,7 +212,7 @@ export class SqlKeyStore implements KeyStore {
       yield* rowsOf(LIMIT_SECRETS, overlapEndsAt, id, overlapEndsAt);
       yield* rowsOf(INSERT_SECRET, secret.hash, id, secret.hint, by.at);
       yield* rowsOf("UPDATE api_keys SET revision = ? WHERE id = ?", revision, id);
-      yield* addAudit(keyRolled(id, secret, by));
+      yield* addAudit(keyRotationEntry(id, secret, by));
     });
   }
 
@@ -224,7 +224,7 @@ export class SqlKeyStore implements KeyStore {
       const unbanRevision = change.unbannedAt === undefined ? null : revision;
       const values = KEY_ROWS.valuesOf(storedKeyOf(after));
       yield* rowsOf(UPDATE, ...values, unbannedAt, unbanRevision, revision, id);
-      const entry = keyUpdated({ before, after, change }, by);
+      const entry = keyUpdateEntry({ before, after, change }, by);
       if (entry) yield* addAudit(entry);
       return after;
     });
@@ -238,7 +238,7 @@ export class SqlKeyStore implements KeyStore {
     return this.database.write(function* () {
       const keys = (yield* rowsOf<KeyRow>(select + lock, by.at, until)).map(apiKeyOfRow);
       if (keys.length > 0) yield* rowsOf(update, jsonArray(keys.map(({ id }) => id)));
-      for (const key of keys) yield* addAudit(keyExpiresSoon(key, by));
+      for (const key of keys) yield* addAudit(keyExpiryEntry(key, by));
       return keys.length === ANNOUNCED_AT_ONCE;
     });
   }
@@ -301,6 +301,6 @@ function* addKey({ key, secret, revision, by }: Insertion): Steps<ApiKey> {
   const [row] = yield* rowsOf<KeyRow>(INSERT, ...values, revision);
   const created = apiKeyOfRow(requireRow(row));
   yield* rowsOf(INSERT_SECRET, secret.hash, created.id, secret.hint, by.at);
-  yield* addAudit(keyCreated(created, secret, by));
+  yield* addAudit(keyCreationEntry(created, secret, by));
   return created;
 }

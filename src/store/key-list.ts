@@ -3,15 +3,9 @@
  * index: 10,000 keys take 1 to 13 ms in SQLite (`npm run bench:admin`).
  */
 
-import {
-  canBePartOfHint,
-  KEY_STATES,
-  type KeyFilter,
-  type KeyList,
-  type KeyListQuery,
-  type KeySort,
-  type KeyState,
-} from "../domain/api-keys.ts";
+import { KEY_STATES, type KeyState } from "../domain/api-keys.ts";
+import type { KeyFilter, KeyList, KeyListQuery, KeySort } from "../domain/key-lists.ts";
+import { canBePartOfHint } from "../domain/secrets.ts";
 import { KEY_FIELDS } from "../domain/key-fields.ts";
 import { DEPRECATED_OPERATIONS } from "../domain/operation-ids.ts";
 import { KEY_ROWS } from "./sql/rows.ts";
@@ -159,7 +153,7 @@ function conditionsOf(query: KeyListQuery, values: SqlValues): string[] {
   return conditions;
 }
 
-/** The state of a key, as `stateOf` in domain/api-keys.ts has it: test/conformance/key-list.ts compares both. */
+/** The state of a key, as `keyState` in domain/api-keys.ts has it: test/conformance/key-list.ts compares both. */
 function stateColumn({ now, bannedKeys = [] }: KeyListQuery, values: SqlValues): string {
   return `CASE WHEN revoked_at IS NOT NULL THEN 'revoked' WHEN expires_at <= ${values.add(now)} THEN 'expired'
     WHEN disabled_at IS NOT NULL THEN 'disabled' WHEN ${values.isOneOf(ID, bannedKeys)} THEN 'banned'

@@ -1,5 +1,4 @@
-import type { Plans } from "../domain/api-keys.ts";
-import { type PlanName, PLANS } from "../domain/key-fields.ts";
+import { type PlanName, PLANS, type Plans } from "../domain/plans.ts";
 import type { Attribution } from "../domain/audit.ts";
 import {
   applyPolicyChange,
@@ -7,7 +6,7 @@ import {
   type LimitedPlan,
   type LimitPolicy,
   type PolicyChange,
-  policyChanged,
+  policyEntries,
   policyOf,
   type StoredPolicy,
 } from "../domain/limit-policy.ts";
@@ -58,7 +57,7 @@ export class SqlPolicyStore implements PolicyStore {
       yield* rowsOf(PUT_BAN_RULES, ban.strikes, ban.graceMs, ban.lengthMs, ban.maxLengthMs);
       for (const [name, value] of Object.entries(sharedValues))
         yield* rowsOf(SAVE_VALUE, name, String(value));
-      for (const entry of policyChanged(before, policy, by)) yield* addAudit(entry);
+      for (const entry of policyEntries(before, policy, by)) yield* addAudit(entry);
       return policy;
     });
   }

@@ -4,7 +4,7 @@
  * nobody knows is deleted instead.
  */
 
-import type { NewSecret } from "../domain/api-keys.ts";
+import type { NewSecret } from "../domain/secrets.ts";
 import { MAX_EARLIER_TOKENS, NO_TOKEN } from "../domain/operators.ts";
 import { isAfterNewest, numberRowsOf, rowsOf } from "./sql/steps.ts";
 

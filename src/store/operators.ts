@@ -1,5 +1,5 @@
 import type { Rejection } from "../api/errors.ts";
-import type { NewSecret } from "../domain/api-keys.ts";
+import type { NewSecret } from "../domain/secrets.ts";
 import type { Attribution, NewAuditEntry } from "../domain/audit.ts";
 import {
   allowsMore,
@@ -13,7 +13,6 @@ import {
   type OperatorAccess,
   type OperatorChange,
   type OperatorCredential,
-  operatorAdmitted,
   operatorEntry,
   operatorExists,
   operatorExpired,
@@ -22,7 +21,7 @@ import {
   operatorRevoked,
   type OperatorSession,
   operatorState,
-  operatorUpdated,
+  operatorUpdateEntry,
   type ProviderOperator,
   type SignInCode,
   tokenOfOther,
@@ -155,7 +154,8 @@ function* admitOperator(person: ProviderOperator, token: NewSecret, by: Attribut
     yield* replaceCurrentToken(id, token, { at: by.at, overlapEndsAt: undefined });
     yield* endSessions(id);
   }
-  const entry = operatorAdmitted(before, person, by);
+  // The expiry changes with each sign-in, and has no entry.
+  const entry = operatorUpdateEntry(before, { ...before, role, subject }, by);
   if (entry) yield* addAudit(entry);
   const [current] = yield* rowsOf<{ hash: string }>(`SELECT ${currentTokenOf("?")} AS hash`, id);
   return { operator: yield* readOperator(id), tokenHash: requireRow(current).hash };
@@ -256,7 +256,7 @@ export class SqlOperatorStore implements OperatorStore {
       const update = "UPDATE operators SET role = ?, expires_at = ? WHERE id = ?";
       yield* rowsOf(update, after.role, after.expiresAt ?? null, id);
       if (!mayCall(after.role, "viewer")) yield* endSessions(id);
-      const entry = operatorUpdated(before, after, by);
+      const entry = operatorUpdateEntry(before, after, by);
       if (entry) yield* addAudit(entry);
       return after;
     });

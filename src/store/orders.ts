@@ -10,13 +10,11 @@ import type { Attribution, NewAuditEntry } from "../domain/audit.ts";
 import { etagOf, matchesStrongEtag } from "../runtime/etag.ts";
 import { withChange } from "../domain/fields.ts";
 import {
-  orderUpdated,
-  petCreated,
-  petDeleted,
-  petHasOrders,
-  petOrdered,
-  petUpdated,
-} from "../domain/inventory.ts";
+  orderUpdateEntry,
+  petCreationEntry,
+  petDeletionEntry,
+  petUpdateEntry,
+} from "../domain/pet-and-order-entries.ts";
 import type {
   InventoryStore,
   OrderPageQuery,
@@ -45,6 +43,8 @@ import {
   type PetUpdate,
   STATUS_AFTER,
   STATUS_WHEN_ORDERED,
+  petHasOrders,
+  petOrdered,
 } from "../domain/resources.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import { addAudit } from "./audit.ts";
@@ -180,7 +180,7 @@ export class SqlInventoryStore implements InventoryStore {
       if (order.status === status) return order;
       const rejection = yield* setOrderStatus(order, { status, at: by.at }, dialect);
       if (rejection !== undefined) return rejection;
-      yield* recordPetChange(orderUpdated(id, status, by));
+      yield* recordPetChange(orderUpdateEntry(id, status, by));
       return { ...order, status, closedAt: formatTime(by.at) };
     });
   }
@@ -189,7 +189,7 @@ export class SqlInventoryStore implements InventoryStore {
     const { dialect } = this.database;
     return this.#changePet("next pet", function* (recordPetChange) {
       const created = { id: yield* PET_ROWS.insert(pet, dialect), ...pet };
-      yield* recordPetChange(petCreated(created, by));
+      yield* recordPetChange(petCreationEntry(created, by));
       return created;
     });
   }
@@ -202,7 +202,7 @@ export class SqlInventoryStore implements InventoryStore {
       const before = yield* lockPet(id, "UPDATE NOWAIT", dialect);
       if (before === undefined) return petNotFound(id);
       const after = withChange(before, change);
-      const entry = petUpdated(before, after, by);
+      const entry = petUpdateEntry(before, after, by);
       if (entry === undefined) return before;
       const placed = "SELECT id FROM orders WHERE pet_id = ? AND status = 'placed'";
       const [order] = after.status === before.status ? [] : yield* rowsOf<{ id: bigint }>(placed, id);
@@ -224,7 +224,7 @@ export class SqlInventoryStore implements InventoryStore {
       const [order] = yield* rowsOf<{ id: bigint }>(latest, id);
       if (order !== undefined) return petHasOrders(id, order.id);
       yield* rowsOf("DELETE FROM pets WHERE id = ?", id);
-      yield* recordPetChange(petDeleted(pet, by));
+      yield* recordPetChange(petDeletionEntry(pet, by));
       return pet;
     });
   }

@@ -1,4 +1,4 @@
-import type { KeyListQuery } from "../domain/api-keys.ts";
+import type { KeyListQuery } from "../domain/key-lists.ts";
 import { scheduler } from "../runtime/scheduler.ts";
 import { keyCounts, type StateCount } from "./key-list.ts";
 import { rowsOf, rowsOfQuery, type Steps } from "./sql/steps.ts";

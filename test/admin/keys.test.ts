@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { generateSecret } from "../../src/domain/api-keys.ts";
+import { generateSecret } from "../../src/domain/secrets.ts";
 import { type AdminService, startAdminService } from "./admin-service.ts";
 
 let service: AdminService;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { startApp } from "../../src/app.ts";
-import { generateSecret, toNewSecret } from "../../src/domain/api-keys.ts";
+import { generateSecret, toNewSecret } from "../../src/domain/secrets.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { BY } from "../key-store-arguments.ts";

@@ -1,12 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
-import {
-  type ApiKey,
-  type Credential,
-  DEFAULT_PLANS,
-  generateSecret,
-  hashSecret,
-} from "../../src/domain/api-keys.ts";
+import type { ApiKey, Credential } from "../../src/domain/api-keys.ts";
+import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
+import { generateSecret, hashSecret } from "../../src/domain/secrets.ts";
 import { TestClock } from "../service.ts";
 import { MapKeyStore } from "./map-key-store.ts";
 import { CLIENT, openAuthenticator } from "./open-authenticator.ts";

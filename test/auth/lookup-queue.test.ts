@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
-import { type Credential, DEFAULT_PLANS, generateSecret } from "../../src/domain/api-keys.ts";
+import type { Credential } from "../../src/domain/api-keys.ts";
+import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
+import { generateSecret } from "../../src/domain/secrets.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { advance, finish, settle, useFakeTimers } from "../fake-timers.ts";

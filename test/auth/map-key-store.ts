@@ -1,11 +1,6 @@
-import {
-  type ApiKey,
-  type Credential,
-  type Environment,
-  generateSecret,
-  hashSecret,
-  type NewKey,
-} from "../../src/domain/api-keys.ts";
+import type { ApiKey, Credential, NewKey } from "../../src/domain/api-keys.ts";
+import { generateSecret, hashSecret } from "../../src/domain/secrets.ts";
+import type { Environment } from "../../src/domain/environments.ts";
 import type { Awaitable } from "../../src/runtime/awaitable.ts";
 import type { KeyChanges } from "../../src/domain/ports.ts";
 

@@ -5,7 +5,7 @@ import { version } from "../../package.json";
 import type { Command } from "../../src/cli/command.ts";
 import { describeFailure, runProgram } from "../../src/cli/program.ts";
 import type { Variables } from "../../src/config/parse-options.ts";
-import { generateSecret } from "../../src/domain/api-keys.ts";
+import { generateSecret } from "../../src/domain/secrets.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { TestClock } from "../service.ts";

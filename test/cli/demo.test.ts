@@ -5,7 +5,7 @@ import { openStores } from "../../src/adapters.ts";
 import { DEMO_CLIENTS } from "../../src/demo/clients.ts";
 import { startDemo } from "../../src/demo/demo.ts";
 import { earlierRequests } from "../../src/demo/history.ts";
-import { DEFAULT_PLANS, limitsOf } from "../../src/domain/api-keys.ts";
+import { DEFAULT_PLANS, limitsOf } from "../../src/domain/plans.ts";
 import { DAY_MS, DEFAULT_BAN, newQuota, peek } from "../../src/domain/rate-limit.ts";
 import { HOUR_MS, NO_REQUESTS } from "../../src/domain/usage-history.ts";
 import { silentLog } from "../../src/observe/log.ts";

@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Key } from "../../src/operator/operations.ts";
-import { hashSecret } from "../../src/domain/api-keys.ts";
+import { hashSecret } from "../../src/domain/secrets.ts";
 import { newQuota } from "../../src/domain/rate-limit.ts";
 import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
 import { createKey, paths, saveQuota, sendRequests, showKey, withStores } from "./keys.ts";

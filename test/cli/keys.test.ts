@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { generateSecret, isWellFormedSecret } from "../../src/domain/api-keys.ts";
+import { generateSecret, isWellFormedSecret } from "../../src/domain/secrets.ts";
 import {
   cleanUpAfterAll,
   EXECUTABLE,

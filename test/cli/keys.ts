@@ -1,5 +1,5 @@
 import type { Key } from "../../src/operator/operations.ts";
-import { hashSecret } from "../../src/domain/api-keys.ts";
+import { hashSecret } from "../../src/domain/secrets.ts";
 import { decide, newQuota, type Quota } from "../../src/domain/rate-limit.ts";
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
 import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";

@@ -1,11 +1,6 @@
 import { expect } from "bun:test";
-import {
-  KEY_STATES,
-  type KeyFilter,
-  type KeyListQuery,
-  type NewKey,
-  stateOf,
-} from "../../src/domain/api-keys.ts";
+import { KEY_STATES, type NewKey, keyState } from "../../src/domain/api-keys.ts";
+import type { KeyFilter, KeyListQuery } from "../../src/domain/key-lists.ts";
 import type { KeyStore, Stores } from "../../src/domain/ports.ts";
 import { BY, hash } from "../key-store-arguments.ts";
 import { AT, DAY_MS, type TestCase } from "./store-fixture.ts";
@@ -169,7 +164,9 @@ export function keyListConformance(test: TestCase): void {
           }
     const query = { limit: 100, now: NOW, bannedKeys };
     const all = (await keys.listKeys(query)).items;
-    const byState = Map.groupBy(all, (key) => stateOf(key, bannedKeys.includes(key.id), NOW));
+    const byState = Map.groupBy(all, (key) =>
+      keyState(key, { isBanned: bannedKeys.includes(key.id), now: NOW }),
+    );
     expect([...byState.keys()].toSorted()).toEqual([...KEY_STATES]);
     expect(all).toHaveLength(created);
     for (const [state, expected] of byState) {

@@ -1,7 +1,8 @@
 import { combinations, type ValuesOf } from "../../trials/harness/combinations.ts";
 import { type AllRowCounts, VARIED_ROWS } from "../../bench/skewed-rows.ts";
 import type { Operation } from "../../src/api/api.ts";
-import { KEY_STATES, type KeyFilter, type KeyListQuery, KEY_SORTS } from "../../src/domain/api-keys.ts";
+import { KEY_STATES } from "../../src/domain/api-keys.ts";
+import { type KeyFilter, type KeyListQuery, KEY_SORTS } from "../../src/domain/key-lists.ts";
 import type { AuditQuery } from "../../src/domain/audit.ts";
 import type { OrderQuery, PetQuery } from "../../src/domain/ports.ts";
 import { ORDER_STATUSES, PET_STATUSES, type PetFilters } from "../../src/domain/resources.ts";

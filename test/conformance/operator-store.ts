@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import type { Rejection } from "../../src/api/errors.ts";
-import { toNewSecret } from "../../src/domain/api-keys.ts";
+import { toNewSecret } from "../../src/domain/secrets.ts";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
 import {
   type NewOperator,

@@ -6,13 +6,11 @@ import { INT64_MAX, INT64_MIN, parseIdentifier } from "../../src/api/json.ts";
 import { mapValues, type ResourceField, withChange } from "../../src/domain/fields.ts";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
 import {
-  orderUpdated,
-  petCreated,
-  petDeleted,
-  petHasOrders,
-  petOrdered,
-  petUpdated,
-} from "../../src/domain/inventory.ts";
+  orderUpdateEntry,
+  petCreationEntry,
+  petDeletionEntry,
+  petUpdateEntry,
+} from "../../src/domain/pet-and-order-entries.ts";
 import type {
   InventoryStore,
   IdempotencyRejection,
@@ -44,6 +42,8 @@ import {
   preconditionFailed,
   type PetStatus,
   type PetUpdate,
+  petHasOrders,
+  petOrdered,
 } from "../../src/domain/resources.ts";
 import { IDEMPOTENCY_KEY_REUSED } from "../../src/domain/idempotency.ts";
 import { addPet, AT, DAY_MS, type OpenStores, rex } from "./store-fixture.ts";
@@ -114,19 +114,19 @@ class Model implements Ports {
     updateOrder: async (id, status, by) => {
       const before = this.#orders.find((order) => order.id === id);
       const updated = this.#setOrderStatus(id, status, by.at);
-      if (!("code" in updated) && updated !== before) this.audit.unshift(orderUpdated(id, status, by));
+      if (!("code" in updated) && updated !== before) this.audit.unshift(orderUpdateEntry(id, status, by));
       return updated;
     },
     createPet: async (pet, by) => {
       const added = this.#addPet(pet);
-      this.audit.unshift(petCreated(added, by));
+      this.audit.unshift(petCreationEntry(added, by));
       return added;
     },
     updatePet: async (id, change, by) => {
       const pet = this.#pet(id);
       if (pet === undefined) return petNotFound(id);
       const changed: Pet = withChange(pet, change);
-      const entry = petUpdated(pet, changed, by);
+      const entry = petUpdateEntry(pet, changed, by);
       if (entry === undefined) return pet;
       const placed = this.#orders.find((order) => order.petId === id && order.status === "placed");
       if (placed !== undefined && changed.status !== pet.status) return petOrdered(id, placed.id);
@@ -140,7 +140,7 @@ class Model implements Ports {
       const latest = this.#orders.findLast(({ petId }) => petId === id);
       if (latest !== undefined) return petHasOrders(id, latest.id);
       this.#pets.splice(this.#pets.indexOf(pet), 1);
-      this.audit.unshift(petDeleted(pet, by));
+      this.audit.unshift(petDeletionEntry(pet, by));
       return pet;
     },
   };

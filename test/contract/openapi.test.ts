@@ -16,7 +16,7 @@ import { GUIDE_SOURCES, type GuideName } from "../../src/docs-site/sources.ts";
 import { startService } from "../service.ts";
 import { unnamedBodies } from "./unnamed-bodies.ts";
 import { MESSAGES } from "./messages.ts";
-import { DEFAULT_PLANS } from "../../src/domain/api-keys.ts";
+import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
 import { DEFAULT_POLICY } from "../../src/domain/limit-policy.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 

@@ -176,7 +176,7 @@ export const PROMISED_NUMBERS: Readonly<Record<string, readonly PromisedNumber[]
     },
     {
       text: "300 a minute and 10,000 a day, then 429",
-      kept: { "domain/api-keys.ts": "anonymous: { perMinute: 300, perDay: 10_000 }" },
+      kept: { "domain/plans.ts": "anonymous: { perMinute: 300, perDay: 10_000 }" },
       proof: ["test/auth/lookup-queue.test.ts", "unknown keys are looked up until the limit is reached"],
     },
     {

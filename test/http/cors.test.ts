@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { DEFAULT_PLANS } from "../../src/domain/api-keys.ts";
+import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
 import { type Service, startService, useService } from "../service.ts";
 
 const APP = "https://app.example.com";

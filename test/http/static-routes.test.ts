@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
-import { DEFAULT_PLANS } from "../../src/domain/api-keys.ts";
+import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
 import { encodingOf } from "../../src/api/content-encoding.ts";
 import { shortDuration } from "../../src/text/formatting.ts";
 import { startService, useService } from "../service.ts";

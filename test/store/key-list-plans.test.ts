@@ -1,6 +1,6 @@
 import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import type { KeyListQuery } from "../../src/domain/api-keys.ts";
+import type { KeyListQuery } from "../../src/domain/key-lists.ts";
 import { keyPage } from "../../src/store/key-list.ts";
 import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { SQLITE_DIALECT } from "../../src/store/sqlite/dialect.ts";

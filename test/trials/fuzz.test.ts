@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { runFuzz } from "../../trials/attacks/fuzz-run.ts";
-import { DEFAULT_PLANS } from "../../src/domain/api-keys.ts";
+import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
 import { NO_LIMITS, startService } from "../service.ts";
 
 test("2,000 bad requests get declared statuses, and good requests among them get 200", async () => {

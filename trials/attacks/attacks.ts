@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { combinations } from "../harness/combinations.ts";
-import { generateSecret } from "../../src/domain/api-keys.ts";
+import { generateSecret } from "../../src/domain/secrets.ts";
 import { PET_STATUSES } from "../../src/domain/resources.ts";
 import type { HostileResponse } from "../harness/hostile-server.ts";
 import { worstBodies } from "./worst-bodies.ts";

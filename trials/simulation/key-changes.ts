@@ -1,15 +1,9 @@
 import { Unavailable } from "../../src/api/errors.ts";
 import { Authenticator, type Client } from "../../src/auth/authenticator.ts";
 import { followKeyChanges } from "../../src/auth/key-changes.ts";
-import {
-  type ApiKey,
-  type Credential,
-  DEFAULT_PLANS,
-  credentialFailure,
-  generateSecret,
-  hashSecret,
-  validUntil,
-} from "../../src/domain/api-keys.ts";
+import { type ApiKey, type Credential, credentialFailure, validUntil } from "../../src/domain/api-keys.ts";
+import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
+import { generateSecret, hashSecret } from "../../src/domain/secrets.ts";
 import { applyPolicyChange, DEFAULT_POLICY, type LimitPolicy } from "../../src/domain/limit-policy.ts";
 import type { KeyChanges } from "../../src/domain/ports.ts";
 import { newQuota, peek } from "../../src/domain/rate-limit.ts";

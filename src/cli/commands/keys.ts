@@ -1,7 +1,7 @@
 import { countOf, grouped } from "../../text/formatting.ts";
 import { quoted, UsageError } from "../../config/usage-error.ts";
 import { switchOption, list } from "../../config/value-types.ts";
-import { environmentOf } from "../../domain/api-keys.ts";
+import { environmentOf } from "../../domain/secrets.ts";
 import type { AuditItem, Key } from "../../operator/operations.ts";
 import { Failure } from "../command.ts";
 import { confirmed, listCommand, operationCommand, YES_OPTION } from "../operation-command.ts";

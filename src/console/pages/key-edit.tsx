@@ -1,5 +1,6 @@
 import { grouped } from "../../text/formatting.ts";
-import { KEY_NAME, KEY_NOTES, MAX_LABELS, PLANS } from "../../domain/key-fields.ts";
+import { KEY_NAME, KEY_NOTES, MAX_LABELS } from "../../domain/key-fields.ts";
+import { PLANS } from "../../domain/plans.ts";
 import type { ComponentChildren } from "preact";
 import { call, type Key } from "../admin-api.ts";
 import { openDialog } from "../components/modal.tsx";

@@ -2,7 +2,7 @@ import { formatTime } from "../../text/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/rate-limit.ts";
 import { KEY_STATES } from "../../domain/api-keys.ts";
-import { PLANS } from "../../domain/key-fields.ts";
+import { PLANS } from "../../domain/plans.ts";
 import { call, type Key, type ResponseOf } from "../admin-api.ts";
 import { may } from "../session.ts";
 import { KeyActionButtons } from "../components/key-actions.tsx";

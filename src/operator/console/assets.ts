@@ -3,7 +3,7 @@ import { ICON } from "../../pages/mark.ts";
 import { loadOnce } from "../../runtime/load-once.ts";
 import { etagOf } from "../../runtime/etag.ts";
 import { conditional, type ContentRequest } from "../../api/content-encoding.ts";
-import type { Environment } from "../../domain/api-keys.ts";
+import type { Environment } from "../../domain/environments.ts";
 import { headerLinesOf } from "../../api/responses.ts";
 import type { Request, Response } from "../../http1/index.ts";
 import { matchPage } from "./pages.ts";

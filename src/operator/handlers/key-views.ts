@@ -1,11 +1,6 @@
-import {
-  type ApiKey,
-  type KeyList,
-  type KeyListQuery,
-  type KeySecret,
-  limitsOf,
-  stateOf,
-} from "../../domain/api-keys.ts";
+import { type ApiKey, type KeySecret, keyState } from "../../domain/api-keys.ts";
+import type { KeyList, KeyListQuery } from "../../domain/key-lists.ts";
+import { limitsOf } from "../../domain/plans.ts";
 import { shownValuesOf } from "../../domain/fields.ts";
 import { KEY_FIELDS } from "../../domain/key-fields.ts";
 import {
@@ -90,7 +85,7 @@ export class KeyViews {
       ...shown,
       limits,
       access,
-      state: stateOf(key, bannedUntil !== undefined, now),
+      state: keyState(key, { isBanned: bannedUntil !== undefined, now }),
       secrets: secrets.filter(({ validUntil = Infinity }) => now < validUntil).map(secretView),
       usage: current
         ? {
@@ -161,7 +156,7 @@ export class KeyViews {
     const now = this.services.clock.now();
     const endOf = ({ id }: ApiKey) => bannedUntil.get(id) ?? NEVER;
     const banned = (await this.services.keys.getKeys([...bannedUntil.keys()]))
-      .filter((key) => stateOf(key, true, now) === "banned")
+      .filter((key) => keyState(key, { isBanned: true, now }) === "banned")
       .toSorted((a, b) => endOf(a) - endOf(b) || a.id - b.id);
     return { items: await this.views(banned.slice(0, limit)), total: banned.length };
   }

@@ -2,18 +2,9 @@ import { cursorAfter } from "../../domain/cursor.ts";
 import { Rejection } from "../../api/errors.ts";
 import { formatOptionalTime, formatTime, parseOptionalTime } from "../../text/formatting.ts";
 import { type Identifier, toSafeNumber } from "../../api/json.ts";
-import {
-  type ApiKey,
-  type Environment,
-  ENVIRONMENTS,
-  generateSecret,
-  hashSecret,
-  isWellFormedSecret,
-  keyNotActive,
-  keyNotFound,
-  type KeyChange,
-  toNewSecret,
-} from "../../domain/api-keys.ts";
+import { type ApiKey, keyNotActive, keyNotFound, type KeyChange } from "../../domain/api-keys.ts";
+import { generateSecret, hashSecret, isWellFormedSecret, toNewSecret } from "../../domain/secrets.ts";
+import { type Environment, ENVIRONMENTS } from "../../domain/environments.ts";
 import type { Attribution } from "../../domain/audit.ts";
 import { parseTimes, withoutNulls } from "../../domain/fields.ts";
 import { KEY_FIELDS } from "../../domain/key-fields.ts";
@@ -43,8 +34,8 @@ export function keyHandlers(services: KeyServices) {
     updateKey: ({ id, body }, { by }) => keys.update(id, body, by),
     rotateKey: ({ id, body }, { by }) => keys.rotate(id, body, by),
     revokeKey: ({ id, body }, { by }) => keys.revoke(id, { ...by, ...body }),
-    disableKey: ({ id, body }, { by }) => keys.setDisabled(id, { ...by, ...body }, true),
-    enableKey: ({ id }, { by }) => keys.setDisabled(id, by, false),
+    disableKey: ({ id, body }, { by }) => keys.setState(id, "disabled", { ...by, ...body }),
+    enableKey: ({ id }, { by }) => keys.setState(id, "enabled", by),
     unbanKey: ({ id, body }, { by }) => keys.unban(id, { ...by, ...body }),
   } satisfies Partial<AdminHandlers>;
 }
@@ -164,10 +155,10 @@ class KeyOperations {
   }
 
   /** Disables or enables a key. One that already has that state stays as it is but is written again, as in `revoke`. */
-  async setDisabled(id: Identifier, by: Attribution, isDisabled: boolean): Promise<Key | Inactive> {
-    const key = await this.#findActive(id, by.at, isDisabled ? "disabled" : "enabled");
+  async setState(id: Identifier, state: "disabled" | "enabled", by: Attribution): Promise<Key | Inactive> {
+    const key = await this.#findActive(id, by.at, state);
     if (key instanceof Rejection) return key;
-    const disabledAt = isDisabled ? (key.disabledAt ?? by.at) : null;
+    const disabledAt = state === "disabled" ? (key.disabledAt ?? by.at) : null;
     return this.#applied(await this.#services.keys.updateKey(key.id, { disabledAt }, by));
   }
 

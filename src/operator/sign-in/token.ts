@@ -6,7 +6,7 @@ import { sha256 } from "../../runtime/hash.ts";
 import { adminToken } from "../../config/value-types.ts";
 import type { DataDirectory } from "../../data-directory.ts";
 import { readOwnFile, replaceFile } from "../../runtime/own-files.ts";
-import { type NewSecret, randomBase62 } from "../../domain/api-keys.ts";
+import { type NewSecret, randomBase62 } from "../../domain/secrets.ts";
 import { mayCall, operatorState } from "../../domain/operators.ts";
 import type { Clock, OperatorStore } from "../../domain/ports.ts";
 import { byServer } from "../../observe/attribution.ts";

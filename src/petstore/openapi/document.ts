@@ -140,7 +140,7 @@ export function openApiDocument(settings: DocumentedSettings): JsonSchema {
 }
 
 function descriptionOf({ deprecated, description }: PetstoreOperation, settings: DocumentedSettings): string {
-  return deprecated ? removalOf(deprecated, isPast(deprecated.sunset, settings)) : description;
+  return deprecated ? removalOf(deprecated, { isRemoved: isPast(deprecated.sunset, settings) }) : description;
 }
 
 /** The document as YAML text. */

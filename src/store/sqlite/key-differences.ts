@@ -1,7 +1,6 @@
 /* Compares the keys, plans and operators of a backup with those of a later database: what does a restore undo? */
 
-import { limitsOf, type Plans } from "../../domain/api-keys.ts";
-import type { PlanName } from "../../domain/key-fields.ts";
+import { type PlanName, limitsOf, type Plans } from "../../domain/plans.ts";
 import { DEFAULT_POLICY, LIMITED_PLANS, type LimitPolicy, policyOf } from "../../domain/limit-policy.ts";
 import type { BanRules, Limits } from "../../domain/rate-limit.ts";
 import { withoutLinks } from "../../runtime/own-files.ts";

@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { messageOf } from "../../api/errors.ts";
 import { dateTime, type Infer, Invalid, object, oneOf, text } from "../../api/schema.ts";
-import { ENVIRONMENTS } from "../../domain/api-keys.ts";
+import { ENVIRONMENTS } from "../../domain/environments.ts";
 import type { NewAuditEntry } from "../../domain/audit.ts";
 import { LAST_BACKUP } from "../../domain/servers.ts";
 import { countOf } from "../../text/formatting.ts";

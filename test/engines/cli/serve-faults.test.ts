@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { generateSecret } from "../../../src/domain/api-keys.ts";
+import { generateSecret } from "../../../src/domain/secrets.ts";
 import { freePort } from "../../../trials/harness/server.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { cleanUpAfterAll, InProcessCli } from "../../cli/cli.ts";

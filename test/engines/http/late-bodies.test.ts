@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { startApp } from "../../../src/app.ts";
-import { type KeyChange, toNewSecret } from "../../../src/domain/api-keys.ts";
+import type { KeyChange } from "../../../src/domain/api-keys.ts";
+import { toNewSecret } from "../../../src/domain/secrets.ts";
 import { createLog, silentLog } from "../../../src/observe/log.ts";
 import { generateToken } from "../../../src/operator/sign-in/token.ts";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";

@@ -6,7 +6,7 @@ import { SETTINGS } from "../../../src/config/options.ts";
 import { type Flags, parseOptions } from "../../../src/config/parse-options.ts";
 import { silentLog } from "../../../src/observe/log.ts";
 import { type EarlierRelease, type KeyName, readRecorded, SHOP } from "./previous-release.ts";
-import { DEFAULT_PLANS } from "../../../src/domain/api-keys.ts";
+import { DEFAULT_PLANS } from "../../../src/domain/plans.ts";
 import { DEFAULT_BAN } from "../../../src/domain/rate-limit.ts";
 import { allKeys, BY } from "../../key-store-arguments.ts";
 import { withServiceValues } from "../../pets.ts";

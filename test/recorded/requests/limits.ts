@@ -1,5 +1,5 @@
 import { parseIpNetwork } from "../../../src/config/network.ts";
-import { DEFAULT_PLANS } from "../../../src/domain/api-keys.ts";
+import { DEFAULT_PLANS } from "../../../src/domain/plans.ts";
 import { clientOf, HOST, message } from "../message.ts";
 import type { Action, Scenario } from "../play.ts";
 
