@@ -34,11 +34,12 @@ const startRound = inOrder();
 /** What went wrong with parts of the page that may be loaded later. */
 const failures = new Map<object, string>();
 
-/** Whether it is an error of the server, or of this page, and not of what was asked for. */
-export const mayPass = (error: Error): boolean => !(error instanceof RejectedRequest) || error.status >= 429;
+/** Whether the same call may succeed later: the error is of the server or of this page, not of what was asked for. */
+export const isTransient = (error: Error): boolean =>
+  !(error instanceof RejectedRequest) || error.status >= 429;
 
 function reportFailure(poll: object, error: Error | undefined): void {
-  if (error !== undefined && mayPass(error)) failures.set(poll, error.message);
+  if (error !== undefined && isTransient(error)) failures.set(poll, error.message);
   else failures.delete(poll);
   const [failure] = failures.values();
   update({ failure });

@@ -2,6 +2,7 @@ import packageJson from "../../package.json" with { type: "json" };
 import { headerLinesOf } from "../api/responses.ts";
 import { classesOf } from "../pages/classes.ts";
 import { ICON, MARK_PATH } from "../pages/mark.ts";
+import { STORED_THEME } from "../pages/themes.ts";
 import { API_VERSION, POSTMAN_PATH } from "../domain/paths.ts";
 import type { DocumentedSettings } from "../public/documented-settings.ts";
 import { docsUrl } from "../public/site-urls.ts";
@@ -149,8 +150,7 @@ ${environmentMenu(settings)}
 }
 
 /** The script runs before the first paint, so that a page does not flash in the other theme. */
-const THEME_SCRIPT =
-  'try{const t=localStorage.getItem("petstore-theme");if(t==="light"||t==="dark")document.documentElement.dataset.theme=t}catch{}';
+const THEME_SCRIPT = `try{const t=localStorage.getItem("${STORED_THEME}");if(t==="light"||t==="dark")document.documentElement.dataset.theme=t}catch{}`;
 
 /** On a phone it is in the sidebar, because the header has no room. */
 function environmentButton({ environment }: Pick<DocsSettings, "environment">): string {

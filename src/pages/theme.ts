@@ -1,13 +1,8 @@
 import { readStored, writeStored } from "./storage.ts";
-
-/** The theme follows the system unless the person has chosen one in this browser. */
-export const THEMES = ["system", "light", "dark"] as const;
-export type Theme = (typeof THEMES)[number];
-
-const THEME = "petstore-theme";
+import { STORED_THEME, type Theme, THEMES } from "./themes.ts";
 
 export function chosenTheme(): Theme {
-  const stored = readStored("localStorage", THEME);
+  const stored = readStored("localStorage", STORED_THEME);
   return THEMES.find((theme) => theme === stored) ?? "system";
 }
 
@@ -19,5 +14,5 @@ export function applyTheme(theme: Theme): void {
 
 export function chooseTheme(theme: Theme): void {
   applyTheme(theme);
-  writeStored("localStorage", THEME, theme);
+  writeStored("localStorage", STORED_THEME, theme);
 }

@@ -27,32 +27,39 @@ export function StateBadge({ state, expiresAt }: StateProps) {
   return <Badge meaning={STATE_MEANINGS[state]} text={state} />;
 }
 
+type Window = NonNullable<Key["usage"]>["minute"];
+
+/** How much of a window is used now. One that has closed since the last response is empty. */
+function usedOf({ used: last, limit, resetsAt }: Window, nowMs: number) {
+  const leftMs = resetsAt === null ? 0 : Math.max(0, Date.parse(resetsAt) - nowMs);
+  const used = leftMs > 0 ? last : 0;
+  const isFull = used >= limit;
+  const isClose = !isFull && used * 100 >= limit * CLOSE_TO_LIMIT_PERCENT;
+  return { leftMs, used, isFull, isClose };
+}
+
+/** That a key is close to its limit of the day, where the day has no column of its own. */
+function DayWarning({ window }: { readonly window: Window }) {
+  const { used, isFull, isClose } = usedOf(window, now.use());
+  if (!isFull && !isClose) return null;
+  return <span class="below small tone-limited">▲ {percent(used, window.limit)} of 24 h</span>;
+}
+
 interface QuotaBarProps {
-  readonly window: NonNullable<Key["usage"]>["minute"] | undefined;
+  readonly window: Window | undefined;
   /** Whether a line below says when the window ends. */
   readonly isWide?: boolean;
-  /** Whether it is only the warning of the day, where the day has no column of its own. */
-  readonly isWarning?: boolean;
 }
 
 /** How much of a window is used: a bar and the two numbers. */
-export function QuotaBar({ window, isWide = false, isWarning = false }: QuotaBarProps) {
+export function QuotaBar({ window, isWide = false }: QuotaBarProps) {
   const nowMs = now.use();
   if (window === undefined) return <span class="muted">unknown</span>;
-  const { limit, resetsAt } = window;
-  // A window that has closed since the last response is empty.
-  const isClosed = resetsAt === null || Date.parse(resetsAt) <= nowMs;
-  const used = isClosed ? 0 : window.used;
-  const isFull = used >= limit;
-  const isClose = !isFull && used * 100 >= limit * CLOSE_TO_LIMIT_PERCENT;
-  if (isWarning)
-    return isFull || isClose ? (
-      <span class="below small tone-limited">▲ {percent(used, limit)} of 24 h</span>
-    ) : null;
+  const { limit } = window;
+  const { leftMs, used, isFull, isClose } = usedOf(window, nowMs);
   const text = (count: number) => (isWide || count < 1_000_000 ? grouped(count) : compact(count));
-  const hint = isClosed
-    ? "The window opens with the next admitted request."
-    : `Resets in ${shortDuration(Date.parse(resetsAt) - nowMs)}.`;
+  const hint =
+    leftMs === 0 ? "The window opens with the next admitted request." : `Resets in ${shortDuration(leftMs)}.`;
   return (
     <>
       <span
@@ -95,7 +102,7 @@ export const SHARED_COLUMNS = {
     cell: ({ usage }) => (
       <>
         <QuotaBar window={usage?.minute} />
-        {usage && <QuotaBar window={usage.day} isWarning />}
+        {usage && <DayWarning window={usage.day} />}
       </>
     ),
   },

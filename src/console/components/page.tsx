@@ -5,7 +5,7 @@ import { useId, useLayoutEffect } from "preact/hooks";
 import { BASE_PATH, DOCS_PATH } from "../../domain/paths.ts";
 import { RejectedRequest } from "../admin-api.ts";
 import { capitalized } from "../../pages/format.ts";
-import { mayPass, type Polled } from "../polling.ts";
+import { isTransient, type Polled } from "../polling.ts";
 import { restorePlace } from "../router.ts";
 import { current, server } from "../state.ts";
 
@@ -110,10 +110,10 @@ interface LoadedProps<T> {
   readonly children: (data: T) => ComponentChildren;
 }
 
-/** What was loaded; why it was rejected, above the last data if there are any. A banner has what may pass. */
+/** What was loaded; why it was rejected, above the last data if there are any. A banner has what is transient. */
 export function Loaded<T>({ of: { data, error, isStale }, children }: LoadedProps<T>) {
   useLayoutEffect(restorePlace, [data, isStale]);
-  const rejection = error && !mayPass(error) && error.message;
+  const rejection = error && !isTransient(error) && error.message;
   if (data === undefined && !rejection)
     return error || current.retryAt ? <p class="muted">Nothing is loaded yet.</p> : <Skeleton />;
   return (

@@ -4,6 +4,7 @@ import { OPERATION_IDS } from "../../domain/operation-ids.ts";
 import { call, type RequestEntry, type RequestPage } from "../admin-api.ts";
 import { countFilters } from "../components/filters.tsx";
 import { DocsButton, Empty, Loaded } from "../components/page.tsx";
+import { MissingServers } from "../components/servers.tsx";
 import type { Column } from "../components/tables.tsx";
 import { ListPage, NoMatch, useList } from "../components/lists.tsx";
 import {
@@ -11,7 +12,6 @@ import {
   Facts,
   LocalTime,
   LocalTimeAndAgo,
-  MissingServers,
   NameLink,
   NO_VALUE,
   OtherLink,

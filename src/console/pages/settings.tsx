@@ -14,7 +14,8 @@ import { WebhookSection } from "../components/webhook.tsx";
 import { capitalized, latency } from "../../pages/format.ts";
 import { useCall } from "../polling.ts";
 import { roleText } from "./operators.tsx";
-import { chooseTheme, chosenTheme, THEMES } from "../../pages/theme.ts";
+import { chooseTheme, chosenTheme } from "../../pages/theme.ts";
+import { THEMES } from "../../pages/themes.ts";
 import { current, server } from "../state.ts";
 
 const FILTERS = { search: { type: "search" }, source: { options: SETTING_SOURCES } } as const;

@@ -1,7 +1,8 @@
 import { COPY_TEXTS, copyText } from "../../pages/clipboard.ts";
 import { capitalized } from "../../pages/format.ts";
 import { readStored, writeStored } from "../../pages/storage.ts";
-import { chooseTheme, chosenTheme, type Theme, THEMES } from "../../pages/theme.ts";
+import { chooseTheme, chosenTheme } from "../../pages/theme.ts";
+import { type Theme, THEMES } from "../../pages/themes.ts";
 
 /** The URL of a path of the site, which a proxy may serve under a prefix. */
 export function urlOf(path: string): string {
