@@ -132,7 +132,7 @@ function unknownCommand([first = "", second]: readonly string[], commands: reado
   return new UsageError(`unknown command ${quoted(typed)}; ${suggestion}`);
 }
 
-/** Returns a line such as `petstore 1.2.0 (commit 66cceed7213f, Bun 1.4.4)`. */
+/** Returns a line such as `petstore 1.3.0 (commit 66cceed7213f, Bun 1.4.4)`. */
 function versionLine(contents = EXECUTABLE): string {
   const origin = contents === undefined ? "from source" : `commit ${contents.commit}`;
   return `petstore ${packageJson.version} (${origin}, Bun ${Bun.version})`;

@@ -29,7 +29,7 @@ interface Received extends errors.ErrorDetails {
   body: string;
 }
 
-const USER_AGENT = "petstore-client/1.2.0";
+const USER_AGENT = "petstore-client/1.3.0";
 const KEY = /^pet_(?:live|test)_[^\W_]+$/;
 /** A server allows an address 256 connections, so that three more clients of the address have as many. */
 const MAX_CONCURRENCY = 64;

@@ -12,6 +12,6 @@ export const POSTMAN_PATH = "/postman_collection.json";
 export const LLMS_PATH = "/llms.txt";
 /** The client library of any release. It redirects to the file of this one. */
 export const CLIENT_PACKAGE_PATH = "/client.tgz";
-/** The path of the client library, with or without a release: `/client-1.2.0.tgz`. */
+/** The path of the client library, with or without a release: `/client-1.3.0.tgz`. */
 export const CLIENT_PACKAGE_PATHS = /^\/client(?:-[^/]+)?\.tgz$/;
 export const HEALTH_PATH = "/healthz";
