@@ -77,9 +77,6 @@ const BLOCKS: Readonly<Record<string, string>> = {
   settings: optionTable(SETTINGS),
   "log-errors": markdownTable(["Error", "Meaning"], logEvents("error")),
   "log-warnings": markdownTable(["Warning", "Meaning"], logEvents("warn")),
-  "log-info": logEvents("info")
-    .map(([name]) => name)
-    .join(", "),
   roles: markdownTable(["Role", "An operator with it", "Operations, with those above"], roleRows()),
   metrics: markdownTable(["Metric", "Type", "Meaning", "Labels"], metricRows()),
   "metric-labels": markdownTable(["Label", "Values"], metricLabelRows()),

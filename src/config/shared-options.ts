@@ -41,7 +41,7 @@ export const LIMIT_OPTIONS = {
   "anonymous-limits": limit(
     limitPair,
     DEFAULT_PLANS.anonymous,
-    "Rate limits of an address without a valid key, and of its pages, on each server",
+    "Rate limits of an address without a valid key, and again for pages, on each server",
   ),
   "ban-strikes": limit(
     integerWithin(BAN_BOUNDS.strikes),

@@ -230,7 +230,7 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   ),
 
   petstore_traced_requests_total: counter(
-    "Requests whose spans the collector has taken, or which were dropped.",
+    "Requests whose spans were exported or dropped.",
     ({ tracer }) =>
       Object.entries(tracer?.counts ?? {}).map(([result, value]) => ({ labels: { result }, value })),
     { result: RESULT },
@@ -256,11 +256,11 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   ),
 
   petstore_event_loop_delay_seconds: histogram(
-    "How much later than asked a timer fired, every 20 ms.",
+    "How late a timer fired, measured every 20 ms.",
     ({ eventLoopDelay }) => eventLoopDelay.seconds,
   ),
   petstore_event_loop_delay_max_seconds: gauge(
-    "The longest such delay of the last half minute to minute.",
+    "The longest such delay in the last 30 to 60 seconds.",
     ({ eventLoopDelay }) => eventLoopDelay.longestSeconds,
   ),
 
