@@ -1,12 +1,10 @@
 import type { KeyListQuery } from "../domain/key-lists.ts";
+import { reuseForMs } from "../runtime/reuse-by-cost.ts";
 import { scheduler } from "../runtime/scheduler.ts";
 import { keyCounts, type StateCount } from "./key-list.ts";
 import { rowsOf, rowsOfQuery, type Steps } from "./sql/steps.ts";
 import type { Dialect } from "./sql/dialect.ts";
 
-/** How much longer a count is reused than it took. */
-const REUSED_FOR_COST = 100;
-const MAX_REUSED_MS = 30_000;
 /** The number of filters whose counts are kept. */
 const MAX_KEPT = 16;
 
@@ -38,7 +36,7 @@ export class ReusedCounts {
     if (kept?.revision === revision && now >= kept.from && now < kept.until) return kept.rows;
     const startedAt = scheduler.now();
     const rows = yield* rowsOfQuery<StateCount>(keyCounts(query, dialect));
-    const reusedMs = Math.min(REUSED_FOR_COST * (scheduler.now() - startedAt), MAX_REUSED_MS);
+    const reusedMs = reuseForMs(scheduler.now() - startedAt);
     this.#kept.delete(name);
     this.#kept.set(name, { rows, revision, from: now, until: now + reusedMs });
     const [oldest] = this.#kept.keys();

@@ -15,6 +15,7 @@ import {
 import { yieldToEventLoop } from "../../runtime/scheduler.ts";
 import { ADMIN_PAGE_LIMIT, type QueryOf, type ResponseOf, USAGE_LIMIT } from "../operations.ts";
 import type { AdminHandlers } from "./context.ts";
+import { keyNamesOf } from "./key-names.ts";
 import type { Services } from "../services.ts";
 
 type AuditItems = ResponseOf<"listAudit">["items"];
@@ -74,8 +75,8 @@ export function historyHandlers({
   } satisfies Partial<AdminHandlers>;
 
   async function withKeyNames(items: AuditItems): Promise<AuditItems> {
-    const ids = new Set(items.flatMap(({ target }) => (target?.kind === "key" ? Number(target.id) : [])));
-    const names = new Map((await keys.getKeys([...ids])).map(({ id, name }) => [id, name]));
+    const ids = items.map(({ target }) => (target?.kind === "key" ? Number(target.id) : null));
+    const names = await keyNamesOf(keys, ids);
     return items.map((item) => {
       const name = item.target?.kind === "key" ? names.get(Number(item.target.id)) : undefined;
       return item.target && name !== undefined ? { ...item, target: { ...item.target, name } } : item;

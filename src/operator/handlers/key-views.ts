@@ -14,7 +14,7 @@ import {
   type Window,
 } from "../../domain/rate-limit.ts";
 import type { KeyTotals } from "../../domain/usage-history.ts";
-import { reuseBriefly } from "./reuse-briefly.ts";
+import { reuseByCost } from "../../runtime/reuse-by-cost.ts";
 import { yieldToEventLoop } from "../../runtime/scheduler.ts";
 import { formatOptionalTime, formatTime } from "../../text/formatting.ts";
 import type { Key } from "../operations.ts";
@@ -117,7 +117,7 @@ export class KeyViews {
   }
 
   /** The windows of the keys with the most requests of the last day: another key has no window open. */
-  readonly #readWindows = reuseBriefly(async () => {
+  readonly #readWindows = reuseByCost(async () => {
     const { clock, usageHistory } = this.services;
     const now = clock.now();
     const day = { by: "day", since: now - DAY_MS, until: now, limit: MAX_WINDOWS } as const;

@@ -9,7 +9,7 @@ import {
   requestsOf,
   sumOfRequests,
 } from "../../domain/usage-history.ts";
-import { reuseBriefly } from "./reuse-briefly.ts";
+import { reuseByCost } from "../../runtime/reuse-by-cost.ts";
 import type { ServerSeries } from "../operations.ts";
 import { KeyViews, type KeyViewServices } from "./key-views.ts";
 import { askOthers } from "./other-servers.ts";
@@ -29,7 +29,7 @@ export function overviewHandlers(services: OverviewServices) {
    * Reading the sums takes 160 ms with 10,000 keys that are used in every hour, and a console asks for them every two
    * seconds.
    */
-  const readSums = reuseBriefly(async () => {
+  const readSums = reuseByCost(async () => {
     const now = clock.now();
     const day = { by: "hour", since: now - DAY_MS, until: now } as const;
     const totals = await usageHistory.usageByKey(day);

@@ -7,6 +7,7 @@ import { PET_SEARCH } from "../../domain/size-limits.ts";
 import { yieldToEventLoop } from "../../runtime/scheduler.ts";
 import { ADMIN_PAGE_LIMIT } from "../operations.ts";
 import type { AdminHandlers } from "./context.ts";
+import { keyNamesOf } from "./key-names.ts";
 import type { Services } from "../services.ts";
 
 export function petAndOrderHandlers({
@@ -76,14 +77,14 @@ export function petAndOrderHandlers({
 
   async function withNames(orders: readonly OperatorOrder[]) {
     const ids = [...new Set(orders.map(({ petId }) => petId))].toSorted((a, b) => (a < b ? -1 : 1));
-    const keyIds = new Set(orders.flatMap(({ keyId }) => keyId ?? []));
     const pets = ids.length === 0 ? [] : (await store.listPets({ ids, limit: ids.length })).items;
     const petNames = new Map(pets.map(({ id, name }) => [id, name]));
-    const keyNames = new Map((await keys.getKeys([...keyIds])).map(({ id, name }) => [id, name]));
+    const keyIds = orders.map(({ keyId }) => keyId);
+    const keyNames = await keyNamesOf(keys, keyIds);
     return orders.map((order) => ({
       ...order,
       petName: petNames.get(order.petId) ?? null,
-      keyName: keyNames.get(order.keyId ?? 0) ?? null,
+      keyName: keyNames.get(order.keyId) ?? null,
     }));
   }
 

@@ -10,7 +10,7 @@ import {
 import type { Attribution } from "../../domain/audit.ts";
 import type { BanRules } from "../../domain/rate-limit.ts";
 import { type LimitSetter, limitSetters } from "../../domain/servers.ts";
-import { reuseBriefly } from "./reuse-briefly.ts";
+import { reuseByCost } from "../../runtime/reuse-by-cost.ts";
 import type { AdminHandlers } from "./context.ts";
 import type { Services } from "../services.ts";
 
@@ -22,7 +22,7 @@ interface PolicyServices extends Pick<Services, "policies" | "storesForReads" | 
 export function policyHandlers(services: PolicyServices) {
   const { policies, storesForReads } = services;
   /** Counting 500,000 keys takes some tenths of a second, and a console asks every two seconds. */
-  const countKeys = reuseBriefly(async () => storesForReads.policies.countKeys());
+  const countKeys = reuseByCost(async () => storesForReads.policies.countKeys());
 
   return {
     async listPlans() {

@@ -8,6 +8,7 @@ import { type LoggedRequest, STAMPS_PER_MS } from "../../observe/request-log.ts"
 import { ADMIN_PAGE_LIMIT, type QueryOf, type RequestPage } from "../operations.ts";
 import { askOthers, ownState } from "./other-servers.ts";
 import type { AdminHandlers } from "./context.ts";
+import { keyNamesOf } from "./key-names.ts";
 import type { Services } from "../services.ts";
 
 type Query = QueryOf<"listRequests">;
@@ -54,11 +55,9 @@ export function requestHandlers({
 
   /** Adds the names of the keys. Requests are shown without them in an outage of the database. */
   async function withKeyNames(items: RequestPage["items"]): Promise<RequestPage["items"]> {
-    const ids = new Set(items.flatMap(({ keyId }) => keyId ?? []));
-    const read = await Promise.try(() => keys.getKeys([...ids])).catch(() => undefined);
-    if (read === undefined) return items;
-    const names = new Map(read.map(({ id, name }) => [id, name]));
-    return items.map((item) => ({ ...item, keyName: names.get(item.keyId ?? 0) ?? null }));
+    const ids = items.map(({ keyId }) => keyId);
+    const names = await keyNamesOf(keys, ids).catch(() => undefined);
+    return names ? items.map((item) => ({ ...item, keyName: names.get(item.keyId) ?? null })) : items;
   }
 
   async function ownPage(query: Query, limit: number): Promise<RequestPage> {

@@ -1,5 +1,5 @@
 import { expect, spyOn, test } from "bun:test";
-import { reuseBriefly } from "../../src/operator/handlers/reuse-briefly.ts";
+import { reuseByCost } from "../../src/runtime/reuse-by-cost.ts";
 import { scheduler } from "../../src/runtime/scheduler.ts";
 
 test("a value that took 70 ms twice is reused for 7 seconds, one that took 5 seconds for 30, and an error not at all", async () => {
@@ -7,7 +7,7 @@ test("a value that took 70 ms twice is reused for 7 seconds, one that took 5 sec
   let loads = 0;
   let cost = 70;
   const clock = spyOn(scheduler, "now").mockImplementation(() => now);
-  const read = reuseBriefly(async () => {
+  const read = reuseByCost(async () => {
     now += cost;
     loads++;
     if (cost === 0) throw new Error("down");
