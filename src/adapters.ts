@@ -1,7 +1,7 @@
 import packageJson from "../package.json" with { type: "json" };
 import { makeTemporaryDirectory, removeDirectory } from "./runtime/own-files.ts";
 import { hostname } from "node:os";
-import { messageOf } from "./api/errors.ts";
+import { messageOf } from "./runtime/message-of.ts";
 import {
   type Config,
   describeStorage,

@@ -139,7 +139,7 @@ export function expectConforms({ method, path }: SentRequest, response: Received
   const problems = declared
     ? [...headerProblems(declared, response), ...bodyProblems(declared, method, response)]
     : [`status ${response.status} is not declared`];
-  expect(problems, messageOf({ method, path }, response)).toEqual([]);
+  expect(problems, requestLine({ method, path }, response)).toEqual([]);
 }
 
 const ADMIN = new Conformance(adminOpenApiJson(), ADMIN_OPERATIONS);
@@ -155,7 +155,7 @@ export function expectAdminConforms({ method, path }: SentRequest, response: Rec
   const problems = declared
     ? [...bodyProblems(declared, method, response), ...readProblems(operation, response)]
     : [`status ${response.status} is not declared`];
-  expect(problems, messageOf({ method, path }, response)).toEqual([]);
+  expect(problems, requestLine({ method, path }, response)).toEqual([]);
 }
 
 function readProblems(operation: SentRequest, { status, text }: ReceivedResponse): string[] {
@@ -166,7 +166,7 @@ function readProblems(operation: SentRequest, { status, text }: ReceivedResponse
   return read?.unreadable === 0 ? [] : ["its own schema does not read all of it"];
 }
 
-const messageOf = ({ method, path }: SentRequest, { status, text }: ReceivedResponse) =>
+const requestLine = ({ method, path }: SentRequest, { status, text }: ReceivedResponse) =>
   `${method} ${path} → ${status} ${text.slice(0, 300)}`;
 
 function headerProblems(declared: Declared, { headers }: ReceivedResponse): string[] {

@@ -83,10 +83,10 @@ const ARROWS: Readonly<Record<string, string>> = {
   petstore: "public domain api runtime text",
   operator: "observe config domain api http1 browser-bundle data-directory pages runtime text",
   "docs-site": "public petstore client domain api browser-bundle pages runtime text executable",
-  console: "operator pages domain api text",
+  console: "operator pages domain api runtime text",
   doctor:
-    "operator store rate-limit observe http1 domain api config data-directory postgres-options runtime text",
-  adapters: "store rate-limit observe domain api config data-directory postgres-options runtime",
+    "operator store rate-limit observe http1 domain config data-directory postgres-options runtime text",
+  adapters: "store rate-limit observe domain config data-directory postgres-options runtime",
   "optional-parts": "adapters operator observe domain config http1 runtime",
   app: "optional-parts adapters public petstore operator docs-site auth observe domain api config http1 clock runtime",
   demo: "app adapters store client operator observe domain config runtime",
@@ -229,6 +229,11 @@ describe("modules", () => {
       "how long SQLite waits for a lock is in one table alone",
       /\bbusy_timeout = \d|\b(?:busyTimeoutMs|maxBusyMs|waitMs)(?::| =) [1-9]/,
       /^src\/store\/sqlite\/waits\.ts$/,
+    ],
+    [
+      "the beginnings of secrets are in one table alone, which the masks know",
+      /["`^]pet_[a-z]+_["`[($]/,
+      /^src\/domain\/secrets\.ts$/,
     ],
     [
       "Valkey is spoken to in rate-limit alone",

@@ -151,9 +151,5 @@ export function rejectionOf(error: unknown): Rejection<"unavailable" | "internal
   return error instanceof Unavailable ? serviceUnavailable(error.retryAfterSeconds) : INTERNAL_ERROR;
 }
 
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
 /** Thrown when a queue is full, because more requests arrive than this server can handle. */
 export class Overloaded extends Unavailable {}

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
-import { messageOf } from "../api/errors.ts";
+import { messageOf } from "../runtime/message-of.ts";
 import { createFile, disk, openToRead, removeFile, renameDurably, statOf } from "../runtime/own-files.ts";
 import { InputError } from "./row-formats.ts";
 

@@ -1,7 +1,7 @@
-import { systemErrorField } from "../runtime/system-error.ts";
-import { printable } from "../text/formatting.ts";
 import { type Flags, type Option, type Options, variableOf } from "../config/parse-options.ts";
-import { nearest, quoted, UsageError, withoutSecrets } from "../config/usage-error.ts";
+import { UsageError } from "../config/usage-error.ts";
+import { didYouMean, nearest } from "../text/nearest.ts";
+import { quoted } from "../config/quoted.ts";
 import { choice, trueOrFalse } from "../config/value-types.ts";
 import { COLOR_CHOICES } from "./output.ts";
 
@@ -74,47 +74,6 @@ function unknownFlag(typed: string, candidates: Options): UsageError {
   const name = typed.replace(/^-+/, "");
   // --PORT and --per_minute differ from a flag in their spelling only.
   const meant = flags.find((flag) => variableOf(flag) === variableOf(name)) ?? nearest(name, flags);
-  return new UsageError(
-    meant
-      ? `unknown flag ${quoted(typed)}; did you mean --${meant}?`
-      : `unknown flag ${quoted(typed)}; see --help`,
-  );
-}
-
-const REASONS: Readonly<Record<string, string>> = {
-  EACCES: "permission denied",
-  EPERM: "permission denied",
-  EROFS: "the file system is read-only",
-  ENOSPC: "no space is left on the device",
-  EDQUOT: "the disk quota is used up",
-  EFBIG: "the file would be larger than the limit for files",
-  ENOTDIR: "a part of the path is a file, not a directory",
-  EEXIST: "a part of the path is a file, not a directory",
-  ENOENT: "a part of the path does not exist",
-  ELOOP: "it is a symbolic link, which is not followed",
-};
-
-const BUGS: ReadonlySet<string> = new Set(["TypeError", "RangeError", "ReferenceError", "SyntaxError"]);
-
-export function isBug(error: unknown): boolean {
-  return error instanceof Error && BUGS.has(error.name);
-}
-
-/** A chain of causes can be a cycle. */
-const MAX_CAUSES = 5;
-
-/** Anything thrown, as one line without a stack and without secrets. */
-export function errorMessage(error: unknown, maxCauses = MAX_CAUSES): string {
-  if (!(error instanceof Error)) return onOneLine(String(error));
-  const reason = REASONS[systemErrorField(error, "code") ?? ""];
-  const path = systemErrorField(error, "path");
-  if (reason !== undefined) return onOneLine(path === undefined ? reason : `${path}: ${reason}`);
-  const line = onOneLine(error.message.split("\n")[0] ?? "");
-  if (isBug(error)) return `this is a bug in petstore: ${line}`;
-  const cause = error.cause === undefined || maxCauses === 0 ? "" : errorMessage(error.cause, maxCauses - 1);
-  return line.includes(cause) ? line : `${line}: ${cause}`;
-}
-
-function onOneLine(text: string): string {
-  return printable(withoutSecrets(text));
+  const suggestion = didYouMean(meant && `--${meant}`) ?? "see --help";
+  return new UsageError(`unknown flag ${quoted(typed)}; ${suggestion}`);
 }

@@ -9,7 +9,9 @@ import {
   type ValuesOf,
   type Variables,
 } from "../config/parse-options.ts";
-import { nearest, quoted, UsageError } from "../config/usage-error.ts";
+import { UsageError } from "../config/usage-error.ts";
+import { didYouMean, nearest } from "../text/nearest.ts";
+import { quoted } from "../config/quoted.ts";
 import type { ValueType } from "../config/value-types.ts";
 import type { Attribution } from "../domain/audit.ts";
 import type { Clock } from "../domain/ports.ts";
@@ -148,9 +150,8 @@ function rejectUnsupportedFlag(name: string, options: Options, flags: Flags): vo
   if (unsupported === "server")
     throw new UsageError(`${name} works on this machine only; run it on the machine of the server`);
   const near = nearest(unsupported, Object.keys(options));
-  throw new UsageError(
-    `${name} has no flag --${unsupported}; ${near ? `did you mean --${near}?` : `see petstore ${name} --help`}`,
-  );
+  const suggestion = didYouMean(near && `--${near}`) ?? `see petstore ${name} --help`;
+  throw new UsageError(`${name} has no flag --${unsupported}; ${suggestion}`);
 }
 
 function parsePositionals(name: string, positionals: Positionals, texts: readonly string[]) {

@@ -4,7 +4,7 @@ import { processVariables } from "../config/config.ts";
 import { EXECUTABLE } from "../executable.ts";
 import { createLog, type LogOptions } from "../observe/log.ts";
 import { systemErrorField } from "../runtime/system-error.ts";
-import { isBug } from "./arguments.ts";
+import { isBug } from "./error-message.ts";
 import type { ProcessContext } from "./command.ts";
 import { describeFailure, runProgram } from "./program.ts";
 import { confirm, EXIT_CODE, Interrupted, readSecret, stopOnSignals, userName } from "./terminal.ts";

@@ -1,9 +1,12 @@
 import packageJson from "../../package.json" with { type: "json" };
-import { printable, printableLines } from "../text/formatting.ts";
+import { alternatives, printable, printableLines } from "../text/formatting.ts";
 import { checkVariables } from "../config/variables.ts";
-import { alternatives, nearest, quoted, UsageError } from "../config/usage-error.ts";
+import { UsageError } from "../config/usage-error.ts";
+import { didYouMean, nearest } from "../text/nearest.ts";
+import { quoted } from "../config/quoted.ts";
 import { EXECUTABLE } from "../executable.ts";
-import { type Arguments, errorMessage, parseArguments } from "./arguments.ts";
+import { type Arguments, parseArguments } from "./arguments.ts";
+import { errorMessage } from "./error-message.ts";
 import { type Command, Failure, type Outcome, type ProcessContext } from "./command.ts";
 import type * as AllCommands from "./command-table.ts";
 import { COMPLETE, complete } from "./completion.ts";
@@ -128,7 +131,7 @@ function unknownCommand([first = "", second]: readonly string[], commands: reado
       ? "see petstore --help"
       : group === first && near === undefined
         ? `${group} has ${alternatives(subcommands).replace(/ or (?=\S+$)/, " and ")}`
-        : `did you mean ${near === undefined ? group : `${group} ${near}`}?`;
+        : didYouMean(near === undefined ? group : `${group} ${near}`);
   return new UsageError(`unknown command ${quoted(typed)}; ${suggestion}`);
 }
 

@@ -294,8 +294,8 @@ function apiError(received: Received, advice: string): errors.ApiError {
 function lostResponse(url: string, details: errors.ErrorDetails): errors.ConnectionError {
   const { cause, idempotencyKey, response } = details;
   const message = response
-    ? `The response from ${url} was cut off: ${reasonOf(cause)}. Repeat the call${idempotencyKey ? " with its idempotencyKey" : ""}.`
-    : `No response from ${url}: ${reasonOf(cause)}.`;
+    ? `The response from ${url} was cut off: ${innermostMessage(cause)}. Repeat the call${idempotencyKey ? " with its idempotencyKey" : ""}.`
+    : `No response from ${url}: ${innermostMessage(cause)}.`;
   return new errors.ConnectionError(message, details);
 }
 
@@ -304,8 +304,8 @@ function isBrowser(): boolean {
 }
 
 /** `fetch` of Node says "fetch failed", and its cause says why. */
-function reasonOf(error: unknown): string {
+function innermostMessage(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error.cause instanceof Error) return reasonOf(error.cause);
+  if (error.cause instanceof Error) return innermostMessage(error.cause);
   return error.message.replace(/[.?]$/, "") || ("code" in error ? String(error.code) : error.name);
 }

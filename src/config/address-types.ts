@@ -2,8 +2,9 @@ import { hostUrls } from "../text/host-urls.ts";
 import { BASE_PATH } from "../domain/paths.ts";
 import { shownWebhookUrl } from "../domain/webhooks.ts";
 import { formatIpNetwork, type IpNetwork, ipVersionOf, parseIpNetwork, withoutHostBits } from "./network.ts";
-import { alternatives } from "./usage-error.ts";
-import { integerWithin, list, didYouMean, type ValueType } from "./value-types.ts";
+import { alternatives } from "../text/formatting.ts";
+import { integerWithin, list, type ValueType } from "./value-types.ts";
+import { didYouMean } from "../text/nearest.ts";
 
 const HOST_NAME = /^(?=.{1,253}$)[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?)*$/i;
 /** Matches mistyped addresses, such as 1.2.3.999 or 10.1, which are not names. */

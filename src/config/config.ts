@@ -22,7 +22,9 @@ import {
 } from "./options.ts";
 import { readFromFile, type ValuesOf, type Variables } from "./parse-options.ts";
 import type { SHARED_OPTIONS } from "./shared-options.ts";
-import { quotedPath, readTextFile, UsageError } from "./usage-error.ts";
+import { UsageError } from "./usage-error.ts";
+import { readTextFile } from "./read-file.ts";
+import { quotedPath } from "./quoted.ts";
 
 /** The settings of a server, parsed once. URLs of the API include BASE_PATH. */
 export type Config = ReturnType<typeof configOf>;

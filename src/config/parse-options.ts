@@ -1,4 +1,7 @@
-import { quoted, quotedPath, readTextFile, UsageError, withoutUrlSecrets } from "./usage-error.ts";
+import { UsageError } from "./usage-error.ts";
+import { maskUserAndQuery } from "../domain/masks.ts";
+import { readTextFile } from "./read-file.ts";
+import { quoted, quotedPath } from "./quoted.ts";
 import { formatValue, type ValueType } from "./value-types.ts";
 
 /** An option. The parser, --help and the documentation derive from it. */
@@ -125,7 +128,7 @@ export function readFromFile<T>(option: Option<T>, path: string): T {
 export function parseValue<T>(name: string, text: string, type: ValueType<T>): T {
   const value = type.parse(text);
   if (value !== undefined) return value;
-  const shown = type.isUrl ? withoutUrlSecrets(text) : text;
+  const shown = type.isUrl ? maskUserAndQuery(text) : text;
   const given = type.secret ? "is not valid" : `is ${quoted(shown)}`;
   const hint = type.hint?.(text);
   throw new UsageError(`${name} ${given}; it must be ${type.expected}${hint ? ` (${hint})` : ""}`);

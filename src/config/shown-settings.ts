@@ -11,7 +11,7 @@ import {
   type Source,
   variableOf,
 } from "./parse-options.ts";
-import { withoutSecrets } from "./usage-error.ts";
+import { maskSecretsAndPasswords } from "../domain/masks.ts";
 import { formatValue } from "./value-types.ts";
 
 interface Sources {
@@ -39,7 +39,7 @@ function shownValue({ type }: Option, value: unknown): string | null {
   const text = formatValue(type, value);
   if (text === "") return null;
   if (!type.secret) return text;
-  return text.includes("://") ? withoutSecrets(text) : "…";
+  return text.includes("://") ? maskSecretsAndPasswords(text) : "…";
 }
 
 /** The kind of a source. A value from a file has the source of the option that names the file. */

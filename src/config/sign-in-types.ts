@@ -3,8 +3,9 @@
 import { type RoleRule, SIGN_IN_ROLES } from "../domain/role-rules.ts";
 import { collectorUrl } from "./address-types.ts";
 import { isLoopback } from "./network.ts";
-import { alternatives, nearest } from "./usage-error.ts";
-import { didYouMean, type ValueType } from "./value-types.ts";
+import { alternatives } from "../text/formatting.ts";
+import { didYouMean, nearest } from "../text/nearest.ts";
+import { type ValueType } from "./value-types.ts";
 
 /** What follows the issuer in the URL of its discovery document. */
 const DOCUMENT = /\/?\.well-known\/openid-configuration$/;

@@ -1,5 +1,7 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { quotedPath, readTextFile, UsageError } from "./usage-error.ts";
+import { UsageError } from "./usage-error.ts";
+import { readTextFile } from "./read-file.ts";
+import { quotedPath } from "./quoted.ts";
 
 /** The paths of PEM files. */
 export interface TlsFiles {

@@ -1,10 +1,10 @@
-import { grouped } from "../text/formatting.ts";
+import { alternatives, grouped } from "../text/formatting.ts";
 import { isOnCalendar } from "../api/schema.ts";
 import { MAX_REQUEST_LIMIT } from "../domain/key-fields.ts";
 import { DAY_MS, type Limits } from "../domain/rate-limit.ts";
 import { actionNamed } from "../domain/audit.ts";
 import { WEBHOOK_EVENTS } from "../domain/webhooks.ts";
-import { alternatives, nearest } from "./usage-error.ts";
+import { didYouMean, nearest } from "../text/nearest.ts";
 
 /** The type of an option's value. */
 export interface ValueType<T> {
@@ -32,10 +32,6 @@ export interface ValueType<T> {
 
 export function formatValue<T>(type: ValueType<T>, value: T): string {
   return type.format?.(value) ?? String(value);
-}
-
-export function didYouMean(value: string | undefined): string | undefined {
-  return value && `did you mean ${value}?`;
 }
 
 /** Makes a type for a positional that may be missing. */

@@ -2,7 +2,10 @@
 
 import { SETTINGS } from "./options.ts";
 import { type Flags, type Source, sourceOf, variableOf, type Variables } from "./parse-options.ts";
-import { nearest, quoted, quotedPath, readTextFile, UsageError } from "./usage-error.ts";
+import { UsageError } from "./usage-error.ts";
+import { didYouMean, nearest } from "../text/nearest.ts";
+import { readTextFile } from "./read-file.ts";
+import { quoted, quotedPath } from "./quoted.ts";
 
 interface CheckedVariables {
   /** The variables of the process, and those of --env-file that the process does not have. */
@@ -91,6 +94,6 @@ function rejectUnknownVariable(commandFlags: readonly string[], variables: Varia
   if (commandFlags.includes(flag))
     throw new UsageError(`${unknown}${location} is not a setting of a server; use --${flag}`);
   const near = nearest(flag, settings);
-  const suggestion = near ? `did you mean ${variableOf(near)}?` : "see petstore serve --help";
+  const suggestion = didYouMean(near && variableOf(near)) ?? "see petstore serve --help";
   throw new UsageError(`unknown variable ${quoted(unknown)}${location}; ${suggestion}`);
 }

@@ -1,4 +1,4 @@
-import { messageOf } from "../api/errors.ts";
+import { messageOf } from "../runtime/message-of.ts";
 import { parseJson } from "../api/json.ts";
 import {
   adminRequestOf,

@@ -1,6 +1,6 @@
 import { type ComponentType, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { messageOf } from "../api/errors.ts";
+import { messageOf } from "../runtime/message-of.ts";
 import { matchPage, type PageName } from "../operator/console/pages.ts";
 import { call } from "./admin-api.ts";
 import { ENVIRONMENT, Layout } from "./components/layout.tsx";

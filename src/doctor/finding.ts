@@ -1,5 +1,5 @@
-import { messageOf } from "../api/errors.ts";
-import { withoutSecrets } from "../config/usage-error.ts";
+import { messageOf } from "../runtime/message-of.ts";
+import { maskSecretsAndPasswords } from "../domain/masks.ts";
 
 /** An error means that the service does not work; a warning means that it may fail later. */
 export type Level = "ok" | "warning" | "error";
@@ -34,6 +34,6 @@ export function problemsOr(ok: Finding, problems: readonly (Finding | false | un
   return found.length > 0 ? found : [ok];
 }
 
-export function reasonOf(error: unknown): string {
-  return withoutSecrets(messageOf(error));
+export function messageWithoutSecrets(error: unknown): string {
+  return maskSecretsAndPasswords(messageOf(error));
 }

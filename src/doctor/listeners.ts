@@ -7,7 +7,7 @@ import { ADMIN_LISTEN_FLAGS, LISTEN_FLAGS, listenProblems } from "../config/netw
 import { readTlsFiles } from "../config/tls.ts";
 import { HEALTH_PATH } from "../domain/paths.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
-import { check, type Finding, problemsOr, reasonOf } from "./finding.ts";
+import { check, type Finding, problemsOr, messageWithoutSecrets } from "./finding.ts";
 
 const ports = check("ports");
 
@@ -57,7 +57,7 @@ export function checkTls({ tls: files, publicUrl }: Config, now: number): Findin
     certificate = new X509Certificate(readTlsFiles(files).cert);
   } catch (error) {
     const remedy = "correct the files; a running server keeps the last ones that worked";
-    return [tls.error(reasonOf(error), remedy)];
+    return [tls.error(messageWithoutSecrets(error), remedy)];
   }
   return problemsOr(tls.ok(`${files.certFile} is valid until ${certificate.validTo}`), [
     validity(certificate, now),

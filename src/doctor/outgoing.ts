@@ -7,7 +7,7 @@ import { type OutgoingRequest, sendRequest, trustProblem } from "../runtime/outg
 import { checkPostgres } from "./postgres.ts";
 import { checkValkey } from "./valkey.ts";
 import type { StoreFindings } from "./stored-data.ts";
-import { check, reasonOf } from "./finding.ts";
+import { check, messageWithoutSecrets } from "./finding.ts";
 import { checkProvider } from "./provider.ts";
 
 /** A setting whose value is a URL to which a server connects. */
@@ -91,7 +91,7 @@ async function checkEndpoint(
     return { findings: [finding] };
   } catch (error) {
     const problem = trustProblem(error);
-    const message = `${origin} does not respond: ${problem ?? reasonOf(error)}`;
+    const message = `${origin} does not respond: ${problem ?? messageWithoutSecrets(error)}`;
     return {
       findings: [endpoint.warning(message, `check ${setting}, and that this machine may connect to it`)],
     };

@@ -3,7 +3,7 @@ import { postgresOf } from "../postgres-options.ts";
 import { inspectPostgres, type PostgresState } from "../store/postgres/inspect.ts";
 import { CONNECTIONS_PER_INSTANCE } from "../store/postgres/pool.ts";
 import { countOf } from "../text/formatting.ts";
-import { check, type Finding, problemsOr, reasonOf } from "./finding.ts";
+import { check, type Finding, problemsOr, messageWithoutSecrets } from "./finding.ts";
 import { checkReplication } from "./replication.ts";
 import { backupFinding, schemaFinding, type StoreFindings } from "./stored-data.ts";
 
@@ -23,7 +23,7 @@ export async function checkPostgres(storage: StorageConfig, now: () => number): 
       findings.push(schemaFinding(state.schema), backupFinding(state.lastBackupAt, now()));
     return { findings, clocks: [{ name: "PostgreSQL", differenceMs: state.clockDifferenceMs }] };
   } catch (error) {
-    const message = `${name} cannot be used: ${reasonOf(error)}`;
+    const message = `${name} cannot be used: ${messageWithoutSecrets(error)}`;
     const remedy = "check --database-url, that PostgreSQL runs, and that this machine may connect to it";
     return { findings: [postgres.error(message, remedy)] };
   }

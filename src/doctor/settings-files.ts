@@ -3,7 +3,7 @@ import { readAuthorities } from "../config/config.ts";
 import { SETTINGS } from "../config/options.ts";
 import { type Options, readFromFile, type SettingsWith, variableOf } from "../config/parse-options.ts";
 import { readTokenFile } from "../operator/sign-in/token.ts";
-import { check, type Finding, problemsOr, reasonOf } from "./finding.ts";
+import { check, type Finding, problemsOr, messageWithoutSecrets } from "./finding.ts";
 
 /** A setting that names a file which the operator writes. */
 export type FileSetting = SettingsWith<typeof SETTINGS, { isFollowed: boolean }>;
@@ -72,7 +72,7 @@ function problemOf({ isSecret, read, setting, path }: SettingsFile & { setting: 
     return files.warning(`every user can read ${path} (${setting}), which has a secret`, `chmod o= ${path}`);
   } catch (error) {
     return files.error(
-      reasonOf(error),
+      messageWithoutSecrets(error),
       `correct the file of ${setting}; a running server keeps its last contents`,
     );
   }

@@ -8,7 +8,7 @@ import { QUOTA_MIGRATIONS } from "../store/sqlite/quota-store.ts";
 import { inspectDatabase } from "../store/sqlite/snapshot.ts";
 import { countOf } from "../text/formatting.ts";
 import { isAccessible } from "./files.ts";
-import { check, type Finding, reasonOf } from "./finding.ts";
+import { check, type Finding, messageWithoutSecrets } from "./finding.ts";
 import { backupFinding, schemaFinding, type StoreFindings, UPGRADE } from "./stored-data.ts";
 
 const sqlite = check("SQLite");
@@ -52,7 +52,7 @@ export function checkSqlite(directory: DataDirectory, now: number): StoreFinding
     const remedy = isAccessible(path)
       ? RESTORE
       : `run the command as the user of the server, or give the file to that user: chown USER ${path}`;
-    return { findings: [library, database.error(reasonOf(error), remedy)] };
+    return { findings: [library, database.error(messageWithoutSecrets(error), remedy)] };
   }
 }
 
@@ -69,6 +69,6 @@ export function checkQuotaStore({ directory, limitsUrls }: StorageConfig): Findi
     if (rejection !== undefined) return [quotas.error(`${path}: ${rejection}`, UPGRADE)];
     return [quotas.ok(`${path} is sound`)];
   } catch (error) {
-    return [quotas.error(reasonOf(error), remedy)];
+    return [quotas.error(messageWithoutSecrets(error), remedy)];
   }
 }

@@ -1,7 +1,7 @@
 import { describeStorage, type StorageConfig, valkeyOf } from "../config/config.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { inspectValkey, type ValkeyInformation } from "../rate-limit/valkey/maintenance.ts";
-import { check, type Finding, problemsOr, reasonOf } from "./finding.ts";
+import { check, type Finding, problemsOr, messageWithoutSecrets } from "./finding.ts";
 import type { StoreFindings } from "./stored-data.ts";
 
 const valkey = check("Valkey");
@@ -18,7 +18,7 @@ export async function checkValkey(storage: StorageConfig, now: () => number): Pr
     const findings = problemsOr(ok, information ? valkeyProblems(information) : []);
     return { findings, clocks: [{ name: "Valkey", differenceMs: clockDifferenceMs }] };
   } catch (error) {
-    const reason = reasonOf(error);
+    const reason = messageWithoutSecrets(error);
     if (error instanceof UsageError) return { findings: [valkey.error(reason, "correct --limits-ca")] };
     const message = `${name} cannot be used: ${reason}`;
     if (reason.startsWith("READONLY")) return { findings: [valkey.error(message, "connect to the primary")] };

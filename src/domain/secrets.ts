@@ -7,12 +7,19 @@ export const KEY_PREFIX = { production: "pet_live_", staging: "pet_test_" } as c
   string
 >;
 
-/** API keys and tokens of operators, which clients also send in wrong places. The log keeps the prefix. */
-export const SECRET = /(pet_(?:live|test|admin)_)[\w-]+/g;
+/** The beginning of every secret that the service makes. The logs, the messages and the console know all of them. */
+export const SECRET_PREFIX = {
+  ...KEY_PREFIX,
+  /** The token of an operator. */
+  admin: "pet_admin_",
+  /** A code with which an operator signs in. */
+  code: "pet_code_",
+  /** The token of a session: its cookie and its secret, with a point between them. */
+  session: "pet_session_",
+} as const;
 
-export function maskSecrets(text: string): string {
-  return text.replace(SECRET, "$1…");
-}
+/** What all of them begin with. */
+export const ANY_SECRET_PREFIX = "pet_";
 
 /** What is stored of a new secret. */
 export interface NewSecret {

@@ -1,6 +1,7 @@
 import { type AccessLogField, MAX_LOGGED_LENGTH, MAX_LOGGED_METHOD_LENGTH } from "../domain/logging.ts";
 import { HEALTH_PATH } from "../domain/paths.ts";
-import { SECRET } from "../domain/secrets.ts";
+import { ANY_SECRET_PREFIX } from "../domain/secrets.ts";
+import { SECRET } from "../domain/masks.ts";
 import { TokenBucket } from "../runtime/token-bucket.ts";
 import type { RequestObserver, RequestRecord } from "./request-record.ts";
 import type { Response } from "../http1/index.ts";
@@ -100,12 +101,12 @@ const UNSAFE = new RegExp(`${SECRET.source}|[^ !#-[\\]-~]`, "g");
 const PLAIN = /^[ !#-[\]-~]*$/;
 
 export function quotedWithoutSecrets(text: string): string {
-  const isSafe = PLAIN.test(text) && !text.includes("pet_");
+  const isSafe = PLAIN.test(text) && !text.includes(ANY_SECRET_PREFIX);
   return isSafe ? `"${text}"` : `"${text.replace(UNSAFE, safe)}"`;
 }
 
-function safe(found: string, keyPrefix: string | undefined): string {
-  return keyPrefix ? `${keyPrefix}…` : `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`;
+function safe(found: string, prefix: string | undefined): string {
+  return prefix ? `${prefix}…` : `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 export async function openLogFile(path: string): Promise<LineOutput> {

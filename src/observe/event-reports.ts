@@ -1,4 +1,5 @@
-import { messageOf, Overloaded, Unavailable } from "../api/errors.ts";
+import { Overloaded, Unavailable } from "../api/errors.ts";
+import { messageOf } from "../runtime/message-of.ts";
 import { type LimitEvent, type ProtocolErrorStatus, type Request, RequestAborted } from "../http1/index.ts";
 import type { LogDetails } from "./log-events.ts";
 import type { Log } from "./log.ts";
@@ -36,7 +37,7 @@ export class ErrorLog {
     if (error instanceof Unavailable) {
       const isOverloaded = error instanceof Overloaded;
       (isOverloaded ? this.#overloaded : this.#unavailable).reportOrCount((suppressed) => {
-        const details = { requestId, traceId, where, reason: reasonOf(error), suppressed };
+        const details = { requestId, traceId, where, reason: messagesWithCauses(error), suppressed };
         log.event(isOverloaded ? "server.overloaded" : "request.unavailable", details);
       });
     } else {
@@ -61,7 +62,7 @@ const MAX_CAUSES = 4;
  * The messages of the error and its causes. Stacks are omitted, because they are all the same while a database is
  * unavailable.
  */
-function reasonOf(error: Error): string {
+function messagesWithCauses(error: Error): string {
   const messages: string[] = [];
   let current: unknown = error;
   while (current !== undefined && messages.length < MAX_CAUSES) {

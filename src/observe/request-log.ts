@@ -1,5 +1,6 @@
 import { Database } from "bun:sqlite";
-import { maskSecrets } from "../domain/secrets.ts";
+import { ANY_SECRET_PREFIX } from "../domain/secrets.ts";
+import { maskSecrets } from "../domain/masks.ts";
 import { MAX_LOGGED_LENGTH, MAX_LOGGED_METHOD_LENGTH } from "../domain/logging.ts";
 import { yieldToEventLoop } from "../runtime/scheduler.ts";
 import type { RequestObserver } from "./request-record.ts";
@@ -55,8 +56,6 @@ const TEXTS = 6;
 const SEPARATOR = "\n";
 /** The number of requests that are written together. */
 const BLOCK_REQUESTS = 512;
-/** The first characters of every secret. */
-const SECRET_PREFIX = "pet_";
 const CONTROL_CHARACTERS = /\p{Cc}/gu;
 const OTHER_METHOD = "other";
 
@@ -229,7 +228,7 @@ export class RequestLog {
     const numbers = new Uint8Array(this.#numbers.buffer, 0, this.#waiting * NUMBERS * 8);
     const joined = this.#texts.join(SEPARATOR);
     // Hardly any block contains a secret, and searching for this text alone takes a tenth of the time.
-    const texts = joined.includes(SECRET_PREFIX) ? maskSecrets(joined) : joined;
+    const texts = joined.includes(ANY_SECRET_PREFIX) ? maskSecrets(joined) : joined;
     this.#database.query("INSERT INTO blocks (numbers, texts) VALUES (?, ?)").run(numbers, texts);
     const bytes = Math.ceil((numbers.length + Buffer.byteLength(texts)) * OVERHEAD);
     this.#blockBytes.push(bytes);

@@ -1,7 +1,7 @@
 /* Servers and commands ask servers through the database that they share: whoever can write there may ask. */
 
 import { parseJson } from "../api/json.ts";
-import { messageOf } from "../api/errors.ts";
+import { messageOf } from "../runtime/message-of.ts";
 import type { QuestionStore } from "../domain/ports.ts";
 import type { Question, QuestionState } from "../domain/servers.ts";
 import { scheduler } from "../runtime/scheduler.ts";

@@ -18,6 +18,12 @@ export function countOf(number: number, noun: string): string {
   return `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
+/** Joins items, such as `a, b or c`. */
+export function alternatives(items: readonly string[]): string {
+  if (items.length < 2) return items.join("");
+  return `${items.slice(0, -1).join(", ")} or ${items.at(-1)}`;
+}
+
 export function kibibytes(bytes: number): string {
   return `${bytes / 1024} KiB`;
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parseArguments } from "../../src/cli/arguments.ts";
 import { COMMAND_GROUPS, COMMANDS, OPTIONS } from "../../src/cli/command-table.ts";
 import { type Options, parseOptions } from "../../src/config/parse-options.ts";
-import { alternatives } from "../../src/config/usage-error.ts";
+import { alternatives } from "../../src/text/formatting.ts";
 import { cleanUpAfterAll, InProcessCli, cliDirectory, wrongUsage } from "./cli.ts";
 
 import packageJson from "../../package.json" with { type: "json" };

@@ -9,7 +9,7 @@ import { followStorageUrls, storageUrlsOf } from "../../src/config/config.ts";
 import { SETTINGS } from "../../src/config/options.ts";
 import { checkVariables } from "../../src/config/variables.ts";
 import { type Flags, variableOf, type Variables } from "../../src/config/parse-options.ts";
-import { quoted } from "../../src/config/usage-error.ts";
+import { quoted } from "../../src/config/quoted.ts";
 import { formatValue } from "../../src/config/value-types.ts";
 import { parseConfig, usageError } from "./parsing.ts";
 

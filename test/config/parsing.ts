@@ -1,7 +1,7 @@
 import { type Config, configOf } from "../../src/config/config.ts";
 import { SETTINGS } from "../../src/config/options.ts";
 import { type Flags, parseOptions, type Variables } from "../../src/config/parse-options.ts";
-import { messageOf } from "../../src/api/errors.ts";
+import { messageOf } from "../../src/runtime/message-of.ts";
 
 export const parseValues = (flags: Flags = {}, variables: Variables = {}) =>
   parseOptions(SETTINGS, flags, variables);

@@ -2,7 +2,7 @@
 
 import { SQL } from "bun";
 import { rmSync } from "node:fs";
-import { errorMessage } from "../../src/cli/arguments.ts";
+import { errorMessage } from "../../src/cli/error-message.ts";
 import { temporaryDirectory } from "../harness/cleanup.ts";
 import { integer, names, runCommand } from "../harness/command-line.ts";
 import { PETSTORE, runPetstore } from "../harness/petstore.ts";

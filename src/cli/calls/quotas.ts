@@ -5,7 +5,7 @@ import { SETTINGS } from "../../config/options.ts";
 import type { KeyCounter, KeyCounterOptions } from "../../domain/key-counter.ts";
 import type { Clock, KeyStore, RateLimiter } from "../../domain/ports.ts";
 import { canUnban, COMMAND_BAN_RULES, isBanned, type Quota, shift, unban } from "../../domain/rate-limit.ts";
-import { errorMessage } from "../arguments.ts";
+import { errorMessage } from "../error-message.ts";
 import { type Context, Failure } from "../command.ts";
 
 /** What keys have used of their limits, as a command reads it while servers run. */

@@ -1,7 +1,8 @@
 import { isLoopback } from "../../config/network.ts";
 import type { ValuesOf } from "../../config/parse-options.ts";
 import { UsageError } from "../../config/usage-error.ts";
-import { messageOf, Rejection } from "../../api/errors.ts";
+import { Rejection } from "../../api/errors.ts";
+import { messageOf } from "../../runtime/message-of.ts";
 import { parseJson } from "../../api/json.ts";
 import {
   adminRequestOf,

@@ -6,7 +6,7 @@ import { unreadableText } from "../../operator/calls.ts";
 import type { CommandOperationId } from "../../operator/handlers/data-handlers.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../operator/operations.ts";
 import { printable } from "../../text/formatting.ts";
-import { errorMessage } from "../arguments.ts";
+import { errorMessage } from "../error-message.ts";
 import { type Context, Failure, type Outcome } from "../command.ts";
 import {
   locationOf,

@@ -1,5 +1,6 @@
 import { countOf, grouped } from "../../text/formatting.ts";
-import { quoted, UsageError } from "../../config/usage-error.ts";
+import { UsageError } from "../../config/usage-error.ts";
+import { quoted } from "../../config/quoted.ts";
 import { switchOption, list } from "../../config/value-types.ts";
 import { environmentOf } from "../../domain/secrets.ts";
 import type { AuditItem, Key } from "../../operator/operations.ts";

@@ -1,7 +1,9 @@
 import { printable } from "../../text/formatting.ts";
 import { storageOf, describeEnvironment } from "../../config/config.ts";
 import { serverOrigin } from "../../config/address-types.ts";
-import { readTextFile, UsageError } from "../../config/usage-error.ts";
+import { UsageError } from "../../config/usage-error.ts";
+import { readTextFile } from "../../config/read-file.ts";
+import { SECRET_PREFIX } from "../../domain/secrets.ts";
 import { adminToken, file, optional } from "../../config/value-types.ts";
 import { defineCommand, Failure } from "../command.ts";
 import { loginFile, readLogins, saveLogins } from "../login-file.ts";
@@ -19,11 +21,6 @@ async function identify(remote: RemoteServer) {
   const { operator = null } = session;
   return { server: remote.server, ...session, operator };
 }
-
-/** The beginning of a code that the console makes. */
-const CODE = /^pet_code_/;
-/** The beginning of the token of a session, which ends after 12 hours or with the logout. */
-const SESSION = /^pet_session_/;
 
 /** Trades a code for the token of a session. */
 async function tokenOf(server: string, code: string): Promise<string> {
@@ -69,7 +66,7 @@ export const login = defineCommand({
         : readTextFile("--token-file", given);
     const typed = adminToken.parse(text.trim());
     if (typed === undefined) throw new Failure(`that is not a token: it has ${adminToken.expected}`);
-    const token = CODE.test(typed) ? await tokenOf(server, typed) : typed;
+    const token = typed.startsWith(SECRET_PREFIX.code) ? await tokenOf(server, typed) : typed;
     const found = await identify({ server, token });
     saveLogins(path, { current: server, tokens: { ...readLogins(variables).tokens, [server]: token } });
     if (variables["PETSTORE_TOKEN"]) context.warn("PETSTORE_TOKEN is set, and overrides this login");
@@ -95,7 +92,8 @@ export const logout = defineCommand({
     if (path === undefined || token === undefined)
       throw new Failure(`you are not logged in${server && ` to ${server}`}`);
     saveLogins(path, { current: server === current ? undefined : current, tokens: others });
-    if (!SESSION.test(token)) return `The token of ${server} is removed from this machine. It stays valid.\n`;
+    if (!token.startsWith(SECRET_PREFIX.session))
+      return `The token of ${server} is removed from this machine. It stays valid.\n`;
     const remote = { server, token };
     const failure = await callServer(remote, "deleteSession").catch((error: unknown) => error);
     return failure instanceof RejectedCall

@@ -1,6 +1,6 @@
 import { printable } from "../../text/formatting.ts";
 import { encodeCursor } from "../../domain/cursor.ts";
-import { quoted } from "../../config/usage-error.ts";
+import { quoted } from "../../config/quoted.ts";
 import { labelOf } from "../../domain/fields.ts";
 import { type Pet, PET_FIELDS, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/resources.ts";
 import type { AdminOrder, BodyOf } from "../../operator/operations.ts";

@@ -25,7 +25,7 @@ import { AdminListenError } from "../../operator/admin-listener.ts";
 import type { AdminListener } from "../../operator/start-admin.ts";
 import { docsUrl, siteUrl } from "../../public/site-urls.ts";
 import { systemErrorField } from "../../runtime/system-error.ts";
-import { errorMessage } from "../arguments.ts";
+import { errorMessage } from "../error-message.ts";
 import { type Context, defineCommand, Failure } from "../command.ts";
 import { columns, formatLimits, formatSecret, formatSecretFile } from "../output.ts";
 

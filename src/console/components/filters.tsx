@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { formatTime } from "../../text/formatting.ts";
+import { SECRET_BEYOND_HINT } from "../../domain/masks.ts";
 import { classesOf } from "../../pages/classes.ts";
 import { capitalized, localInputOf } from "../../pages/format.ts";
 import { navigate, urlWith } from "../router.ts";
@@ -98,9 +99,6 @@ const TYPES = {
 } as const;
 const TYPING_MS = 200;
 
-/** More of a secret than its hint. The history of a browser must not contain it. */
-export const SECRET_TEXT = /pet_(?:live|test|admin)_[\w-]{5,}/;
-
 /** The URL follows the typing after a pause, and replaces itself, so that Back leaves the list. */
 function TextFilter({ name, type = "text", onSecret, ...props }: Filter & { readonly name: string }) {
   const { placeholder, maxLength = 200 } = props;
@@ -126,7 +124,7 @@ function TextFilter({ name, type = "text", onSecret, ...props }: Filter & { read
         const { value } = currentTarget;
         setText(value);
         clearTimeout(timer.current);
-        const [secret] = SECRET_TEXT.exec(value) ?? [];
+        const [secret] = SECRET_BEYOND_HINT.exec(value) ?? [];
         if (secret !== undefined) {
           setText((currentTarget.value = ""));
           return onSecret ? onSecret(secret) : announce("That is a secret: it is not searched for.");

@@ -1,7 +1,7 @@
 /* One field that leads to every page, key and request. */
 
 import { useEffect, useId, useState } from "preact/hooks";
-import { messageOf } from "../../api/errors.ts";
+import { messageOf } from "../../runtime/message-of.ts";
 import { isMac } from "../../pages/clipboard.ts";
 import { useCombobox } from "../../pages/combobox.ts";
 import { PAGE_NAMES, PAGES } from "../../operator/console/pages.ts";
@@ -10,7 +10,7 @@ import { mayOpen } from "../session.ts";
 import { navigate } from "../router.ts";
 import { current } from "../state.ts";
 import { closeDialog, Modal, openDialog } from "./modal.tsx";
-import { SECRET_TEXT } from "./filters.tsx";
+import { SECRET_BEYOND_HINT } from "../../domain/masks.ts";
 
 const openPalette = () => openDialog(() => <Palette />);
 
@@ -78,7 +78,7 @@ async function findKeys(search: string): Promise<FoundKeys> {
 
 /** The keys that a text finds, a moment after it was typed. */
 function useKeys(text: string): FoundKeys {
-  const isSearched = text !== "" && !SECRET_TEXT.test(text);
+  const isSearched = text !== "" && !SECRET_BEYOND_HINT.test(text);
   const [found, setFound] = useState({ text: "", keys: NO_KEYS });
   useEffect(() => {
     if (!isSearched) return undefined;
@@ -106,7 +106,7 @@ function Palette() {
   const id = useId();
   const [typed, setTyped] = useState("");
   const text = typed.trim();
-  const isSecret = SECRET_TEXT.test(text);
+  const isSecret = SECRET_BEYOND_HINT.test(text);
   const request = { text, kind: "Request", url: `/requests?${new URLSearchParams({ requestId: text })}` };
   const keys = useKeys(text);
   const places = [...pagesOf(text), ...keys.places, ...(REQUEST_ID.test(text) && !isSecret ? [request] : [])];

@@ -3,6 +3,7 @@ import { Rejection } from "../../api/errors.ts";
 import { sha256 } from "../../runtime/hash.ts";
 import type { Actor, AuditedValues } from "../../domain/audit.ts";
 import type { OperatorAccess } from "../../domain/operators.ts";
+import { SECRET_PREFIX } from "../../domain/secrets.ts";
 import type { AuditStore, Clock, OperatorStore } from "../../domain/ports.ts";
 import { HOUR_MS } from "../../domain/usage-history.ts";
 import type { Request } from "../../http1/index.ts";
@@ -36,10 +37,10 @@ interface AuthenticationOptions {
 
 const BEARER = /^bearer +(\S+)$/i;
 /** A session of a program: its cookie and its secret in one token. */
-const SESSION_TOKEN = /^pet_session_([\w-]{43})\.([\w-]{43})$/;
+const SESSION_TOKEN = new RegExp(`^${SECRET_PREFIX.session}([\\w-]{43})\\.([\\w-]{43})$`);
 
 export function sessionToken({ cookie, secret }: { readonly cookie: string; readonly secret: string }) {
-  return `pet_session_${cookie}.${secret}`;
+  return `${SECRET_PREFIX.session}${cookie}.${secret}`;
 }
 
 export const SESSION_MS = 12 * HOUR_MS;

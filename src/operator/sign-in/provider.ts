@@ -5,7 +5,7 @@
  */
 
 import * as openId from "openid-client";
-import { messageOf } from "../../api/errors.ts";
+import { messageOf } from "../../runtime/message-of.ts";
 import type { ProviderConfig } from "../../config/config.ts";
 import type { Claims, RoleRule } from "../../domain/role-rules.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
@@ -71,7 +71,7 @@ async function discover({ issuer, clientId, secret }: ProviderClient): Promise<o
     [openId.customFetch]: sender(scheduler.now() + STEP_MS),
   });
   const configuration = await discovering.catch((error: unknown) => {
-    throw new ProviderError(`its discovery document: ${reasonOf(error)}`);
+    throw new ProviderError(`its discovery document: ${printableReason(error)}`);
   });
   const server = configuration.serverMetadata();
   for (const name of ["authorization_endpoint", "token_endpoint", "jwks_uri"] as const) {
@@ -129,7 +129,7 @@ export async function finishSignIn(
         : await openId.fetchUserInfo(configuration, tokens.access_token, sub);
     return { subject: `${iss} ${sub}`, claims: { ...more, ...claims } };
   } catch (error) {
-    const reason = reasonOf(error);
+    const reason = printableReason(error);
     if (isOfProvider(error)) throw new ProviderError(reason);
     return { rejectedBecause: reason };
   }
@@ -180,11 +180,11 @@ function isOfProvider(error: unknown): boolean {
 
 const causeOf = (error: unknown): unknown => (error instanceof Error ? error.cause : undefined);
 
-function reasonOf(error: unknown): string {
-  return printable(reasonText(error)).slice(0, MAX_REASON_LENGTH);
+function printableReason(error: unknown): string {
+  return printable(reasonOfRejection(error)).slice(0, MAX_REASON_LENGTH);
 }
 
-function reasonText(error: unknown): string {
+function reasonOfRejection(error: unknown): string {
   if (error instanceof openId.AuthorizationResponseError || error instanceof openId.ResponseBodyError) {
     const { error: code, error_description: description } = error;
     return `it responds ${code}${description === undefined ? "" : `: ${description}`}`;

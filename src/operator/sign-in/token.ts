@@ -6,7 +6,7 @@ import { sha256 } from "../../runtime/hash.ts";
 import { adminToken } from "../../config/value-types.ts";
 import type { DataDirectory } from "../../data-directory.ts";
 import { readOwnFile, replaceFile } from "../../runtime/own-files.ts";
-import { type NewSecret, randomBase62 } from "../../domain/secrets.ts";
+import { type NewSecret, randomBase62, SECRET_PREFIX } from "../../domain/secrets.ts";
 import { mayCall, operatorState } from "../../domain/operators.ts";
 import type { Clock, OperatorStore } from "../../domain/ports.ts";
 import { byServer } from "../../observe/attribution.ts";
@@ -14,11 +14,11 @@ import type { Log } from "../../observe/log.ts";
 import { forbiddenRole } from "../errors.ts";
 
 /** Tokens of release 1.1.0 are base64url, with `-` and `_`. */
-const GENERATED = /^pet_admin_[\w-]{43}$/;
+const GENERATED = new RegExp(`^${SECRET_PREFIX.admin}[\\w-]{43}$`);
 
 /** Generates a token of 256 random bits. */
 export function generateToken(): string {
-  return `pet_admin_${randomBase62(43)}`;
+  return SECRET_PREFIX.admin + randomBase62(43);
 }
 
 /**
@@ -79,7 +79,7 @@ export const CODE_MS = 5 * 60_000;
 
 /** Generates a code for the command line, which recognizes it by its beginning. */
 export function generateCode(): string {
-  return `pet_code_${randomBase62(43)}`;
+  return SECRET_PREFIX.code + randomBase62(43);
 }
 
 interface SignInUrlOptions {

@@ -1,5 +1,5 @@
 import { Cluster, Redis } from "ioredis";
-import { messageOf } from "../../api/errors.ts";
+import { messageOf } from "../../runtime/message-of.ts";
 import type { Clock } from "../../domain/ports.ts";
 import { parseTimeline, type Timeline } from "../../domain/timeline.ts";
 import {
@@ -125,13 +125,13 @@ export class ValkeyConnection {
   /** Throws the cause of a failure instead of the client's message. */
   async #withReason(work: () => Promise<void>): Promise<void> {
     let reason: unknown;
-    const keep = (error: unknown) => void (CLOSED.test(reasonOf(error)) || (reason = error));
+    const keep = (error: unknown) => void (CLOSED.test(messageOfLastNode(error)) || (reason = error));
     this.#client.on("error", keep);
     this.#client.on("node error", keep);
     try {
       await work();
     } catch (error) {
-      if (!CLOSED.test(reasonOf(error))) throw error;
+      if (!CLOSED.test(messageOfLastNode(error))) throw error;
       throw reason ?? (await this.#hostError()) ?? error;
     }
   }
@@ -316,7 +316,7 @@ function parseAddress(text: string, tls: { ca?: string }): ServerAddress {
  * AUTH. The message of a server that does not know AUTH quotes it too.
  */
 export function loggableError(cause: unknown): Error {
-  const message = reasonOf(cause).replace(/, with args beginning with:.*$/s, "");
+  const message = messageOfLastNode(cause).replace(/, with args beginning with:.*$/s, "");
   return new Error(/^(?:MOVED|CROSSSLOT) /.test(message) ? `${message}: ${CLUSTER_NODE_HINT}` : message);
 }
 
@@ -324,7 +324,7 @@ const CLUSTER_NODE_HINT =
   "this is a node of a cluster, so repeat --limits-url for at least one more of its nodes";
 
 /** When no host of a cluster works, the error of the last one has the cause. */
-function reasonOf(cause: unknown): string {
+function messageOfLastNode(cause: unknown): string {
   const nodeError: unknown = cause instanceof Error ? Reflect.get(cause, "lastNodeError") : undefined;
   return messageOf(nodeError ?? cause);
 }

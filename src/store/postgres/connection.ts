@@ -1,6 +1,7 @@
 import { SQL } from "bun";
 import packageJson from "../../../package.json" with { type: "json" };
-import { messageOf, Unavailable } from "../../api/errors.ts";
+import { Unavailable } from "../../api/errors.ts";
+import { messageOf } from "../../runtime/message-of.ts";
 import { hostUrls } from "../../text/host-urls.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
 import { DeadlineExceeded, withTimeout } from "../../runtime/timeout.ts";

@@ -1,5 +1,6 @@
 import type { ReservedSQL, SQL } from "bun";
-import { messageOf, OutcomeUnknown, Unavailable } from "../../api/errors.ts";
+import { OutcomeUnknown, Unavailable } from "../../api/errors.ts";
+import { messageOf } from "../../runtime/message-of.ts";
 import { BanReporter } from "../../domain/key-counter.ts";
 import {
   countAll,

@@ -1,5 +1,6 @@
 import type { ReservedSQL, SQL } from "bun";
-import { messageOf, OutcomeUnknown, Overloaded, Unavailable } from "../../api/errors.ts";
+import { OutcomeUnknown, Overloaded, Unavailable } from "../../api/errors.ts";
+import { messageOf } from "../../runtime/message-of.ts";
 import type { StateChange } from "../../domain/ports.ts";
 import {
   connect,

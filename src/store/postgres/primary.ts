@@ -1,5 +1,5 @@
 import type { SQL } from "bun";
-import { messageOf } from "../../api/errors.ts";
+import { messageOf } from "../../runtime/message-of.ts";
 import { isSameTimeline, type Timeline, UNKNOWN_TIMELINE } from "../../domain/timeline.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
 import { hostUrls } from "../../text/host-urls.ts";

@@ -1,5 +1,6 @@
 import type { SQL } from "bun";
-import { messageOf, Rejection } from "../../api/errors.ts";
+import { Rejection } from "../../api/errors.ts";
+import { messageOf } from "../../runtime/message-of.ts";
 import type { Credential } from "../../domain/api-keys.ts";
 import type { DatabaseStores } from "../../domain/database-stores.ts";
 import type { KeyCounter, KeyCounterOptions } from "../../domain/key-counter.ts";

@@ -1,5 +1,6 @@
 import type { SQL } from "bun";
-import { messageOf, OutcomeUnknown } from "../../api/errors.ts";
+import { OutcomeUnknown } from "../../api/errors.ts";
+import { messageOf } from "../../runtime/message-of.ts";
 import { addAudit } from "../audit.ts";
 import { rowsOf, type Statements, type Steps } from "../sql/steps.ts";
 import { canonicalRowOf, selectCount, insertRows, selectRows } from "../sql/table-rows.ts";

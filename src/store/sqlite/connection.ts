@@ -9,7 +9,8 @@ import {
 import { accessSync, closeSync, constants, statfsSync } from "node:fs";
 import type { Statement as SqlStatement, Statements } from "../sql/steps.ts";
 import { dirname } from "node:path";
-import { messageOf, Unavailable } from "../../api/errors.ts";
+import { Unavailable } from "../../api/errors.ts";
+import { messageOf } from "../../runtime/message-of.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
 import { createFile, isLink, LINK_PROBLEM, withoutLinks } from "../../runtime/own-files.ts";
 import { systemErrorField } from "../../runtime/system-error.ts";
@@ -233,7 +234,7 @@ function primaryCode(error: unknown): number | undefined {
 export function sqliteUnavailable(error: unknown, path?: string): unknown {
   const code = primaryCode(error);
   if (code === undefined || !TRANSIENT_ERRORS.has(code)) return error;
-  return new Unavailable(`SQLite: ${reasonOf(error, path)}`, { cause: error });
+  return new Unavailable(`SQLite: ${describeSqliteError(error, path)}`, { cause: error });
 }
 
 const DISK_ERRORS: ReadonlySet<number | undefined> = new Set([8, 10, 14]);
@@ -241,7 +242,7 @@ const DISK_ERRORS: ReadonlySet<number | undefined> = new Set([8, 10, 14]);
 const LITTLE_SPACE_BYTES = 128 * 1024;
 
 /** Names a full disk and a read-only file system, which SQLite often reports as "disk I/O error". */
-function reasonOf(error: unknown, path?: string): string {
+function describeSqliteError(error: unknown, path?: string): string {
   const code = primaryCode(error);
   if (code === FULL) return "the disk is full";
   const problem = path !== undefined && DISK_ERRORS.has(code) ? diskProblem(dirname(path)) : undefined;
@@ -252,7 +253,7 @@ function reasonOf(error: unknown, path?: string): string {
 export function failureOf(task: string, path: string, failure: unknown): Error {
   if (isLink(path)) return new Error(`cannot ${task} ${path}: ${LINK_PROBLEM}`);
   const error = failure instanceof Unavailable ? failure.cause : failure;
-  const reason = reasonOf(error, path);
+  const reason = describeSqliteError(error, path);
   const isNamed = primaryCode(error) !== undefined && error instanceof Error && reason !== error.message;
   return new Error(`cannot ${task} ${path}: ${reason}`, isNamed ? {} : { cause: error });
 }

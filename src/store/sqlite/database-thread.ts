@@ -1,5 +1,6 @@
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
-import { messageOf, Unavailable } from "../../api/errors.ts";
+import { Unavailable } from "../../api/errors.ts";
+import { messageOf } from "../../runtime/message-of.ts";
 import { EXECUTABLE } from "../../executable.ts";
 import type { Statement } from "../sql/steps.ts";
 import { type Connection, openForReads } from "./connection.ts";

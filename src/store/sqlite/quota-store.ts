@@ -1,4 +1,5 @@
-import { messageOf, Unavailable } from "../../api/errors.ts";
+import { Unavailable } from "../../api/errors.ts";
+import { messageOf } from "../../runtime/message-of.ts";
 import { formatSubject, type Subject, type Quota, toStored, fromStored } from "../../domain/rate-limit.ts";
 import type { QuotaStore } from "../../domain/ports.ts";
 import { type Connection, sqliteUnavailable } from "./connection.ts";

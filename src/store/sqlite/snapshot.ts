@@ -1,7 +1,7 @@
 /* Copies of whole databases: making them, describing them and checking them. */
 
 import { existsSync } from "node:fs";
-import { messageOf } from "../../api/errors.ts";
+import { messageOf } from "../../runtime/message-of.ts";
 import { dateTime, type Infer, Invalid, object, oneOf, text } from "../../api/schema.ts";
 import { ENVIRONMENTS } from "../../domain/environments.ts";
 import type { NewAuditEntry } from "../../domain/audit.ts";

@@ -1,7 +1,8 @@
 import { SQL } from "bun";
 import { afterAll, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
-import { messageOf, Unavailable } from "../../../src/api/errors.ts";
+import { Unavailable } from "../../../src/api/errors.ts";
+import { messageOf } from "../../../src/runtime/message-of.ts";
 import { laterOf, type Timeline, UNKNOWN_TIMELINE } from "../../../src/domain/timeline.ts";
 import { openPostgres } from "../../../src/store/postgres/store.ts";
 import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";

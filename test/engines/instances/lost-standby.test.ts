@@ -1,6 +1,6 @@
 import { SQL } from "bun";
 import { expect, test } from "bun:test";
-import { messageOf } from "../../../src/api/errors.ts";
+import { messageOf } from "../../../src/runtime/message-of.ts";
 import { startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
 import { cleanUpAfterAll, InProcessCli } from "../../cli/cli.ts";
 import { until } from "../../timing.ts";

@@ -2,6 +2,7 @@
 
 import { appendFileSync, copyFileSync, rmSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
+import { messageOf } from "../../../src/runtime/message-of.ts";
 import { openSqlite } from "../../../src/store/sqlite/store.ts";
 import { BY } from "../../key-store-arguments.ts";
 
@@ -17,7 +18,6 @@ function fill(): void {
   }
 }
 
-const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 const createPet = ({ store }: ReturnType<typeof openSqlite>) =>
   store.createPet({ name: "x".repeat(1_000), categoryId: 1n }, 0).then(() => "created", messageOf);
 async function openError(file = path): Promise<string> {

@@ -4,7 +4,7 @@ import { DATABASE_OPTIONS, JSON_OPTION } from "../../../config/options.ts";
 import { directory, integerWithin } from "../../../config/value-types.ts";
 import { countOf } from "../../../text/formatting.ts";
 import packageJson from "../../../../package.json" with { type: "json" };
-import { errorMessage } from "../../arguments.ts";
+import { errorMessage } from "../../error-message.ts";
 import { defineCommand, Failure } from "../../command.ts";
 import { json } from "../../output.ts";
 import { Progress } from "./progress.ts";

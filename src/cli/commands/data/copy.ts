@@ -10,7 +10,7 @@ import { JSON_OPTION, DATABASE_OPTIONS } from "../../../config/options.ts";
 import { UsageError } from "../../../config/usage-error.ts";
 import { file } from "../../../config/value-types.ts";
 import { attributionOf, type Context, defineCommand, Failure, type Outcome } from "../../command.ts";
-import { errorMessage, isBug } from "../../arguments.ts";
+import { errorMessage, isBug } from "../../error-message.ts";
 import { columns, json } from "../../output.ts";
 import { Progress } from "./progress.ts";
 

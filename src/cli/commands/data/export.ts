@@ -1,7 +1,8 @@
 import { basename } from "node:path";
 import { databaseExists, describeEnvironment, storageOf } from "../../../config/config.ts";
 import { JSON_OPTION, DATABASE_OPTIONS } from "../../../config/options.ts";
-import { quotedPath, UsageError } from "../../../config/usage-error.ts";
+import { UsageError } from "../../../config/usage-error.ts";
+import { quotedPath } from "../../../config/quoted.ts";
 import { choice, file, optional, switchOption } from "../../../config/value-types.ts";
 import { grouped } from "../../../text/formatting.ts";
 import { EXPORT_KINDS, exportRows } from "../../../archive/export.ts";

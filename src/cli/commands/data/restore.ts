@@ -7,7 +7,7 @@ import { DATABASE_OPTIONS, JSON_OPTION } from "../../../config/options.ts";
 import { switchOption, directory, formatDuration } from "../../../config/value-types.ts";
 import type { BanRules } from "../../../domain/rate-limit.ts";
 import type { RestrictedKey, Restriction } from "../../../store/sqlite/key-differences.ts";
-import { errorMessage } from "../../arguments.ts";
+import { errorMessage } from "../../error-message.ts";
 import { describeRows } from "./backup.ts";
 import { columns, json } from "../../output.ts";
 import { attributionOf, defineCommand, Failure } from "../../command.ts";

@@ -1,6 +1,8 @@
 import { existsSync } from "node:fs";
 import { toYaml } from "../../../api/yaml.ts";
-import { quotedPath, readTextFile, UsageError } from "../../../config/usage-error.ts";
+import { UsageError } from "../../../config/usage-error.ts";
+import { readTextFile } from "../../../config/read-file.ts";
+import { quotedPath } from "../../../config/quoted.ts";
 import { file, switchOption } from "../../../config/value-types.ts";
 import { replaceFile } from "../../../runtime/own-files.ts";
 import { countOf, grouped, printable } from "../../../text/formatting.ts";

@@ -1,5 +1,5 @@
 import { toYaml } from "../../../api/yaml.ts";
-import { quotedPath } from "../../../config/usage-error.ts";
+import { quotedPath } from "../../../config/quoted.ts";
 import { file, optional } from "../../../config/value-types.ts";
 import type { Key, OperatorView } from "../../../operator/operations.ts";
 import { replaceFile } from "../../../runtime/own-files.ts";

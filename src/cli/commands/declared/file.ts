@@ -11,7 +11,8 @@ import {
   valueSchema,
 } from "../../../api/schema.ts";
 import { pathText } from "../../../api/errors.ts";
-import { alternatives, nearest } from "../../../config/usage-error.ts";
+import { alternatives } from "../../../text/formatting.ts";
+import { didYouMean, nearest } from "../../../text/nearest.ts";
 import { REQUEST_LIMITS } from "../../../domain/key-fields.ts";
 import { LIMITED_PLANS, type LimitedPlan } from "../../../domain/limit-policy.ts";
 import type { BanRules, Limits } from "../../../domain/rate-limit.ts";
@@ -206,8 +207,7 @@ class Reading {
     const entries = Object.entries(value);
     for (const [name] of entries) {
       if (names.includes(name)) continue;
-      const near = nearest(name, names);
-      const hint = near === undefined ? `there are ${names.join(", ")}` : `did you mean ${near}?`;
+      const hint = didYouMean(nearest(name, names)) ?? `there are ${names.join(", ")}`;
       this.problems.push({ path: [...path, name], message: `is unknown; ${hint}` });
     }
     return Object.fromEntries(entries.filter(([name]) => names.includes(name)));
