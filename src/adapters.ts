@@ -14,7 +14,7 @@ import {
 import { DataDirectory } from "./data-directory.ts";
 import type { DatabaseStores } from "./domain/database-stores.ts";
 import type { Clock, KeyStore, RateLimiter, StateChange } from "./domain/ports.ts";
-import type { LimitPolicy, PolicyInEffect } from "./domain/limit-policy.ts";
+import type { Policy, PolicyInEffect } from "./domain/policy.ts";
 import type { BanRules, OnBan } from "./domain/rate-limit.ts";
 import { ActivityCollector } from "./domain/servers.ts";
 import { BanRecorder } from "./observe/ban-recorder.ts";
@@ -40,7 +40,7 @@ export interface Adapters extends MonitoredStores {
   readonly servers: HeartbeatRegister;
   /** The policy that this server applies. `applyPolicy` replaces it. */
   readonly policy: PolicyInEffect;
-  readonly applyPolicy: (stored: LimitPolicy) => void;
+  readonly applyPolicy: (stored: Policy) => void;
   /** What this server reports to the others. */
   readonly activity: ActivityCollector;
   /** Monitors the adapter that counts for the rate limits. */
@@ -128,7 +128,7 @@ export async function openAdapters(
     opened.defer(() => rateLimiter.close());
     for (const id of restoredBans) await applyMissedUnban(id, { rateLimiter, keys: stores.keys, clock });
     const close = () => opened.disposeAsync();
-    const applyPolicy = (stored: LimitPolicy) => {
+    const applyPolicy = (stored: Policy) => {
       if (Bun.deepEquals(stored, policy.current)) return;
       policy.current = stored;
       log.event("limits.changed");

@@ -8,7 +8,7 @@ import { followKeyChanges, type KeyChangeFollower } from "./auth/key-changes.ts"
 import { CacheStatistics } from "./runtime/bounded-cache.ts";
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, originOf } from "./config/config.ts";
-import { sharedSettings } from "./config/shown-settings.ts";
+import { reportedSettings } from "./config/reported-settings.ts";
 import { createDocsSite } from "./docs-site/docs-site.ts";
 import { EXPIRES_SOON_MS } from "./domain/api-keys.ts";
 import type { Clock } from "./domain/ports.ts";
@@ -352,8 +352,8 @@ interface PolicyChangeOfStart extends Closable {
 }
 
 /**
- * Stores the limits, ban rules and values that this server is started with, for all servers. A server that cannot
- * write, for example on a full disk, starts with what is stored, and tries again.
+ * Stores the limits, ban rules and shared values that this server is started with, for all servers. A server that
+ * cannot write, for example on a full disk, starts with what is stored, and tries again.
  */
 async function savePolicy(
   { adapters, config, clock, log }: Context,
@@ -362,7 +362,7 @@ async function savePolicy(
   const failures = new FailureReporter((error) => log.event("limits.save-failed", { error }));
   const save = async () => {
     try {
-      await adapters.policies.updatePolicy(config, byServer(clock));
+      await adapters.policies.updatePolicy(config.givenPolicy, byServer(clock));
       await keyChanges.applyNow();
       return true;
     } catch (error) {
@@ -389,7 +389,7 @@ async function savePolicy(
 /** Reports what this server does to the other servers and to operators. */
 function reportActivity(context: Context, server: HttpServer, metrics: AppMetrics): Closable {
   const { adapters, config, shownSettings = [] } = context;
-  const settings = sharedSettings(shownSettings, urlOf(config, server));
+  const settings = reportedSettings(shownSettings, urlOf(config, server));
   const remove = adapters.activity.add(() => ({
     ...activityOf(server, metrics),
     ...settings,

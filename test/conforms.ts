@@ -6,7 +6,7 @@ import { readResponse } from "../src/operator/calls.ts";
 import { ADMIN_OPERATIONS, type AdminOperationId } from "../src/operator/operations.ts";
 import { openApiJson } from "../src/petstore/openapi/document.ts";
 import { OPERATIONS } from "../src/petstore/operations.ts";
-import { DEFAULT_POLICY } from "../src/domain/limit-policy.ts";
+import { DEFAULT_POLICY } from "../src/domain/policy.ts";
 import { parseJson } from "./exact-json.ts";
 
 interface SentRequest {

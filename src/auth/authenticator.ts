@@ -11,7 +11,7 @@ import { hashSecret, isWellFormedSecret } from "../domain/secrets.ts";
 import type { Environment } from "../domain/environments.ts";
 import type { Access } from "../domain/key-fields.ts";
 import { type PlanName, limitsOf } from "../domain/plans.ts";
-import type { PolicyInEffect } from "../domain/limit-policy.ts";
+import type { PolicyInEffect } from "../domain/policy.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { andThen, type Awaitable, recover } from "../runtime/awaitable.ts";
 import type { Scheduler } from "../runtime/scheduler.ts";

@@ -1,6 +1,6 @@
 import { FailureReporter } from "../runtime/failure-reporter.ts";
 import type { ApiKey } from "../domain/api-keys.ts";
-import type { LimitPolicy } from "../domain/limit-policy.ts";
+import type { Policy } from "../domain/policy.ts";
 import type { ChangedKey, Clock, RateLimiter } from "../domain/ports.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import { repeat } from "../runtime/repeat.ts";
@@ -12,8 +12,8 @@ interface FollowOptions {
   readonly rateLimiter: Pick<RateLimiter, "unban">;
   readonly clock: Clock;
   /** Reads the limits of the plans and the ban rules, after the start and when they may have changed. */
-  readonly readPolicy: () => Awaitable<LimitPolicy>;
-  applyPolicy(policy: LimitPolicy): void;
+  readonly readPolicy: () => Awaitable<Policy>;
+  applyPolicy(policy: Policy): void;
   /** Called at each poll, for what the store itself caches. */
   readonly followStore?: (() => void) | undefined;
   /** Called with the keys that others have created or changed, without those that were unbanned. */

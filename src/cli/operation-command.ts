@@ -5,6 +5,7 @@ import type { Options, ValuesOf } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { alternatives } from "../text/formatting.ts";
 import { integerWithin, switchOption, type ValueType } from "../config/value-types.ts";
+import { PUBLIC_URL } from "../domain/stored-values.ts";
 import type { AnyCallInput } from "../operator/calls.ts";
 import type { CommandOperationId } from "../operator/handlers/data-handlers.ts";
 import { ADMIN_OPERATIONS, type AdminOperation, type ResponseOf } from "../operator/operations.ts";
@@ -174,7 +175,7 @@ type AddressInput = OperatorInput<typeof ADDRESS_OPTIONS>;
  */
 function clientUrl({ values, source, flags }: AddressInput, saved: StoredValues): string | undefined {
   const isGiven = source("public-url") ?? flags["host"] ?? flags["port"];
-  return (isGiven ? undefined : saved["public-url"]) ?? expectedUrl(values);
+  return (isGiven ? undefined : saved[PUBLIC_URL]) ?? expectedUrl(values);
 }
 
 /** The option of a command that lists the newest or the first of many. */

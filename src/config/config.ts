@@ -2,9 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { hostUrls } from "../text/host-urls.ts";
 import { DataDirectory } from "../data-directory.ts";
 import type { Environment } from "../domain/environments.ts";
-import { POLICY_SETTINGS, type PolicyChange } from "../domain/limit-policy.ts";
 import { BASE_PATH } from "../domain/paths.ts";
-import { SHARED_VALUE_NAMES, type SharedValueName, type SharedValues } from "../domain/shared-values.ts";
 import { followSetting, type SettingFileReports } from "./follow-files.ts";
 import { ipVersionOf, isLoopback } from "./network.ts";
 import {
@@ -21,7 +19,7 @@ import {
   type WEBHOOK_OPTIONS,
 } from "./options.ts";
 import { readFromFile, type ValuesOf, type Variables } from "./parse-options.ts";
-import type { SHARED_OPTIONS } from "./shared-options.ts";
+import { givenPolicy } from "./policy-options.ts";
 import { UsageError } from "./usage-error.ts";
 import { readTextFile } from "./read-file.ts";
 import { quotedPath } from "./quoted.ts";
@@ -81,8 +79,7 @@ export function configOf(values: ValuesOf<typeof SETTINGS> & OnceValues) {
     accessLog: values["access-log"],
     accessLogOmit: values["access-log-omit"],
     requestLogBytes: values["request-log"],
-    /** What this server sets for all servers when it starts. */
-    ...givenPolicy(values),
+    givenPolicy: givenPolicy(values),
     admin: adminOf(values),
     webhook: webhookOf(values),
     tracing: tracingOf(values),
@@ -143,32 +140,6 @@ export function storageOf(values: ValuesOf<typeof STORAGE_OPTIONS> & OnceValues)
     limitsCaFile: values["limits-ca"],
     acceptsPrimary: values["accept-primary"],
   };
-}
-
-/** The limits, ban rules and values that flags and variables set. */
-export function givenPolicy(values: Partial<ValuesOf<typeof SHARED_OPTIONS>>): Required<PolicyChange> {
-  return {
-    plans: given(POLICY_SETTINGS.plans, (name) => values[name]),
-    ban: given(POLICY_SETTINGS.ban, (name) => values[name]),
-    sharedValues: givenValues(values),
-  };
-}
-
-function givenValues(values: { readonly [Name in SharedValueName]?: SharedValues[Name] | undefined }) {
-  const given = SHARED_VALUE_NAMES.flatMap((name) =>
-    values[name] === undefined ? [] : [[name, values[name]]],
-  );
-  // They are values of these names.
-  return Object.fromEntries(given) as Partial<SharedValues>;
-}
-
-function given<K extends string, N extends string, T>(
-  names: Readonly<Record<K, N>>,
-  valueOf: (name: N) => T | undefined,
-): { readonly [key in K]?: T } {
-  const values = Object.entries<N>(names).map(([key, name]) => [key, valueOf(name)]);
-  // Only those are left out that have no value.
-  return Object.fromEntries(values.filter(([, value]) => value !== undefined)) as { [key in K]?: T };
 }
 
 /** How to connect to what servers share. A file may have changed it since the start. */

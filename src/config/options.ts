@@ -18,7 +18,7 @@ import {
 } from "./address-types.ts";
 import type { Options, SettingRows } from "./parse-options.ts";
 import { clientId, clientSecret, issuerUrl, roleRules } from "./sign-in-types.ts";
-import { LIMIT_OPTIONS, SHARED_OPTIONS, VALUE_OPTIONS } from "./shared-options.ts";
+import { LIMIT_OPTIONS, POLICY_OPTIONS, VALUE_OPTIONS } from "./policy-options.ts";
 import {
   adminToken,
   switchOption,
@@ -342,7 +342,7 @@ export const SETTINGS = {
     help: "Memory for the last requests, which petstore requests shows; 0 for none",
   },
   ...TRACING_OPTIONS,
-  ...SHARED_OPTIONS,
+  ...POLICY_OPTIONS,
 } as const satisfies SettingRows;
 
 /** The settings in the groups of the help. Settings without a group concern the server as a whole. */

@@ -7,7 +7,7 @@ import type { KeyList, KeyListQuery } from "./key-lists.ts";
 import type { NewSecret } from "./secrets.ts";
 import type { Attribution, AuditEntry, AuditQuery, NewAuditEntry } from "./audit.ts";
 import type { PlanName } from "./plans.ts";
-import type { LimitPolicy, PolicyChange } from "./limit-policy.ts";
+import type { Policy, PolicyChange } from "./policy.ts";
 import type {
   NewOperator,
   NewSignInCode,
@@ -232,19 +232,19 @@ export interface ChangedKey {
 }
 
 /**
- * The limits of the plans and the ban rules, which all servers share. A change increments the revision of the keys, so
- * that servers see it, and writes its audit entries in its own transaction. What changes nothing writes nothing.
+ * The policy: limits, ban rules and shared values. A change increments the revision of the keys, so that servers see
+ * it, and writes its audit entries in its own transaction. What changes nothing writes nothing.
  */
 export interface PolicyStore {
   /** Reads the policy. Values that are not stored yet have their defaults. */
-  readPolicy(): Awaitable<LimitPolicy>;
+  readPolicy(): Awaitable<Policy>;
   /** Changes the given values, and stores the defaults of what is not stored yet. Returns the policy afterwards. */
-  updatePolicy(change: PolicyChange, by: Attribution): Promise<LimitPolicy>;
+  updatePolicy(change: PolicyChange, by: Attribution): Promise<Policy>;
   /** How many keys that are not revoked have each plan. A plan without keys is missing. */
   countKeys(): Awaitable<Readonly<Record<PlanName, number>>>;
 }
 
-/** Values that servers and commands store for one another, as text by name, such as the URL of the last server. */
+/** Texts that servers and commands store for one another, under the names of stored-values.ts. */
 export interface ValueStore {
   /** Replaces the values of the given names. */
   saveValues(values: Readonly<Record<string, string>>): Promise<void>;

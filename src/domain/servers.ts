@@ -32,12 +32,12 @@ export const ServerReport = object(
   {
     /** Null without a listener for operators; missing until it listens. */
     adminUrl: nullable(line(300)),
-    /** The settings that all servers should share, with their values in effect. */
+    /** The settings that should be the same on all servers, with their values in effect. */
     settings: array(object("A setting", { name: line(60), value: line(MAX_VALUE_LENGTH) })),
     /** The port of its listener for clients. */
     port: integer({ min: 0, max: 65_535 }),
-    /** The flags and variables with which its start sets limits, ban rules and values of all servers. */
-    setsLimits: array(line(100)),
+    /** The flags and variables with which its start sets the policy of all servers. */
+    setsPolicy: array(line(100)),
   },
 );
 type ServerReport = Infer<typeof ServerReport>;
@@ -52,12 +52,12 @@ export interface ServerActivity extends Omit<ServerReport, keyof ServerIdentity 
   readonly adminUrl: string | null | undefined;
 }
 
-/** What a server reports about its settings. */
-export type SharedSettings = Required<Pick<ServerReport, "settings" | "setsLimits">>;
-export type SharedSetting = SharedSettings["settings"][number];
+/** What a server reports about its settings. The policy is not reported: it is the same on all servers. */
+export type ReportedSettings = Required<Pick<ServerReport, "settings" | "setsPolicy">>;
+export type ReportedSetting = ReportedSettings["settings"][number];
 
 /** Returns the value as it is reported, or its hash if it is long. */
-export function reportedSetting(name: string, value: string): SharedSetting {
+export function reportedSetting(name: string, value: string): ReportedSetting {
   return { name, value: value.length <= MAX_VALUE_LENGTH ? value : `SHA-256 ${sha256(value)}` };
 }
 
@@ -67,7 +67,7 @@ export function reportedSetting(name: string, value: string): SharedSetting {
  */
 export function differingSettings(
   servers: readonly ServerState[],
-): ReadonlyMap<string, readonly SharedSetting[]> {
+): ReadonlyMap<string, readonly ReportedSetting[]> {
   const reported = servers.flatMap(({ id, version, settings = [] }) =>
     [{ name: "version", value: version }, ...settings].map(({ name, value }) => ({ id, name, value })),
   );
@@ -79,20 +79,20 @@ export function differingSettings(
   return new Map([...byServer].map(([id, some]) => [id, some.map(({ name, value }) => ({ name, value }))]));
 }
 
-/** A flag or variable of a server that sets limits or ban rules of all servers. */
-export const LimitSetter = object("A server, and the flag or variable as it was given", {
+/** A flag or variable with which a server that starts sets the policy of all servers. */
+export const PolicySetter = object("A server, and the flag or variable as it was given", {
   /** The name of its machine. */
   server: line(300),
   setting: line(100),
 });
-export type LimitSetter = Infer<typeof LimitSetter>;
+export type PolicySetter = Infer<typeof PolicySetter>;
 
 /** Lists each setting once for each machine. */
-export function limitSetters(
-  servers: readonly Pick<ServerState, "name" | "setsLimits">[],
-): readonly LimitSetter[] {
-  const setters = servers.flatMap(({ name: server, setsLimits = [] }) =>
-    setsLimits.map((setting) => ({ server, setting })),
+export function policySetters(
+  servers: readonly Pick<ServerState, "name" | "setsPolicy">[],
+): readonly PolicySetter[] {
+  const setters = servers.flatMap(({ name: server, setsPolicy = [] }) =>
+    setsPolicy.map((setting) => ({ server, setting })),
   );
   return [...new Map(setters.map((each) => [`${each.server} ${each.setting}`, each])).values()];
 }
@@ -132,12 +132,6 @@ export interface QuestionState {
 export function nameOfServer({ name, port }: Pick<ServerState, "name" | "port">): string {
   return port === undefined ? name : `${name}:${port}`;
 }
-
-/** The name of the stored value that says when the last backup was made, in milliseconds since the epoch. */
-export const LAST_BACKUP = "last-backup";
-
-/** The name of the stored value with the timeline of the PostgreSQL server and its mark. */
-export const PRIMARY_TIMELINE = "primary";
 
 /** The activity of a server that has just started. */
 export const NO_ACTIVITY: ServerActivity = {

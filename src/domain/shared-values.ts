@@ -1,6 +1,6 @@
 import { DAY_MS, LONGEST_BAN_MS } from "./rate-limit.ts";
 
-/** A value that all servers share, besides limits and ban rules. */
+/** A single value of the policy (policy.ts), beside limits and ban rules. */
 export interface SharedValue {
   readonly kind: "integer" | "duration" | "duration or forever";
   /** The bounds; of a duration in milliseconds. */
@@ -14,12 +14,12 @@ export interface SharedValue {
 }
 
 /**
- * The values by their settings. They are in the database, and every server and command applies those. A server that
- * starts with the setting stores its value for all. Forever is null.
+ * The values by the settings that set them (config/policy-options.ts). Forever is null.
  */
 export const SHARED_VALUES = {
   "audit-retention": {
     kind: "duration or forever",
+    // Where Valkey counts, the entries are how operators find the keys that are banned.
     min: LONGEST_BAN_MS,
     max: 3_650 * DAY_MS,
     initial: 400 * DAY_MS,

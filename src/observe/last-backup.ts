@@ -1,5 +1,5 @@
 import type { ValueStore } from "../domain/ports.ts";
-import { LAST_BACKUP } from "../domain/servers.ts";
+import { LAST_BACKUP } from "../domain/stored-values.ts";
 import { repeat } from "../runtime/repeat.ts";
 
 const READ_EVERY_MS = 60_000;

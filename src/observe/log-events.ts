@@ -259,11 +259,9 @@ export const LOG_EVENTS = {
     "the URL of the API cannot be saved, so petstore keys may show that of an earlier start",
     ["error"],
   ),
-  "limits.changed": info(
-    "limits, ban rules or values that servers share were changed, and apply from now on",
-  ),
+  "limits.changed": info("limits, ban rules or shared values were changed, and apply from now on"),
   "limits.save-failed": warn(
-    "the settings of this server for limits and bans cannot be saved yet; those that are stored apply until then",
+    "limits, ban rules and shared values that this server sets cannot be saved yet; the stored ones apply",
     ["error"],
   ),
   "data-directory.made-private": info("files that other users could read were made private", ["files"]),

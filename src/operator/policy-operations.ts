@@ -1,5 +1,5 @@
 import { array, type Infer, integer, line, nullable, object, oneOf, updateSchema } from "../api/schema.ts";
-import { LIMITED_PLANS } from "../domain/limit-policy.ts";
+import { LIMITED_PLANS } from "../domain/policy.ts";
 import { BAN_BOUNDS } from "../domain/rate-limit.ts";
 import { REQUEST_LIMITS } from "../domain/key-fields.ts";
 import { count } from "./key-resources.ts";

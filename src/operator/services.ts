@@ -1,7 +1,7 @@
 import type { AdminConfig } from "../config/config.ts";
 import type { Environment } from "../domain/environments.ts";
 import type { DatabaseStores, OperatorStores } from "../domain/database-stores.ts";
-import type { PolicyInEffect } from "../domain/limit-policy.ts";
+import type { PolicyInEffect } from "../domain/policy.ts";
 import type { Clock, RateLimiter, ServerRegister } from "../domain/ports.ts";
 import type { ServerIdentity } from "../domain/servers.ts";
 import type { AdapterMonitor } from "../observe/adapter-monitor.ts";

@@ -1,5 +1,5 @@
 import type { Environment } from "../domain/environments.ts";
-import type { PolicyInEffect } from "../domain/limit-policy.ts";
+import type { PolicyInEffect } from "../domain/policy.ts";
 
 /** The settings of a server that its documentation states. */
 export interface DocumentedSettings {

@@ -18,7 +18,7 @@ import type { Authenticator } from "../auth/authenticator.ts";
 import { type ApiKeyPrincipal, type AuthFailure, isPrincipal } from "../domain/api-keys.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH } from "../domain/idempotency.ts";
 import { MAX_BODY_BYTES } from "../domain/size-limits.ts";
-import type { PolicyInEffect } from "../domain/limit-policy.ts";
+import type { PolicyInEffect } from "../domain/policy.ts";
 import type { Clock, IdempotentRequest, RateLimiter } from "../domain/ports.ts";
 import type { Decision, Limits, Subject } from "../domain/rate-limit.ts";
 import {

@@ -2,7 +2,7 @@ import type { OperatorStores } from "../domain/database-stores.ts";
 import type { InventoryStore } from "../domain/ports.ts";
 import { type KeyStoreOptions, SqlKeyStore } from "./api-keys.ts";
 import { SqlAuditStore } from "./audit.ts";
-import { SqlPolicyStore } from "./limit-policy.ts";
+import { SqlPolicyStore } from "./policy.ts";
 import { SqlOperatorStore } from "./operators.ts";
 import { SqlClientReads } from "./orders.ts";
 import type { SqlDatabase } from "./sql/steps.ts";

@@ -1,5 +1,6 @@
 import type { Clock, ValueStore } from "../domain/ports.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
+import { CLOCK_DOUBTED_AT, CLOCK_DOUBTED_FOR, CLOCK_TRUSTED_AT } from "../domain/stored-values.ts";
 import { type ScheduledTimer, scheduler } from "../runtime/scheduler.ts";
 import { FailureReporter } from "../runtime/failure-reporter.ts";
 
@@ -15,10 +16,6 @@ export function deletionTime(at: number, retentionNow: RetentionNow = () => Infi
 }
 
 const TRUST_CHECK_EVERY_MS = 600_000;
-/** The names of stored values. */
-const TRUSTED_AT = "clock-trusted-at";
-const DOUBTED_AT = "clock-doubted-at";
-const DOUBTED_FOR = "clock-doubted-for";
 
 /** One moment by both clocks. */
 interface Moment {
@@ -57,9 +54,9 @@ export class RetentionClock {
     await this.#readDatabaseTime();
     const stored = await storedValues.readValues();
     const { wall, steady } = this.#moment();
-    this.#trusted = { wall: Number(stored[TRUSTED_AT]) || wall, steady };
-    const doubtedAt = Number(stored[DOUBTED_AT]);
-    if (doubtedAt > 0) this.#doubted = { wall: doubtedAt, steady, forMs: Number(stored[DOUBTED_FOR]) };
+    this.#trusted = { wall: Number(stored[CLOCK_TRUSTED_AT]) || wall, steady };
+    const doubtedAt = Number(stored[CLOCK_DOUBTED_AT]);
+    if (doubtedAt > 0) this.#doubted = { wall: doubtedAt, steady, forMs: Number(stored[CLOCK_DOUBTED_FOR]) };
     void this.check();
     this.#timer = scheduler.setInterval(() => void this.check(), TRUST_CHECK_EVERY_MS);
     this.#timer.unref();
@@ -88,9 +85,9 @@ export class RetentionClock {
     }
     const { wall, forMs: doubtedFor } = this.#doubted ?? { wall: 0, forMs: 0 };
     const times = {
-      [TRUSTED_AT]: `${this.#trusted.wall}`,
-      [DOUBTED_AT]: `${wall}`,
-      [DOUBTED_FOR]: `${doubtedFor}`,
+      [CLOCK_TRUSTED_AT]: `${this.#trusted.wall}`,
+      [CLOCK_DOUBTED_AT]: `${wall}`,
+      [CLOCK_DOUBTED_FOR]: `${doubtedFor}`,
     };
     try {
       await this.#readDatabaseTime();

@@ -6,7 +6,7 @@ import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { BY } from "../key-store-arguments.ts";
 import { directoryAt } from "../data-directory.ts";
 import { startApp } from "../../src/app.ts";
-import { DEFAULT_POLICY } from "../../src/domain/limit-policy.ts";
+import { DEFAULT_POLICY } from "../../src/domain/policy.ts";
 import { createLog, silentLog } from "../../src/observe/log.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { configIn } from "../service.ts";
@@ -140,8 +140,8 @@ test("what another process changes in the database applies within a second", asy
 
 test("a start with a setting sets it, with an audit entry; a start without it keeps what is stored", async () => {
   const flags = { "free-limits": ["5/50"], "ban-strikes": ["3"] };
-  const { plans, ban } = parseConfig(flags);
-  await using started = await startAdminService({}, { plans, ban });
+  const { givenPolicy } = parseConfig(flags);
+  await using started = await startAdminService({}, { givenPolicy });
   const { app } = started;
   const { items } = Object(await started.ok("/api/audit?actor=server&limit=9"));
   const policyEntries = items.filter(({ action }: { action: string }) => /^plan|^ban/.test(action));
@@ -158,12 +158,12 @@ test("a start with a setting sets it, with an audit entry; a start without it ke
 });
 
 test("a value that servers share: a start with the setting sets it for all, and later starts keep it", async () => {
-  const { sharedValues } = parseConfig({ "audit-retention": ["forever"] });
-  await using started = await startAdminService({}, { sharedValues });
+  const { givenPolicy } = parseConfig({ "audit-retention": ["forever"] });
+  await using started = await startAdminService({}, { givenPolicy });
   const current = () => started.app.policy.current.sharedValues["audit-retention"];
   expect(current()).toBeNull();
   const { policies, close } = openSqlite(directoryAt(started.dataDir).files.database);
-  await policies.updatePolicy(parseConfig({ "audit-retention": ["30d"] }), BY);
+  await policies.updatePolicy(parseConfig({ "audit-retention": ["30d"] }).givenPolicy, BY);
   await close();
   await until(() => current() === 2_592_000_000, 1_000);
   const { items } = Object(await started.ok("/api/audit?action=settings.updated"));
@@ -180,8 +180,8 @@ test("a server that cannot store its settings starts with what is stored, says s
   await (await startApp(configIn(dataDir), { log })).close();
   using database = new Database(directoryAt(dataDir).files.database);
   database.run("CREATE TRIGGER full BEFORE UPDATE ON plans BEGIN SELECT RAISE(FAIL, 'no space'); END");
-  const { plans } = parseConfig({ "free-limits": ["5/50"] });
-  const app = await startApp({ ...configIn(dataDir), plans }, { log });
+  const { givenPolicy } = parseConfig({ "free-limits": ["5/50"] });
+  const app = await startApp({ ...configIn(dataDir), givenPolicy }, { log });
   expect(app.policy.current).toEqual(DEFAULT_POLICY);
   database.run("DROP TRIGGER full");
   await until(() => app.policy.current.plans.free.perMinute === 5, 5_000);
@@ -192,10 +192,10 @@ test("a server that cannot store its settings starts with what is stored, says s
 test.each(["port", "admin"])("a server whose %s is in use changes no limits", async (taken) => {
   using other = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
   const { port = 0 } = other;
-  const { plans } = parseConfig({ "free-limits": ["5/50"] });
+  const { givenPolicy } = parseConfig({ "free-limits": ["5/50"] });
   const dataDir = temporaryDirectory("data");
   const admin = { ...ADMIN_CONFIG, port };
-  const config = { ...configIn(dataDir), plans, ...(taken === "port" ? { port } : { admin }) };
+  const config = { ...configIn(dataDir), givenPolicy, ...(taken === "port" ? { port } : { admin }) };
   const error: unknown = await startApp(config, { log: silentLog }).catch((reason: unknown) => reason);
   expect(Bun.inspect(error)).toContain("EADDRINUSE");
   const { policies, close } = openSqlite(directoryAt(dataDir).files.database);

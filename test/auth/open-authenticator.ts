@@ -1,6 +1,6 @@
 import { Authenticator, type AuthenticatorOptions, type Client } from "../../src/auth/authenticator.ts";
 import { followKeyChanges, type KeyChangeFollower } from "../../src/auth/key-changes.ts";
-import { DEFAULT_POLICY } from "../../src/domain/limit-policy.ts";
+import { DEFAULT_POLICY } from "../../src/domain/policy.ts";
 import type { RateLimiter } from "../../src/domain/ports.ts";
 import { newQuota, peek } from "../../src/domain/rate-limit.ts";
 

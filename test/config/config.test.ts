@@ -19,7 +19,7 @@ import { directoryAt, storageIn } from "../data-directory.ts";
 import { parseConfig, parseValues, usageError } from "./parsing.ts";
 
 test("--audit-retention: from 30 days on, or forever", () => {
-  const valuesOf = (text: string) => parseConfig({ "audit-retention": [text] }).sharedValues;
+  const valuesOf = (text: string) => parseConfig({ "audit-retention": [text] }).givenPolicy.sharedValues;
   expect(valuesOf("30d")).toEqual({ "audit-retention": 2_592_000_000 });
   expect(valuesOf("forever")).toEqual({ "audit-retention": null });
 });
@@ -38,9 +38,7 @@ test("by default a server serves production on loopback, and sets no limits and 
     drainDelayMs: 0,
     accessLogOmit: [],
     requestLogBytes: 33_554_432,
-    plans: {},
-    ban: {},
-    sharedValues: {},
+    givenPolicy: { plans: {}, ban: {}, sharedValues: {} },
     admin: {
       host: "127.0.0.1",
       port: 8090,
@@ -96,7 +94,7 @@ test("flags set plans and ban rules; a limit per day may be lower than that per 
     "ban-grace": ["0"],
     "ban-length": ["90s"],
     "ban-max-length": ["1h"],
-  });
+  }).givenPolicy;
   expect(plans).toEqual({
     free: { perMinute: 60, perDay: 5 },
     pro: { perMinute: 3, perDay: 4 },
@@ -104,7 +102,7 @@ test("flags set plans and ban rules; a limit per day may be lower than that per 
     anonymous: { perMinute: 7, perDay: 8 },
   });
   expect(ban).toEqual({ strikes: 3, graceMs: 0, lengthMs: 90_000, maxLengthMs: 3_600_000 });
-  expect(parseConfig({ "ban-length": ["1h"] }).ban).toEqual({ lengthMs: 3_600_000 });
+  expect(parseConfig({ "ban-length": ["1h"] }).givenPolicy.ban).toEqual({ lengthMs: 3_600_000 });
 });
 
 test("several proxies: the flag repeated, or one variable with commas", () => {

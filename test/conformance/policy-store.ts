@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { DEFAULT_POLICY } from "../../src/domain/limit-policy.ts";
+import { DEFAULT_POLICY } from "../../src/domain/policy.ts";
 import { storedSecret } from "../key-store-arguments.ts";
 import type { TestCase } from "./store-fixture.ts";
 

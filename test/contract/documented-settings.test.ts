@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { SETTINGS } from "../../src/config/options.ts";
 import type { SettingRow, SettingsWith } from "../../src/config/parse-options.ts";
 import { settingBlocks } from "../../src/docs-site/guide-pages.ts";
-import { applyPolicyChange, DEFAULT_POLICY } from "../../src/domain/limit-policy.ts";
+import { applyPolicyChange, DEFAULT_POLICY } from "../../src/domain/policy.ts";
 import { openApiJson } from "../../src/petstore/openapi/document.ts";
 import { parseConfig } from "../config/parsing.ts";
 
@@ -41,7 +41,7 @@ const OTHER_VALUES: Readonly<Record<ServiceSetting, string>> = {
 /** The texts of the guides and the OpenAPI document of a server with a setting. */
 function documentation(setting?: ServiceSetting): string {
   const config = parseConfig(setting && { [setting]: [OTHER_VALUES[setting]] });
-  const policy = { current: applyPolicyChange(DEFAULT_POLICY, config) };
+  const policy = { current: applyPolicyChange(DEFAULT_POLICY, config.givenPolicy) };
   const settings = { ...config, baseUrl: config.publicUrl ?? "http://127.0.0.1:8080/v1", policy };
   return JSON.stringify(settingBlocks(settings)) + openApiJson(settings);
 }

@@ -17,7 +17,7 @@ import { startService } from "../service.ts";
 import { unnamedBodies } from "./unnamed-bodies.ts";
 import { MESSAGES } from "./messages.ts";
 import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
-import { DEFAULT_POLICY } from "../../src/domain/limit-policy.ts";
+import { DEFAULT_POLICY } from "../../src/domain/policy.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 
 const PRODUCTION = "http://127.0.0.1:8080/v1";

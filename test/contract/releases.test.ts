@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
-import { DEFAULT_POLICY } from "../../src/domain/limit-policy.ts";
+import { DEFAULT_POLICY } from "../../src/domain/policy.ts";
 import { openApiJson } from "../../src/petstore/openapi/document.ts";
 import { type Contract, contractOf, incompatibilities } from "./compatibility.ts";
 

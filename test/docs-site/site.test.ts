@@ -6,7 +6,7 @@ import { renderSite } from "../../src/docs-site/render-site.ts";
 import { ERRORS } from "../../src/petstore/errors.ts";
 import { SCHEMAS } from "../../src/petstore/openapi/document.ts";
 import { operationErrors, OPERATIONS, type PetstoreOperation } from "../../src/petstore/operations.ts";
-import { DEFAULT_POLICY } from "../../src/domain/limit-policy.ts";
+import { DEFAULT_POLICY } from "../../src/domain/policy.ts";
 import { NewPet } from "../../src/domain/resources.ts";
 
 const siteWith = (settings: DocsSettings) =>

@@ -1,13 +1,14 @@
 import { expect, test } from "bun:test";
 import {
   differingSettings,
-  limitSetters,
+  policySetters,
   NO_ACTIVITY,
   reportedSetting,
   type ServerState,
 } from "../../src/domain/servers.ts";
 import { SETTINGS } from "../../src/config/options.ts";
-import { sharedSettings, shownSettings } from "../../src/config/shown-settings.ts";
+import { reportedSettings } from "../../src/config/reported-settings.ts";
+import { shownSettings } from "../../src/config/shown-settings.ts";
 import { parseValues } from "../config/parsing.ts";
 
 const server = (id: string, more: Partial<ServerState> = {}): ServerState => ({
@@ -35,7 +36,7 @@ test("lists with the same items in another order are the same value", () => {
   const reported = (...proxies: string[]) => {
     const values = parseValues({ "trust-proxy": proxies, "webhook-events": ["operator.*,key.banned"] });
     const sources = { source: () => undefined, envFileVariables: new Set<string>() };
-    return sharedSettings(shownSettings(SETTINGS, values, sources), "").settings;
+    return reportedSettings(shownSettings(SETTINGS, values, sources), "").settings;
   };
   const settings = reported("10.0.0.3,10.0.0.2");
   expect(settings).toContainEqual({ name: "trust-proxy", value: "10.0.0.2/32,10.0.0.3/32" });
@@ -57,8 +58,8 @@ test("a long value is reported as its hash, so that every server can read the re
   expect(one).not.toBe(other ?? "");
 });
 
-test("the servers that set limits, each setting once for each machine", () => {
-  const setsLimits = ["--free-limits", "PETSTORE_BAN_LENGTH"];
-  const setters = limitSetters([{ name: "a", setsLimits }, { name: "a", setsLimits }, server("b")]);
-  expect(setters).toEqual(setsLimits.map((setting) => ({ server: "a", setting })));
+test("the servers that set the policy, each setting once for each machine", () => {
+  const setsPolicy = ["--free-limits", "PETSTORE_BAN_LENGTH"];
+  const setters = policySetters([{ name: "a", setsPolicy }, { name: "a", setsPolicy }, server("b")]);
+  expect(setters).toEqual(setsPolicy.map((setting) => ({ server: "a", setting })));
 });

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
 import { type Service, startService, useService } from "../service.ts";
 
 const APP = "https://app.example.com";
@@ -43,8 +42,8 @@ describe("with --cors-origin", () => {
 
   test("a preflight counts neither against a key nor against the address", async () => {
     const limits = { perMinute: 2, perDay: 2 };
-    const plans = { ...DEFAULT_PLANS, anonymous: limits };
-    const limited = await startService({ corsOrigins: [APP], plans });
+    const givenPolicy = { plans: { anonymous: limits } };
+    const limited = await startService({ corsOrigins: [APP], givenPolicy });
     const { secret } = await limited.newKey({ limits });
     const headers = { ...preflightOf(APP, "GET"), Authorization: `Bearer ${secret}` };
     for (let i = 0; i < 5; i++) {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
-import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
 import { encodingOf } from "../../src/api/content-encoding.ts";
 import { shortDuration } from "../../src/text/formatting.ts";
 import { startService, useService } from "../service.ts";
@@ -107,7 +106,7 @@ describe("public pages", () => {
 
   test("they have a quota per address, beside that of requests without a key; /healthz has none", async () => {
     const anonymous = { perMinute: 3, perDay: 100 };
-    const own = await startService({ plans: { ...DEFAULT_PLANS, anonymous } });
+    const own = await startService({ givenPolicy: { plans: { anonymous } } });
     const get = (path: string, headers = {}) =>
       fetch(own.url.replace("/v1", path), { headers, redirect: "manual" });
     const statusesOf = async (...paths: string[]) => {

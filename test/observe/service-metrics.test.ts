@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 
 import { RawConnection } from "../../trials/harness/http-connection.ts";
-import { LAST_BACKUP } from "../../src/domain/servers.ts";
+import { LAST_BACKUP } from "../../src/domain/stored-values.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { METRICS } from "../../src/observe/metrics.ts";
 import type { OutcomeTotals } from "../../src/observe/request-metrics.ts";

@@ -52,11 +52,8 @@ export class Server {
     const adapters = await openAdapters(config, clock, silentLog, clock);
     const server = new Server(adapters, clock);
     // The ban rules apply while the data is prepared.
-    const { plans, ban } = config;
-    await adapters.policies.updatePolicy(
-      { plans, ban },
-      { ...server.by, actor: { kind: "server", name: hostname() } },
-    );
+    const byServer = { ...server.by, actor: { kind: "server", name: hostname() } } as const;
+    await adapters.policies.updatePolicy(config.givenPolicy, byServer);
     adapters.applyPolicy(await adapters.policies.readPolicy());
     for (const [name, key] of Object.entries(keys)) {
       const secret = generateSecret(config.environment);

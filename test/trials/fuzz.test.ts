@@ -1,10 +1,9 @@
 import { expect, test } from "bun:test";
 import { runFuzz } from "../../trials/attacks/fuzz-run.ts";
-import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
 import { NO_LIMITS, startService } from "../service.ts";
 
 test("2,000 bad requests get declared statuses, and good requests among them get 200", async () => {
-  const service = await startService({ plans: { ...DEFAULT_PLANS, anonymous: NO_LIMITS } });
+  const service = await startService({ givenPolicy: { plans: { anonymous: NO_LIMITS } } });
   const { problem, sent, statuses } = await runFuzz({
     url: service.url,
     key: service.key,

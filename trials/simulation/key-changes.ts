@@ -4,7 +4,7 @@ import { followKeyChanges } from "../../src/auth/key-changes.ts";
 import { type ApiKey, type Credential, credentialFailure, validUntil } from "../../src/domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
 import { generateSecret, hashSecret } from "../../src/domain/secrets.ts";
-import { applyPolicyChange, DEFAULT_POLICY, type LimitPolicy } from "../../src/domain/limit-policy.ts";
+import { applyPolicyChange, DEFAULT_POLICY, type Policy } from "../../src/domain/policy.ts";
 import type { KeyChanges } from "../../src/domain/ports.ts";
 import { newQuota, peek } from "../../src/domain/rate-limit.ts";
 import { Process, Remote, STARTS_AT, Troubles, type World } from "./world.ts";
@@ -18,8 +18,8 @@ interface ServerOptions {
   readonly process: Process;
   readonly authenticator: Authenticator;
   readonly startedAt: number;
-  readonly policy: { current: LimitPolicy };
-  readonly readPolicy: () => Promise<LimitPolicy>;
+  readonly policy: { current: Policy };
+  readonly readPolicy: () => Promise<Policy>;
 }
 
 interface Unban {
@@ -43,9 +43,7 @@ class KeyDatabase {
   readonly versions = SECRETS.map((): Version[] => [{ at: 0, credential: undefined }]);
   readonly unbans: Unban[] = [];
   /** The limits of the plans: the limit per minute of the Free plan is the index of the version. */
-  readonly policies: { readonly at: number; readonly policy: LimitPolicy }[] = [
-    { at: 0, policy: policyAt(0) },
-  ];
+  readonly policies: { readonly at: number; readonly policy: Policy }[] = [{ at: 0, policy: policyAt(0) }];
   readonly #keys = new Map<number, ApiKey & { revision: number; unbanRevision: number }>();
   #revision = 0;
 
@@ -79,7 +77,7 @@ class KeyDatabase {
     });
   }
 
-  readPolicy(): LimitPolicy {
+  readPolicy(): Policy {
     return this.policies.at(-1)?.policy ?? DEFAULT_POLICY;
   }
 
@@ -106,7 +104,7 @@ class KeyDatabase {
   }
 }
 
-function policyAt(version: number): LimitPolicy {
+function policyAt(version: number): Policy {
   return applyPolicyChange(DEFAULT_POLICY, { plans: { free: { perMinute: version } } });
 }
 

@@ -4,6 +4,7 @@ import { UsageError } from "../../config/usage-error.ts";
 import { Rejection } from "../../api/errors.ts";
 import { messageOf } from "../../runtime/message-of.ts";
 import { parseJson } from "../../api/json.ts";
+import { PUBLIC_URL } from "../../domain/stored-values.ts";
 import {
   adminRequestOf,
   type AnyCallInput,
@@ -51,7 +52,7 @@ export async function withRemoteServer(
   const { environment = env } = given ? await callServer(remote, "getSession") : {};
   if (given && environment !== env)
     throw new Failure(`${given.name} is ${env}, and ${server} is ${environment}; nothing was changed`);
-  const saved = showsUrl ? { "public-url": (await callServer(remote, "getServer")).publicUrl } : {};
+  const saved = showsUrl ? { [PUBLIC_URL]: (await callServer(remote, "getServer")).publicUrl } : {};
   return work((id, input = {}) => callServer(remote, id, input), saved);
 }
 

@@ -1,7 +1,7 @@
-import { DEFAULT_URL, expectedUrl, givenPolicy } from "../../config/config.ts";
+import { DEFAULT_URL, expectedUrl } from "../../config/config.ts";
 import { ADDRESS_OPTIONS, SETTINGS, STORAGE_OPTIONS } from "../../config/options.ts";
-import { DOCUMENTED_OPTIONS } from "../../config/shared-options.ts";
-import { applyPolicyChange, DEFAULT_POLICY } from "../../domain/limit-policy.ts";
+import { DOCUMENTED_OPTIONS, givenPolicy } from "../../config/policy-options.ts";
+import { applyPolicyChange, DEFAULT_POLICY } from "../../domain/policy.ts";
 import { defineCommand } from "../command.ts";
 
 export const openapi = defineCommand({

@@ -1,7 +1,7 @@
 import { grouped } from "../../text/formatting.ts";
-import { formatPolicy } from "../../config/shown-settings.ts";
+import { formatPolicy } from "../../config/policy-options.ts";
 import { duration } from "../../config/value-types.ts";
-import { DEFAULT_POLICY, POLICY_SETTINGS } from "../../domain/limit-policy.ts";
+import { DEFAULT_POLICY, POLICY_SETTINGS } from "../../domain/policy.ts";
 import { BAN_BOUNDS } from "../../domain/rate-limit.ts";
 import type { BanRulesView, PlanLimits } from "../../operator/operations.ts";
 import type { Command } from "../command.ts";

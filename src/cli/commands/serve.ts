@@ -18,6 +18,7 @@ import { removeFile, replaceFile } from "../../runtime/own-files.ts";
 import type { ApiKey } from "../../domain/api-keys.ts";
 import { limitsOf } from "../../domain/plans.ts";
 import { generateSecret, toNewSecret } from "../../domain/secrets.ts";
+import { PUBLIC_URL } from "../../domain/stored-values.ts";
 import type { LogDetails } from "../../observe/log-events.ts";
 import type { Log } from "../../observe/log.ts";
 import { byServer } from "../../observe/attribution.ts";
@@ -116,7 +117,7 @@ export function rejectIncompleteSettings(
 /** Saves the URL, which commands show. They work without it. */
 async function saveUrl({ storedValues, url }: App, log: Log): Promise<void> {
   try {
-    await storedValues.saveValues({ "public-url": url });
+    await storedValues.saveValues({ [PUBLIC_URL]: url });
   } catch (error) {
     log.event("settings.save-failed", { error });
   }

@@ -3,13 +3,13 @@ import { variableOf } from "../../config/parse-options.ts";
 import {
   LIMITED_PLANS,
   type LimitedPlan,
-  type LimitPolicy,
+  type Policy,
   POLICY_SETTINGS,
   type PolicyChange,
-} from "../../domain/limit-policy.ts";
+} from "../../domain/policy.ts";
 import type { Attribution } from "../../domain/audit.ts";
 import type { BanRules } from "../../domain/rate-limit.ts";
-import { type LimitSetter, limitSetters } from "../../domain/servers.ts";
+import { type PolicySetter, policySetters } from "../../domain/servers.ts";
 import { reuseByCost } from "../../runtime/reuse-by-cost.ts";
 import type { AdminHandlers } from "./context.ts";
 import type { Services } from "../services.ts";
@@ -47,7 +47,7 @@ export function policyHandlers(services: PolicyServices) {
     },
   } satisfies Partial<AdminHandlers>;
 
-  async function update(change: PolicyChange, by: Attribution): Promise<LimitPolicy> {
+  async function update(change: PolicyChange, by: Attribution): Promise<Policy> {
     const policy = await policies.updatePolicy(change, by);
     await services.applyKeyChanges();
     return policy;
@@ -56,7 +56,7 @@ export function policyHandlers(services: PolicyServices) {
   async function planViews() {
     const counts = await countKeys();
     const setters = await listSetters();
-    return ({ plans }: LimitPolicy, plan: LimitedPlan) => ({
+    return ({ plans }: Policy, plan: LimitedPlan) => ({
       plan,
       ...plans[plan],
       keys: plan === "anonymous" ? null : counts[plan],
@@ -65,15 +65,15 @@ export function policyHandlers(services: PolicyServices) {
   }
 
   /** `setBy` has who sets one of the given rules. */
-  async function rulesView({ ban }: LimitPolicy, rules: Partial<BanRules> = ban) {
+  async function rulesView({ ban }: Policy, rules: Partial<BanRules> = ban) {
     const names = Object.entries(POLICY_SETTINGS.ban).flatMap(([rule, name]) => (rule in rules ? name : []));
     return { ...ban, setBy: settersOf(await listSetters(), names) };
   }
 
-  /** Lists the flags and variables with which servers set limits and ban rules when they start. */
-  async function listSetters(): Promise<readonly LimitSetter[]> {
+  /** Lists the flags and variables with which servers set the policy when they start. */
+  async function listSetters(): Promise<readonly PolicySetter[]> {
     const { servers } = services;
-    return limitSetters([...(await servers.list()), ...(await servers.lost())]);
+    return policySetters([...(await servers.list()), ...(await servers.lost())]);
   }
 }
 
@@ -81,7 +81,7 @@ const SHORTER_THAN_FIRST = new Rejection("invalid_body", [
   { path: ["maxLengthMs"], message: "must be at least the length of a first ban" },
 ]);
 
-function settersOf(setters: readonly LimitSetter[], names: readonly string[]): readonly LimitSetter[] {
+function settersOf(setters: readonly PolicySetter[], names: readonly string[]): readonly PolicySetter[] {
   const given = new Set(names.flatMap((name) => [`--${name}`, variableOf(name)]));
   return setters.filter(({ setting }) => given.has(setting));
 }

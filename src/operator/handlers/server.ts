@@ -2,7 +2,7 @@ import { formatTime } from "../../text/formatting.ts";
 import { differingSettings, nameOfServer, type ServerState } from "../../domain/servers.ts";
 import type { AdapterMonitor } from "../../observe/adapter-monitor.ts";
 import { LATENCY_BUCKETS, quantilesOf } from "../../observe/histogram.ts";
-import { formatPolicy } from "../../config/shown-settings.ts";
+import { formatPolicy } from "../../config/policy-options.ts";
 import type { Fleet, Setting } from "../operations.ts";
 import { ownState } from "./other-servers.ts";
 import type { AdminHandlers } from "./context.ts";

@@ -1,4 +1,5 @@
-import { GONE_AFTER_MS, LAST_BACKUP } from "../../domain/servers.ts";
+import { GONE_AFTER_MS } from "../../domain/servers.ts";
+import { LAST_BACKUP } from "../../domain/stored-values.ts";
 import { UNKNOWN_TIMELINE } from "../../domain/timeline.ts";
 import { type SchemaState, schemaState } from "../sql/migrations.ts";
 import { connect, tableExists } from "./connection.ts";

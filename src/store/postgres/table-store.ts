@@ -14,7 +14,7 @@ import {
   type TableStore,
 } from "../sql/table-store.ts";
 import { type NewRow, type Row, type Table, TABLES, TABLES_WITH_IDS } from "../sql/tables.ts";
-import { LAST_BACKUP } from "../../domain/servers.ts";
+import { LAST_BACKUP } from "../../domain/stored-values.ts";
 import { withTimeout } from "../../runtime/timeout.ts";
 import { SAVE_VALUE } from "../stored-values.ts";
 import {

@@ -1,5 +1,5 @@
 import type { SQL } from "bun";
-import { PRIMARY_TIMELINE } from "../../domain/servers.ts";
+import { PRIMARY_TIMELINE } from "../../domain/stored-values.ts";
 import { parseTimeline, type Timeline, UNKNOWN_TIMELINE } from "../../domain/timeline.ts";
 
 /**

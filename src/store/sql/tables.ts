@@ -1,6 +1,6 @@
 /* The tables that both databases have. A test compares them with both schemas. */
 
-import { LAST_BACKUP, PRIMARY_TIMELINE } from "../../domain/servers.ts";
+import { LAST_BACKUP, PRIMARY_TIMELINE } from "../../domain/stored-values.ts";
 import { AUDIT_ROWS, KEY_ROWS, OPERATOR_ORDER_ROWS, PET_ROWS } from "./rows.ts";
 import type { SqlValue } from "./values.ts";
 import type { ColumnType } from "./dialect.ts";

@@ -1,10 +1,10 @@
 /* Compares the keys, plans and operators of a backup with those of a later database: what does a restore undo? */
 
 import { type PlanName, limitsOf, type Plans } from "../../domain/plans.ts";
-import { DEFAULT_POLICY, LIMITED_PLANS, type LimitPolicy, policyOf } from "../../domain/limit-policy.ts";
+import { DEFAULT_POLICY, LIMITED_PLANS, type Policy, policyOf } from "../../domain/policy.ts";
 import type { BanRules, Limits } from "../../domain/rate-limit.ts";
 import { withoutLinks } from "../../runtime/own-files.ts";
-import { readStoredPolicy } from "../limit-policy.ts";
+import { readStoredPolicy } from "../policy.ts";
 import { type API_KEYS, TABLES } from "../sql/tables.ts";
 import type { Connection } from "./connection.ts";
 import { hasTable } from "./migrate.ts";
@@ -91,7 +91,7 @@ export interface RestrictedKey {
 }
 
 /** Reads the limits of the plans and the ban rules. Release 1.1.0 stored none. */
-function policyIn(path: string): LimitPolicy {
+function policyIn(path: string): Policy {
   return withDatabase(path, (connection) =>
     hasTable(connection, "plans") ? policyOf(connection.runAll(readStoredPolicy)) : DEFAULT_POLICY,
   );

@@ -5,7 +5,7 @@ import { messageOf } from "../../runtime/message-of.ts";
 import { dateTime, type Infer, Invalid, object, oneOf, text } from "../../api/schema.ts";
 import { ENVIRONMENTS } from "../../domain/environments.ts";
 import type { NewAuditEntry } from "../../domain/audit.ts";
-import { LAST_BACKUP } from "../../domain/servers.ts";
+import { LAST_BACKUP } from "../../domain/stored-values.ts";
 import { countOf } from "../../text/formatting.ts";
 import { withoutLinks } from "../../runtime/own-files.ts";
 import { addAudit } from "../audit.ts";

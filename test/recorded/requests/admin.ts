@@ -104,7 +104,7 @@ export const admin: Scenario = {
     ended: { plan: "pro" },
   },
   config: {
-    ban: { strikes: 2, graceMs: 0, lengthMs: 90_000, maxLengthMs: 180_000 },
+    givenPolicy: { ban: { strikes: 2, graceMs: 0, lengthMs: 90_000, maxLengthMs: 180_000 } },
     admin: {
       host: "127.0.0.1",
       port: 0,

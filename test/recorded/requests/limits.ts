@@ -1,5 +1,4 @@
 import { parseIpNetwork } from "../../../src/config/network.ts";
-import { DEFAULT_PLANS } from "../../../src/domain/plans.ts";
 import { clientOf, HOST, message } from "../message.ts";
 import type { Action, Scenario } from "../play.ts";
 
@@ -27,8 +26,10 @@ export const limits: Scenario = {
   },
   config: {
     trustedProxies: [parseIpNetwork("127.0.0.1/32")].filter((network) => network !== undefined),
-    plans: { ...DEFAULT_PLANS, anonymous: { perMinute: 2, perDay: 50 } },
-    ban: { strikes: 2, graceMs: 0, lengthMs: 90_000, maxLengthMs: 180_000 },
+    givenPolicy: {
+      plans: { anonymous: { perMinute: 2, perDay: 50 } },
+      ban: { strikes: 2, graceMs: 0, lengthMs: 90_000, maxLengthMs: 180_000 },
+    },
   },
   steps: [
     ["limits 200: the first of two", minute.get("/pets")],

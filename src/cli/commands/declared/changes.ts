@@ -4,7 +4,7 @@ import type { InputProblem } from "../../../api/schema.ts";
 import { parseTimes } from "../../../domain/fields.ts";
 import { KEY_FIELDS } from "../../../domain/key-fields.ts";
 import { invalidExpiry, invalidKeyField } from "../../../domain/key-rules.ts";
-import { LIMITED_PLANS } from "../../../domain/limit-policy.ts";
+import { LIMITED_PLANS } from "../../../domain/policy.ts";
 import type { BanRulesView, Key, OperatorView, PlanLimits } from "../../../operator/operations.ts";
 import { formatTime } from "../../../text/formatting.ts";
 import type { CallOperator } from "../../calls/call.ts";

@@ -14,7 +14,7 @@ import { pathText } from "../../../api/errors.ts";
 import { alternatives } from "../../../text/formatting.ts";
 import { didYouMean, nearest } from "../../../text/nearest.ts";
 import { REQUEST_LIMITS } from "../../../domain/key-fields.ts";
-import { LIMITED_PLANS, type LimitedPlan } from "../../../domain/limit-policy.ts";
+import { LIMITED_PLANS, type LimitedPlan } from "../../../domain/policy.ts";
 import type { BanRules, Limits } from "../../../domain/rate-limit.ts";
 import { ADMIN_OPERATIONS, type BodyOf } from "../../../operator/operations.ts";
 

@@ -1,14 +1,16 @@
-/* The settings whose values are in the database, for all servers. */
+/* The settings with which a server that starts sets the policy of all servers. The policy is in the database. */
 
 import { DEFAULT_PLANS } from "../domain/plans.ts";
+import { type Policy, POLICY_SETTINGS, type PolicyChange } from "../domain/policy.ts";
 import { BAN_BOUNDS, DEFAULT_BAN } from "../domain/rate-limit.ts";
 import {
+  SHARED_VALUE_NAMES,
   SHARED_VALUES,
   type SharedValue,
   type SharedValueName,
   type SharedValues,
 } from "../domain/shared-values.ts";
-import type { SettingRows, SettingsWith } from "./parse-options.ts";
+import type { Options, SettingRows, SettingsWith, ValuesOf } from "./parse-options.ts";
 import {
   duration,
   durationOrForever,
@@ -82,13 +84,57 @@ const valueOptions = Object.entries<SharedValue>(SHARED_VALUES).map(([name, valu
 // The types of the values are those of their kinds.
 export const VALUE_OPTIONS = Object.fromEntries(valueOptions) as ValueOptions;
 
-/** A server that starts with one of them sets it for all servers. */
-export const SHARED_OPTIONS = { ...LIMIT_OPTIONS, ...VALUE_OPTIONS } as const satisfies SettingRows;
+export const POLICY_OPTIONS = { ...LIMIT_OPTIONS, ...VALUE_OPTIONS } as const satisfies SettingRows;
 
-type ClientOption = SettingsWith<typeof SHARED_OPTIONS, { concerns: "clients" }>;
-const clientOptions = Object.entries(SHARED_OPTIONS).filter(([, { concerns }]) => concerns === "clients");
+type ClientOption = SettingsWith<typeof POLICY_OPTIONS, { concerns: "clients" }>;
+const clientOptions = Object.entries(POLICY_OPTIONS).filter(([, { concerns }]) => concerns === "clients");
 /** Those that the documentation for clients states. */
 export const DOCUMENTED_OPTIONS = Object.fromEntries(clientOptions) as Pick<
-  typeof SHARED_OPTIONS,
+  typeof POLICY_OPTIONS,
   ClientOption
 >;
+
+/** Returns the limits, ban rules and shared values that flags and variables set. */
+export function givenPolicy(values: Partial<ValuesOf<typeof POLICY_OPTIONS>>): PolicyChange {
+  return {
+    plans: given(POLICY_SETTINGS.plans, (name) => values[name]),
+    ban: given(POLICY_SETTINGS.ban, (name) => values[name]),
+    sharedValues: givenValues(values),
+  };
+}
+
+function givenValues(values: { readonly [Name in SharedValueName]?: SharedValues[Name] | undefined }) {
+  const given = SHARED_VALUE_NAMES.flatMap((name) =>
+    values[name] === undefined ? [] : [[name, values[name]]],
+  );
+  // They are values of these names.
+  return Object.fromEntries(given) as Partial<SharedValues>;
+}
+
+function given<K extends string, N extends string, T>(
+  names: Readonly<Record<K, N>>,
+  valueOf: (name: N) => T | undefined,
+): { readonly [key in K]?: T } {
+  const values = Object.entries<N>(names).map(([key, name]) => [key, valueOf(name)]);
+  // Only those are left out that have no value.
+  return Object.fromEntries(values.filter(([, value]) => value !== undefined)) as { [key in K]?: T };
+}
+
+/** Returns the limits, ban rules and shared values as a user types them, by setting. */
+export function formatPolicy({ plans, ban, sharedValues }: Policy): Readonly<Record<string, string>> {
+  const limits = { ...byName(POLICY_SETTINGS.plans, plans), ...byName(POLICY_SETTINGS.ban, ban) };
+  const values: Readonly<Record<string, unknown>> = { ...limits, ...sharedValues };
+  const options: Options = POLICY_OPTIONS;
+  return Object.fromEntries(
+    Object.entries(options).map(([name, { type }]) => [name, formatValue(type, values[name])]),
+  );
+}
+
+function byName<K extends string>(
+  names: Readonly<Record<K, string>>,
+  values: Readonly<Record<K, unknown>>,
+): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries<string>(names).map(([key, name]) => [name, Reflect.get(values, key)]),
+  );
+}

@@ -4,12 +4,12 @@ import {
   applyPolicyChange,
   LIMITED_PLANS,
   type LimitedPlan,
-  type LimitPolicy,
+  type Policy,
   type PolicyChange,
   policyEntries,
   policyOf,
   type StoredPolicy,
-} from "../domain/limit-policy.ts";
+} from "../domain/policy.ts";
 import type { PolicyStore } from "../domain/ports.ts";
 import type { BanRules, Limits } from "../domain/rate-limit.ts";
 import { parseStored, SHARED_VALUE_NAMES, type SharedValues } from "../domain/shared-values.ts";
@@ -36,14 +36,14 @@ const COUNT_KEYS = `SELECT ${PLANS.map((plan) => `count(*) FILTER (WHERE plan = 
 export class SqlPolicyStore implements PolicyStore {
   constructor(private readonly database: SqlDatabase) {}
 
-  readPolicy(): Awaitable<LimitPolicy> {
+  readPolicy(): Awaitable<Policy> {
     return this.database.read(function* () {
       return policyOf(yield* readStoredPolicy());
     });
   }
 
   /** Reads first: a server whose start changes nothing starts on a full disk, too. */
-  async updatePolicy(change: PolicyChange, by: Attribution): Promise<LimitPolicy> {
+  async updatePolicy(change: PolicyChange, by: Attribution): Promise<Policy> {
     const stored = await this.database.read(readStoredPolicy);
     const after = applyPolicyChange(policyOf(stored), change);
     if (isStored(stored, after)) return after;
@@ -81,6 +81,6 @@ export function* readStoredPolicy(): Steps<StoredPolicy> {
   return { plans, ban, sharedValues };
 }
 
-function isStored({ plans, ban, sharedValues }: StoredPolicy, after: LimitPolicy): boolean {
+function isStored({ plans, ban, sharedValues }: StoredPolicy, after: Policy): boolean {
   return Bun.deepEquals({ plans, ban, sharedValues }, after);
 }

@@ -3,8 +3,19 @@ import { type Attribution, changeOf, type NewAuditEntry } from "./audit.ts";
 import { type BanRules, DEFAULT_BAN, type Limits } from "./rate-limit.ts";
 import { INITIAL_VALUES, type SharedValues } from "./shared-values.ts";
 
-/** What all servers of an environment share: limits, also of clients without a key, ban rules and single values. */
-export interface LimitPolicy {
+/**
+ * What all servers of an environment agree on, since it is in the database: the limits of the plans and of clients
+ * without a key, the ban rules and the shared values.
+ *
+ * - A setting is a flag or variable of one server: a row of `SETTINGS` (config/options.ts). A server that starts with
+ *   one of `POLICY_OPTIONS` (config/policy-options.ts) changes the policy for all.
+ * - A shared value is a single value of the policy: a row of `SHARED_VALUES` (shared-values.ts).
+ * - A reported setting is outside the policy, and should still be the same on all servers. Each reports the value that
+ *   it has, and servers that differ are shown (servers.ts).
+ * - A stored value is no setting: a text that servers and commands leave for one another (stored-values.ts). Its table
+ *   `server_settings` has the shared values, too.
+ */
+export interface Policy {
   readonly plans: Plans;
   readonly ban: BanRules;
   readonly sharedValues: SharedValues;
@@ -12,14 +23,14 @@ export interface LimitPolicy {
 
 /** The policy that a server applies. It is replaced as a whole when somebody changes it. */
 export interface PolicyInEffect {
-  readonly current: LimitPolicy;
+  readonly current: Policy;
 }
 
 /** The plans whose limits are stored. `anonymous` is that of clients without a valid key. */
 export const LIMITED_PLANS = ["free", "pro", "business", "anonymous"] as const satisfies (keyof Plans)[];
 export type LimitedPlan = (typeof LIMITED_PLANS)[number];
 
-/** The names of the settings with which a server that starts sets the values. */
+/** The names of the settings with which a server that starts sets limits and ban rules. */
 export const POLICY_SETTINGS = {
   plans: {
     free: "free-limits",
@@ -36,7 +47,7 @@ export const POLICY_SETTINGS = {
 } as const;
 
 /** The policy until one is stored. */
-export const DEFAULT_POLICY: LimitPolicy = {
+export const DEFAULT_POLICY: Policy = {
   plans: DEFAULT_PLANS,
   ban: DEFAULT_BAN,
   sharedValues: INITIAL_VALUES,
@@ -56,7 +67,7 @@ export interface PolicyChange {
   readonly sharedValues?: Partial<SharedValues>;
 }
 
-export function policyOf({ plans, ban = DEFAULT_BAN, sharedValues }: StoredPolicy): LimitPolicy {
+export function policyOf({ plans, ban = DEFAULT_BAN, sharedValues }: StoredPolicy): Policy {
   return {
     plans: { ...DEFAULT_PLANS, ...plans },
     ban,
@@ -65,10 +76,7 @@ export function policyOf({ plans, ban = DEFAULT_BAN, sharedValues }: StoredPolic
 }
 
 /** Returns the changed policy. The longest ban is at least as long as a first one. */
-export function applyPolicyChange(
-  { plans, ban, sharedValues }: LimitPolicy,
-  change: PolicyChange,
-): LimitPolicy {
+export function applyPolicyChange({ plans, ban, sharedValues }: Policy, change: PolicyChange): Policy {
   const limitsOf = (name: LimitedPlan): Limits => ({ ...plans[name], ...change.plans?.[name] });
   const rules = { ...ban, ...change.ban };
   return {
@@ -89,7 +97,7 @@ export function applyPolicyChange(
  */
 export function policyEntries(
   stored: StoredPolicy,
-  after: LimitPolicy,
+  after: Policy,
   by: Attribution,
 ): readonly NewAuditEntry[] {
   const policy = policyOf(stored);
