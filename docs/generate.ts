@@ -16,7 +16,6 @@ import { constraintOf, schemaFields } from "../src/docs-site/fields.ts";
 import { replaceBlocks, settingBlocks } from "../src/docs-site/guide-pages.ts";
 import type { DocsSettings } from "../src/docs-site/layout.ts";
 import { markdownTable } from "../src/docs-site/markdown.ts";
-import { ERROR_ACTIONS } from "../src/docs-site/reference-pages.ts";
 import { IDEMPOTENCY_LIFETIME_MS } from "../src/domain/idempotency.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH } from "../src/domain/idempotency.ts";
 import { MAX_BODY_BYTES, NAME_MAX_LENGTH, PAGE_LIMIT } from "../src/domain/size-limits.ts";
@@ -32,7 +31,7 @@ import { METRICS } from "../src/observe/metrics.ts";
 import { DEFAULT_OVERLAP_SECONDS } from "../src/operator/key-resources.ts";
 import { leastRoleOf, ROLE_MEANINGS, ROLES } from "../src/domain/operators.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../src/operator/operations.ts";
-import { type ErrorCode, ERRORS } from "../src/petstore/errors.ts";
+import { ERRORS } from "../src/petstore/errors.ts";
 import { OPERATIONS, type PetstoreOperation } from "../src/petstore/operations.ts";
 import { latestVersion, RELEASES } from "../src/store/sql/migrations.ts";
 import { POSTGRES_MIGRATIONS } from "../src/store/postgres/migrations.ts";
@@ -131,11 +130,11 @@ function limitRows(): string[][] {
 }
 
 function errorRows(): string[][] {
-  return Object.entries(ERRORS).map(([name, { status, meaning }]) => [
+  return Object.entries(ERRORS).map(([name, { status, meaning, action }]) => [
     String(status),
     code(name),
     meaning,
-    ERROR_ACTIONS[name as ErrorCode],
+    action,
   ]);
 }
 

@@ -2,36 +2,68 @@ import { INT64_RANGE } from "./json.ts";
 import { kibibytes, plural } from "../text/formatting.ts";
 import type { InputProblem } from "./schema.ts";
 
+interface ErrorRow {
+  readonly status: number;
+  readonly meaning: string;
+}
+
+/** An error whose documentation says what a client does about it, beyond what its meaning says. */
+export interface DocumentedError extends ErrorRow {
+  readonly action: string;
+}
+
 /** All error codes of an API, each with its status and its meaning. */
-export type ErrorTable = Readonly<Record<string, { readonly status: number; readonly meaning: string }>>;
+export type ErrorTable = Readonly<Record<string, ErrorRow>>;
 
 /** The errors that every API has. */
 export const STANDARD_ERRORS = {
-  invalid_json: { status: 400, meaning: "The request body is not JSON in UTF-8." },
-  invalid_body: { status: 400, meaning: "The request body lacks a required field or has an invalid value." },
-  invalid_parameter: { status: 400, meaning: "A query parameter has an invalid value." },
-  not_found: { status: 404, meaning: "The path does not exist." },
+  invalid_json: {
+    status: 400,
+    meaning: "The request body is not JSON in UTF-8.",
+    action: "Send valid JSON.",
+  },
+  invalid_body: {
+    status: 400,
+    meaning: "The request body lacks a required field or has an invalid value.",
+    action: "Correct the fields that `message` names.",
+  },
+  invalid_parameter: {
+    status: 400,
+    meaning: "A query parameter has an invalid value.",
+    action: "Correct the parameter that `message` names.",
+  },
+  not_found: { status: 404, meaning: "The path does not exist.", action: "Check the path." },
   method_not_allowed: {
     status: 405,
     meaning: "The path does not allow this method. `Allow` lists the methods that it allows.",
+    action: "Use a method from `Allow`.",
   },
-  body_too_large: { status: 413, meaning: "The request body is too large." },
-  unsupported_media_type: { status: 415, meaning: "The request body is not `application/json` in UTF-8." },
-  internal_error: { status: 500, meaning: "The service failed. The error has been logged." },
+  body_too_large: { status: 413, meaning: "The request body is too large.", action: "Send a smaller body." },
+  unsupported_media_type: {
+    status: 415,
+    meaning: "The request body is not `application/json` in UTF-8.",
+    action: "Set `Content-Type`.",
+  },
+  internal_error: {
+    status: 500,
+    meaning: "The service failed. The error has been logged.",
+    action: "Retry.",
+  },
   unavailable: {
     status: 503,
     meaning: "The service is temporarily unavailable. `Retry-After` has the seconds to wait.",
+    action: "Wait, then retry.",
   },
-} as const satisfies ErrorTable;
+} as const satisfies Readonly<Record<string, DocumentedError>>;
 export type StandardErrorCode = keyof typeof STANDARD_ERRORS;
 
 /** Combines the standard errors with those of an API, which may replace them, in the order of their statuses. */
-export function errorTable<Code extends string>(
-  own: Readonly<Record<Code, ErrorTable[string]>>,
-): Readonly<Record<Code | StandardErrorCode, ErrorTable[string]>> {
-  const all: ErrorTable = { ...STANDARD_ERRORS, ...own };
+export function errorTable<Code extends string, Row extends ErrorRow>(
+  own: Readonly<Record<Code, Row>>,
+): Readonly<Record<Code | StandardErrorCode, Row | DocumentedError>> {
+  const all: Readonly<Record<string, Row | DocumentedError>> = { ...STANDARD_ERRORS, ...own };
   const sorted = Object.entries(all).toSorted(([, a], [, b]) => a.status - b.status);
-  return Object.fromEntries(sorted) as Record<Code | StandardErrorCode, ErrorTable[string]>;
+  return Object.fromEntries(sorted) as Record<Code | StandardErrorCode, Row | DocumentedError>;
 }
 
 /** An expected error: a value that handlers return and never throw. */

@@ -158,10 +158,10 @@ export function errorCodesPage(settings: DocumentedSettings): DocsPage {
   );
   content.prose(errorIndex(), "");
   for (const code of Object.keys(ERRORS) as ErrorCode[]) {
-    const { status, meaning } = ERRORS[code];
+    const { status, meaning, action } = ERRORS[code];
     content.markdown(`## \`${code}\`
 
-**${status}.** ${meaning} ${ERROR_ACTIONS[code]}
+**${status}.** ${meaning} ${action}
 
 ${operationsWith(code)}
 
@@ -194,29 +194,3 @@ function operationsWith(code: ErrorCode): string {
   if (ids.length === 0) return "On requests that match no operation.";
   return `On ${ids.map(([id]) => `\`${id}\``).join(", ")}.`;
 }
-
-/** What a client does about an error, beyond what its meaning says. */
-export const ERROR_ACTIONS: Readonly<Record<ErrorCode, string>> = {
-  invalid_json: "Send valid JSON.",
-  invalid_body: "Correct the fields that `message` names.",
-  invalid_parameter: "Correct the parameter that `message` names.",
-  missing_api_key: "Send your key.",
-  invalid_api_key: "Check the key and the environment.",
-  read_only_key: "Use a key with write access.",
-  not_found: "Check the path.",
-  pet_not_found: "Check the identifier.",
-  order_not_found: "Check the identifier.",
-  method_not_allowed: "Use a method from `Allow`.",
-  pet_not_available: "Order another pet.",
-  order_closed: "Fetch the order to see whether it was completed or cancelled.",
-  idempotency_conflict: "Retry in a moment.",
-  operation_removed: "Use the replacement.",
-  precondition_failed: "Fetch the order again.",
-  body_too_large: "Send a smaller body.",
-  unsupported_media_type: "Set `Content-Type`.",
-  idempotency_key_reused: "Use a new key for a new operation.",
-  rate_limited: "Wait, then retry.",
-  key_banned: "Wait, then retry.",
-  internal_error: "Retry; send a `POST` with its `Idempotency-Key`.",
-  unavailable: "Wait, then retry.",
-};

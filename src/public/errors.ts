@@ -1,4 +1,12 @@
-import { bodyTooLarge, errorTable, Rejection, retryAfter, temporarilyUnavailable } from "../api/errors.ts";
+import {
+  bodyTooLarge,
+  type DocumentedError,
+  errorTable,
+  Rejection,
+  retryAfter,
+  STANDARD_ERRORS,
+  temporarilyUnavailable,
+} from "../api/errors.ts";
 import { countOf, kibibytes } from "../text/formatting.ts";
 import type { Environment } from "../domain/environments.ts";
 import { DOCS_PATH } from "../domain/paths.ts";
@@ -8,39 +16,66 @@ import { IDEMPOTENCY_KEY_MAX_LENGTH } from "../domain/idempotency.ts";
 import { MAX_BODY_BYTES } from "../domain/size-limits.ts";
 
 /** The error codes of every API with keys, besides the standard ones. */
-export const PUBLIC_ERRORS = {
-  invalid_parameter: { status: 400, meaning: "A query parameter or header has an invalid value." },
-  missing_api_key: { status: 401, meaning: "The request has no API key." },
+const PUBLIC_ERRORS = {
+  invalid_parameter: {
+    status: 400,
+    meaning: "A query parameter or header has an invalid value.",
+    action: "Correct the parameter that `message` names.",
+  },
+  missing_api_key: { status: 401, meaning: "The request has no API key.", action: "Send your key." },
   invalid_api_key: {
     status: 401,
     meaning: "The API key is mistyped, revoked, disabled, expired or from another environment.",
+    action: "Check the key and the environment.",
   },
   read_only_key: {
     status: 403,
     meaning: "The API key is read-only: it may use `GET`, `HEAD` and `OPTIONS`.",
+    action: "Use a key with write access.",
   },
   idempotency_conflict: {
     status: 409,
     meaning: "A request with the same `Idempotency-Key` is still in progress.",
+    action: "Retry in a moment.",
   },
-  operation_removed: { status: 410, meaning: "The operation was removed. `Link` has its replacement." },
-  body_too_large: { status: 413, meaning: `The request body exceeds ${kibibytes(MAX_BODY_BYTES)}.` },
+  operation_removed: {
+    status: 410,
+    meaning: "The operation was removed. `Link` has its replacement.",
+    action: "Use the replacement.",
+  },
+  body_too_large: {
+    status: 413,
+    meaning: `The request body exceeds ${kibibytes(MAX_BODY_BYTES)}.`,
+    action: "Send a smaller body.",
+  },
   idempotency_key_reused: {
     status: 422,
     meaning: "The `Idempotency-Key` was already used with a different request body.",
+    action: "Use a new key for a new operation.",
   },
   rate_limited: {
     status: 429,
     meaning: "A rate limit is exhausted. `Retry-After` has the seconds to wait.",
+    action: "Wait, then retry.",
   },
   key_banned: {
     status: 429,
     meaning: "The API key is temporarily banned. `Retry-After` has the seconds to wait.",
+    action: "Wait, then retry.",
+  },
+  internal_error: {
+    ...STANDARD_ERRORS.internal_error,
+    action: "Retry; send a `POST` with its `Idempotency-Key`.",
   },
 } as const;
 
+/** Combines the errors of every API with keys with those of one. */
+export function publicErrorTable<Code extends string>(own: Readonly<Record<Code, DocumentedError>>) {
+  return errorTable<Code | keyof typeof PUBLIC_ERRORS, DocumentedError>({ ...own, ...PUBLIC_ERRORS });
+}
+
 /** The errors of responses outside the API, which belong to no operation. */
-export const FRONT_ERRORS = errorTable(PUBLIC_ERRORS);
+export const FRONT_ERRORS = publicErrorTable({});
 
 export const INVALID_IDEMPOTENCY_KEY = new Rejection(
   "invalid_parameter",
