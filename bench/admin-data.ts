@@ -1,8 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryDirectory } from "../trials/harness/cleanup.ts";
-import { DAY_MS, newQuota, type Quota, type Subject } from "../src/domain/rate-limit.ts";
-import { HOUR_MS, intervalStart } from "../src/domain/usage-history.ts";
+import { newQuota, type Quota, type Subject } from "../src/domain/rate-limit.ts";
+import { DAY_MS, HOUR_MS } from "../src/text/time-units.ts";
+import { intervalStart } from "../src/domain/usage-history.ts";
 import type { Connection } from "../src/store/sqlite/connection.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
 import { SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";

@@ -11,7 +11,7 @@ import { type PetstoreServer, startPetstore } from "../trials/harness/petstore.t
 import { residentMb } from "../trials/harness/processes.ts";
 import { median, quantile } from "../trials/harness/statistics.ts";
 import { type Bar, checkBars, formatFigure, publishTables, tableOf } from "../trials/harness/table.ts";
-import { DAY_MS } from "../src/domain/rate-limit.ts";
+import { DAY_MS } from "../src/text/time-units.ts";
 import { type AdminData, DAYS, fillAdminData, KEYS } from "./admin-data.ts";
 
 /** The number of servers that are started to measure the first call of each page. */

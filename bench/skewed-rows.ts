@@ -3,8 +3,7 @@
  * reads. Both databases run the same statements.
  */
 
-import { DAY_MS } from "../src/domain/rate-limit.ts";
-import { HOUR_MS } from "../src/domain/usage-history.ts";
+import { DAY_MS, HOUR_MS } from "../src/text/time-units.ts";
 
 export interface RowCounts {
   readonly pets: number;

@@ -6,7 +6,7 @@ import { rateLimitFigure } from "../docs/rate-limit-figure.ts";
 import { KEY_PREFIX } from "../src/domain/secrets.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH } from "../src/domain/idempotency.ts";
 import { PAGE_LIMIT } from "../src/domain/size-limits.ts";
-import { DAY_MS, MINUTE_MS } from "../src/domain/rate-limit.ts";
+import { DAY_MS, MINUTE_MS } from "../src/text/time-units.ts";
 import { OPERATIONS } from "../src/petstore/operations.ts";
 import { IDLE_TIMEOUT_SECONDS } from "../src/http1/connection.ts";
 import { MAX_HANDSHAKES_PER_SECOND } from "../src/http1/index.ts";

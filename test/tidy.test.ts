@@ -89,7 +89,7 @@ const ARROWS: Readonly<Record<string, string>> = {
   adapters: "store rate-limit observe domain config data-directory postgres-options runtime",
   "optional-parts": "adapters operator observe domain config http1 runtime",
   app: "optional-parts adapters public petstore operator docs-site auth observe domain api config http1 clock runtime",
-  demo: "app adapters store client operator observe domain config runtime",
+  demo: "app adapters store client operator observe domain config runtime text",
   cli: "app adapters demo doctor operator public petstore archive store observe config domain api clock data-directory runtime text executable",
 };
 

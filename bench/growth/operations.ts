@@ -5,7 +5,7 @@ import { BASE_PATH } from "../../src/domain/paths.ts";
 import { encodeCursor } from "../../src/domain/cursor.ts";
 import { OPERATIONS, type PetstoreOperation } from "../../src/petstore/operations.ts";
 import { ADMIN_BASE_PATH, ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
-import { DAY_MS } from "../../src/domain/rate-limit.ts";
+import { DAY_MS } from "../../src/text/time-units.ts";
 import { combinations, type ValuesOf } from "../../trials/harness/combinations.ts";
 import type { GrowthRows } from "./rows.ts";
 

@@ -5,7 +5,7 @@
 
 import { Invalid } from "../api/schema.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
-import { DAY_MS } from "../domain/rate-limit.ts";
+import { DAY_MS } from "../text/time-units.ts";
 import { DAILY_USAGE_DAYS } from "../domain/usage-history.ts";
 import { addAudit } from "../store/audit.ts";
 import { rowsOf, type Steps } from "../store/sql/steps.ts";

@@ -1,3 +1,4 @@
+import { MINUTE_MS } from "../text/time-units.ts";
 import { type Environment, ENVIRONMENTS } from "../domain/environments.ts";
 import { DEFAULT_WEBHOOK_EVENTS } from "../domain/webhooks.ts";
 import { ACCESS_LOG_FIELDS, LOG_FORMATS, LOG_LEVELS } from "../domain/logging.ts";
@@ -162,9 +163,6 @@ export const TRACING_OPTIONS = {
   },
 } as const satisfies SettingRows;
 
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
-
 /** The default ports differ, so that both environments can run on one machine. */
 export const DEFAULT_PORT: Readonly<Record<Environment, number>> = { production: 8080, staging: 8081 };
 
@@ -265,7 +263,7 @@ export const SETTINGS = {
   ...STORAGE_OPTIONS,
   "limits-timeout": {
     concerns: "service",
-    type: duration({ min: 5, max: SECOND }),
+    type: duration({ min: 5, max: 1_000 }),
     default: 500,
     help: "How long requests wait for Valkey; then PostgreSQL counts",
   },
@@ -309,7 +307,7 @@ export const SETTINGS = {
   },
   "drain-delay": {
     concerns: "service",
-    type: duration({ min: 0, max: 5 * MINUTE }),
+    type: duration({ min: 0, max: 5 * MINUTE_MS }),
     default: 0,
     help: "Time to keep serving after a stop signal, while /healthz responds 503",
   },

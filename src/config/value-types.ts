@@ -1,7 +1,8 @@
 import { alternatives, grouped } from "../text/formatting.ts";
 import { isOnCalendar } from "../api/schema.ts";
 import { MAX_REQUEST_LIMIT } from "../domain/key-fields.ts";
-import { DAY_MS, type Limits } from "../domain/rate-limit.ts";
+import { type Limits } from "../domain/rate-limit.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../text/time-units.ts";
 import { actionNamed } from "../domain/audit.ts";
 import { WEBHOOK_EVENTS } from "../domain/webhooks.ts";
 import { didYouMean, nearest } from "../text/nearest.ts";
@@ -167,7 +168,7 @@ function path(placeholder: string, expected: string): ValueType<string> {
   };
 }
 
-const UNITS = { d: DAY_MS, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 } as const;
+const UNITS = { d: DAY_MS, h: HOUR_MS, m: MINUTE_MS, s: 1_000, ms: 1 } as const;
 const DURATION = /^(?<count>0|[1-9]\d{0,11})(?<unit>ms|s|m|h|d)$/;
 
 const EXAMPLES = ["25ms", "500ms", "90s", "15m", "24h", "30d", "365d"];

@@ -1,5 +1,6 @@
 /* What part of the live series the overview shows. */
 
+import { HOUR_MS } from "../text/time-units.ts";
 import type { Fleet, Overview } from "./admin-api.ts";
 import { clock } from "../pages/format.ts";
 
@@ -26,7 +27,7 @@ export interface ShownRange {
 export const partValue = (from: number, until: number): string => `${from}-${until}`;
 
 /** The range of a URL without one. A server that started less than an hour ago has no data of an hour. */
-export const usualRange = (ageMs: number): Range => (ageMs < 3_600_000 ? "15m" : "1h");
+export const usualRange = (ageMs: number): Range => (ageMs < HOUR_MS ? "15m" : "1h");
 
 /** The parameter is a range, or two times: the part of the shortest range that has them, while there is one. */
 export function rangeOf(value: string | null, nowMs: number, usual: Range = "1h"): ShownRange {

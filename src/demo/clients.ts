@@ -1,6 +1,6 @@
 import type { NewKey } from "../domain/api-keys.ts";
-import { type Decision, MINUTE_MS } from "../domain/rate-limit.ts";
-import { HOUR_MS } from "../domain/usage-history.ts";
+import { type Decision } from "../domain/rate-limit.ts";
+import { HOUR_MS, MINUTE_MS } from "../text/time-units.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
 
 /** What a client of the demo mostly does. */

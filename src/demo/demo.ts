@@ -5,7 +5,7 @@ import { generateSecret, toNewSecret } from "../domain/secrets.ts";
 import type { Environment } from "../domain/environments.ts";
 import type { Attribution } from "../domain/audit.ts";
 import type { Clock, KeyStore } from "../domain/ports.ts";
-import { DAY_MS } from "../domain/rate-limit.ts";
+import { DAY_MS } from "../text/time-units.ts";
 import type { Log } from "../observe/log.ts";
 import type { Setting } from "../operator/operations.ts";
 import type { Scheduler } from "../runtime/scheduler.ts";

@@ -1,6 +1,7 @@
 import { DEFAULT_PLANS, limitsOf } from "../domain/plans.ts";
-import { DAY_MS, decide, DEFAULT_BAN, newQuota, type Quota } from "../domain/rate-limit.ts";
-import { HOUR_MS, intervalStart, type KeyCounts, type UsageBatch } from "../domain/usage-history.ts";
+import { decide, DEFAULT_BAN, newQuota, type Quota } from "../domain/rate-limit.ts";
+import { DAY_MS, HOUR_MS } from "../text/time-units.ts";
+import { intervalStart, type KeyCounts, type UsageBatch } from "../domain/usage-history.ts";
 import { latencyHistogram } from "../observe/histogram.ts";
 import type { FiguresOf } from "../observe/live-series.ts";
 import type { OperationId } from "../domain/operation-ids.ts";

@@ -6,7 +6,7 @@ import { type Config, originOf } from "../config/config.ts";
 import { ADMIN_LISTEN_FLAGS, LISTEN_FLAGS, listenProblems } from "../config/network.ts";
 import { readTlsFiles } from "../config/tls.ts";
 import { HEALTH_PATH } from "../domain/paths.ts";
-import { DAY_MS } from "../domain/rate-limit.ts";
+import { DAY_MS } from "../text/time-units.ts";
 import { check, type Finding, problemsOr, messageWithoutSecrets } from "./finding.ts";
 
 const ports = check("ports");

@@ -1,6 +1,6 @@
 /* What SQLite and PostgreSQL have in common: the version of the schema, and the last backup. */
 
-import { DAY_MS } from "../domain/rate-limit.ts";
+import { DAY_MS } from "../text/time-units.ts";
 import type { SchemaState } from "../store/sql/migrations.ts";
 import type { ClockComparison } from "./clock.ts";
 import { check, type Finding } from "./finding.ts";

@@ -3,7 +3,8 @@ import { formatTime } from "../text/formatting.ts";
 import type { NullableField } from "./fields.ts";
 import type { Access, KEY_FIELDS, StoredKey } from "./key-fields.ts";
 import type { PlanName } from "./plans.ts";
-import { DAY_MS, type Limits } from "./rate-limit.ts";
+import { type Limits } from "./rate-limit.ts";
+import { DAY_MS } from "../text/time-units.ts";
 
 /** The API key that a request is made with. */
 export interface ApiKeyPrincipal {

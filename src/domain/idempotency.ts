@@ -1,9 +1,10 @@
 /* What is marked as pure is left out of the console's script, which does not use it. */
 
+import { DAY_MS } from "../text/time-units.ts";
 import { Rejection } from "../api/errors.ts";
 
 /** How long the result of a request with an Idempotency-Key is kept. */
-export const IDEMPOTENCY_LIFETIME_MS = 24 * 60 * 60 * 1000;
+export const IDEMPOTENCY_LIFETIME_MS = DAY_MS;
 /** The length in characters. */
 export const IDEMPOTENCY_KEY_MAX_LENGTH = 255;
 

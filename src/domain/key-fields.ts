@@ -1,6 +1,6 @@
 import { array, dateTime, integer, line, nullable, oneOf, text } from "../api/schema.ts";
 import { EXAMPLE_TIME, type Fields, givenFieldsOf, type WorkingObject } from "./fields.ts";
-import { DAY_MS } from "./rate-limit.ts";
+import { DAY_MS } from "../text/time-units.ts";
 import { PLANS } from "./plans.ts";
 
 export const KeyId = integer({

@@ -7,8 +7,7 @@
  * `rate-limit/valkey/decide.lua` has the same rules, for limits that servers share. One suite of tests runs on both.
  */
 
-export const MINUTE_MS = 60_000;
-export const DAY_MS = 86_400_000;
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../text/time-units.ts";
 
 /** A key that has used this much of a window is shown as one that is close to its limit. */
 export const CLOSE_TO_LIMIT_PERCENT = 80;
@@ -58,7 +57,7 @@ export const COMMAND_BAN_RULES: BanRules = { ...DEFAULT_BAN, maxLengthMs: LONGES
 /** What each of the rules can be. */
 export const BAN_BOUNDS = {
   strikes: { min: 1, max: 1_000_000 },
-  graceMs: { min: 0, max: 3_600_000 },
+  graceMs: { min: 0, max: HOUR_MS },
   lengthMs: { min: 1_000, max: LONGEST_BAN_MS },
   maxLengthMs: { min: 1_000, max: LONGEST_BAN_MS },
 } as const;

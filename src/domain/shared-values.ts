@@ -1,4 +1,5 @@
-import { DAY_MS, LONGEST_BAN_MS } from "./rate-limit.ts";
+import { LONGEST_BAN_MS } from "./rate-limit.ts";
+import { DAY_MS } from "../text/time-units.ts";
 
 /** A single value of the policy (policy.ts), beside limits and ban rules. */
 export interface SharedValue {

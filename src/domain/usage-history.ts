@@ -1,7 +1,6 @@
 import type { PlanName } from "./plans.ts";
-import { DAY_MS } from "./rate-limit.ts";
+import { DAY_MS, HOUR_MS } from "../text/time-units.ts";
 
-export const HOUR_MS = 3_600_000;
 export const HOURLY_USAGE_DAYS = 35;
 export const DAILY_USAGE_DAYS = 400;
 

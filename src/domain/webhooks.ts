@@ -1,6 +1,6 @@
 import { sha256 } from "../runtime/hash.ts";
 import { AUDIT_ACTIONS } from "./audit.ts";
-import { DAY_MS } from "./rate-limit.ts";
+import { DAY_MS, HOUR_MS } from "../text/time-units.ts";
 
 /** What operators can choose to receive: an action, all of a kind such as `operator.*`, or everything. */
 export const WEBHOOK_EVENTS: readonly string[] = [
@@ -39,7 +39,7 @@ export function shownWebhookUrl(url: string): string {
 export const MAX_WAITING_MS = 3 * DAY_MS;
 
 const FIRST_RETRY_MS = 1_000;
-const MAX_RETRY_MS = 3_600_000;
+const MAX_RETRY_MS = HOUR_MS;
 
 /** How long to wait after so many attempts that failed. `random` is from 0 to 1: not all senders repeat at once. */
 export function retryDelayMs(failures: number, random: number): number {

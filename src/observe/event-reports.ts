@@ -1,3 +1,4 @@
+import { MINUTE_MS } from "../text/time-units.ts";
 import { Overloaded, Unavailable } from "../api/errors.ts";
 import { messageOf } from "../runtime/message-of.ts";
 import { type LimitEvent, type ProtocolErrorStatus, type Request, RequestAborted } from "../http1/index.ts";
@@ -75,7 +76,6 @@ function messagesWithCauses(error: Error): string {
 
 /** How many requests without a valid key within a minute are reported. */
 const MANY = 100;
-const MINUTE_MS = 60_000;
 /** Requests from further addresses are counted in the total, but not by address. */
 const MAX_ADDRESSES = 1_000;
 

@@ -1,8 +1,9 @@
+import { MINUTE_MS } from "../text/time-units.ts";
 import type { ValueStore } from "../domain/ports.ts";
 import { LAST_BACKUP } from "../domain/stored-values.ts";
 import { repeat } from "../runtime/repeat.ts";
 
-const READ_EVERY_MS = 60_000;
+const READ_EVERY_MS = MINUTE_MS;
 
 /** Reads when the last backup was made, once a minute. A command records it in the database. */
 export class LastBackup {

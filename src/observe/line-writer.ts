@@ -1,3 +1,4 @@
+import { MINUTE_MS } from "../text/time-units.ts";
 import { type ScheduledTimer, scheduler } from "../runtime/scheduler.ts";
 import { withTimeout } from "../runtime/timeout.ts";
 import { FailureReporter } from "../runtime/failure-reporter.ts";
@@ -27,7 +28,7 @@ const WRITE_EVERY_MS = 500;
 const WRITE_LENGTH = 64 * 1024;
 const MAX_WAITING = 4 * 1024 * 1024;
 /** How often dropped lines are reported. */
-const REPORT_EVERY_MS = 60_000;
+const REPORT_EVERY_MS = MINUTE_MS;
 /**
  * The longest time that closing takes. Together with the time for requests in progress, it is shorter than the time
  * that a process has to stop.

@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../text/time-units.ts";
 import { byLabel, OUTCOMES, type OutcomeTotals, type RequestMetrics } from "./request-metrics.ts";
 import { quantilesOf, sumOfCounts } from "./histogram.ts";
 import { repeat, type RepeatedWork } from "../runtime/repeat.ts";
@@ -10,14 +11,14 @@ interface LiveSources {
 }
 
 const LIVE_RANGES = {
-  "15m": 15 * 60_000,
-  "1h": 60 * 60_000,
-  "6h": 6 * 60 * 60_000,
-  "24h": 24 * 60 * 60_000,
+  "15m": 15 * MINUTE_MS,
+  "1h": HOUR_MS,
+  "6h": 6 * HOUR_MS,
+  "24h": DAY_MS,
 } as const;
 
 const SHORT_STEP_MS = 5_000;
-const LONG_STEP_MS = 60_000;
+const LONG_STEP_MS = MINUTE_MS;
 /** How early a timer may fire before the end of its step. */
 const EARLY_MS = 100;
 

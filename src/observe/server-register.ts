@@ -1,3 +1,4 @@
+import { HOUR_MS } from "../text/time-units.ts";
 import { parseJson } from "../api/json.ts";
 import { Invalid } from "../api/schema.ts";
 import type { Clock, ServerRegister, ServerReportStore } from "../domain/ports.ts";
@@ -15,7 +16,7 @@ import { repeat, type RepeatedWork } from "../runtime/repeat.ts";
 /** How often a server reports what it does, and reads what the others do. */
 const HEARTBEAT_MS = 1_000;
 /** How long the last report of a server that was killed is kept, and of how many such servers. */
-const LOST_FOR_MS = 3_600_000;
+const LOST_FOR_MS = HOUR_MS;
 const MAX_LOST = 50;
 
 interface RegisterOptions {

@@ -2,13 +2,13 @@ import { FailureReporter } from "../runtime/failure-reporter.ts";
 import { isPrincipal } from "../domain/api-keys.ts";
 import type { Clock, UsageHistoryStore } from "../domain/ports.ts";
 import {
-  HOUR_MS,
   type KeyCounts,
   type OperationCounts,
   requestsOf,
   intervalStart,
   type UsageBatch,
 } from "../domain/usage-history.ts";
+import { HOUR_MS } from "../text/time-units.ts";
 import { repeat, type RepeatedWork } from "../runtime/repeat.ts";
 import { scheduler, yieldToEventLoop } from "../runtime/scheduler.ts";
 import type { Log } from "./log.ts";

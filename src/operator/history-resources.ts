@@ -26,7 +26,7 @@ import { OPERATION_IDS } from "../domain/operation-ids.ts";
 import { CLOSE_TO_LIMIT_PERCENT } from "../domain/rate-limit.ts";
 import { MAX_LOGGED_LENGTH, MAX_LOGGED_METHOD_LENGTH } from "../domain/logging.ts";
 import { EXPIRES_SOON_MS } from "../domain/api-keys.ts";
-import { DAY_MS } from "../domain/rate-limit.ts";
+import { DAY_MS, HOUR_MS } from "../text/time-units.ts";
 import { KeyId } from "../domain/key-fields.ts";
 import { count, KeyStateSchema, KeyUsage, nextCursor, Plan, time } from "./key-resources.ts";
 
@@ -117,7 +117,7 @@ export const requestConditions = {
   ),
   slowerThanMs: queryInteger({
     min: 1,
-    max: 3_600_000,
+    max: HOUR_MS,
     description: "Only requests that took more milliseconds than this",
   }),
   requestId: line(128, "Only the request with this `X-Request-Id`"),

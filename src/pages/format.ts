@@ -1,5 +1,6 @@
 /* Numbers, times and durations that only the pages need. src/text/formatting.ts has the others. */
 
+import { MINUTE_MS } from "../text/time-units.ts";
 import { formatTime, grouped, shortDuration } from "../text/formatting.ts";
 
 const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
@@ -85,7 +86,7 @@ export const capitalized = (word: string): string => word.charAt(0).toUpperCase(
 
 /** The value of `<input type="datetime-local">`: `2026-11-15T16:41`, in the time zone of the browser. */
 export function localInput(at: number, { hasSeconds = false } = {}): string {
-  const local = new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString();
+  const local = new Date(at - new Date(at).getTimezoneOffset() * MINUTE_MS).toISOString();
   return local.slice(0, hasSeconds ? 19 : 16);
 }
 

@@ -15,7 +15,7 @@ import type { Attribution } from "../domain/audit.ts";
 import { keyCreationEntry, keyExpiryEntry, keyRotationEntry, keyUpdateEntry } from "../domain/key-entries.ts";
 import type { ChangedKey, KeyChanges, KeyStore } from "../domain/ports.ts";
 import { type Page, pageOf } from "../domain/pages.ts";
-import { DAY_MS } from "../domain/rate-limit.ts";
+import { DAY_MS } from "../text/time-units.ts";
 import { DAILY_USAGE_DAYS } from "../domain/usage-history.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import { addAudit } from "./audit.ts";

@@ -30,7 +30,7 @@ import {
 } from "../domain/operators.ts";
 import { withChange } from "../domain/fields.ts";
 import type { OperatorStore, TokenRotation } from "../domain/ports.ts";
-import { HOUR_MS } from "../domain/usage-history.ts";
+import { HOUR_MS } from "../text/time-units.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import { formatTime } from "../text/formatting.ts";
 import { addAudit } from "./audit.ts";

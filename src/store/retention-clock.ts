@@ -1,6 +1,6 @@
 import type { Clock, ValueStore } from "../domain/ports.ts";
-import { DAY_MS } from "../domain/rate-limit.ts";
 import { CLOCK_DOUBTED_AT, CLOCK_DOUBTED_FOR, CLOCK_TRUSTED_AT } from "../domain/stored-values.ts";
+import { DAY_MS } from "../text/time-units.ts";
 import { type ScheduledTimer, scheduler } from "../runtime/scheduler.ts";
 import { FailureReporter } from "../runtime/failure-reporter.ts";
 

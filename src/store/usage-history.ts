@@ -4,7 +4,7 @@
  */
 
 import type { UsageHistoryStore } from "../domain/ports.ts";
-import { DAY_MS } from "../domain/rate-limit.ts";
+import { DAY_MS } from "../text/time-units.ts";
 import {
   compareByRequests,
   COUNTS,

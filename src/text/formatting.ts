@@ -3,6 +3,8 @@
  * every start.
  */
 
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "./time-units.ts";
+
 /** Writes `1 second`, `12 seconds`. */
 export function plural(count: number, noun: string): string {
   return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
@@ -29,8 +31,8 @@ export function kibibytes(bytes: number): string {
 }
 
 const UNITS = [
-  ["hour", 3_600_000],
-  ["minute", 60_000],
+  ["hour", HOUR_MS],
+  ["minute", MINUTE_MS],
 ] as const;
 
 /** Writes `24 hours`, `5 minutes`, `90 seconds`: the largest unit without a fraction. */
@@ -40,9 +42,9 @@ export function longDuration(ms: number): string {
 }
 
 const SHORT_UNITS = [
-  ["d", 86_400_000, 2],
-  ["h", 3_600_000, 2],
-  ["min", 60_000, 1],
+  ["d", DAY_MS, 2],
+  ["h", HOUR_MS, 2],
+  ["min", MINUTE_MS, 1],
 ] as const;
 
 /** Writes `59 s`, `1 min`, `23 h`, `3 d` for pages, rounded down: hours and days if there are at least two. */

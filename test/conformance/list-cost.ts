@@ -6,7 +6,7 @@ import { type KeyFilter, type KeyListQuery, KEY_SORTS } from "../../src/domain/k
 import type { AuditQuery } from "../../src/domain/audit.ts";
 import type { OrderQuery, PetQuery } from "../../src/domain/ports.ts";
 import { ORDER_STATUSES, PET_STATUSES, type PetFilters } from "../../src/domain/resources.ts";
-import { DAY_MS } from "../../src/domain/rate-limit.ts";
+import { DAY_MS } from "../../src/text/time-units.ts";
 import { PAGE_LIMIT } from "../../src/domain/size-limits.ts";
 import { ADMIN_OPERATIONS, ADMIN_PAGE_LIMIT, USAGE_LIMIT } from "../../src/operator/operations.ts";
 import { OPERATIONS } from "../../src/petstore/operations.ts";

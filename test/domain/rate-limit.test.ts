@@ -3,7 +3,6 @@ import * as fc from "fast-check";
 import {
   type BanRules,
   copyOf,
-  DAY_MS,
   decide,
   type Decision,
   DEFAULT_BAN,
@@ -13,7 +12,6 @@ import {
   isExpired,
   type Limits,
   merge,
-  MINUTE_MS,
   NEVER,
   newQuota,
   peek,
@@ -24,6 +22,7 @@ import {
   toStored,
   unban,
 } from "../../src/domain/rate-limit.ts";
+import { DAY_MS, MINUTE_MS } from "../../src/text/time-units.ts";
 
 type WindowKind = "minute" | "day";
 

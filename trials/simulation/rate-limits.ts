@@ -1,13 +1,12 @@
 import { Unavailable } from "../../src/api/errors.ts";
 import {
   type BanRules,
-  DAY_MS,
   type Decision,
   DEFAULT_BAN,
   type Limits,
-  MINUTE_MS,
   type Quota,
 } from "../../src/domain/rate-limit.ts";
+import { DAY_MS, MINUTE_MS } from "../../src/text/time-units.ts";
 import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { SharedRateLimiter } from "../../src/rate-limit/valkey/shared-rate-limiter.ts";
 import { SimulatedDatabase } from "./database.ts";

@@ -1,3 +1,4 @@
+import { HOUR_MS } from "../../text/time-units.ts";
 import { formatTime } from "../../text/formatting.ts";
 import { duration } from "../../config/value-types.ts";
 import type { RequestEntry, RequestPage } from "../../operator/operations.ts";
@@ -36,7 +37,7 @@ export const requests = operationCommand<"listRequests", typeof OPTIONS, Listed>
     keyId: { option: { type: ID_TYPES.keyId, help: "Only requests with this key" } },
     slowerThanMs: {
       flag: "slower-than",
-      option: { type: duration({ min: 1, max: 3_600_000 }), help: "Only requests that took longer" },
+      option: { type: duration({ min: 1, max: HOUR_MS }), help: "Only requests that took longer" },
     },
     scope: null,
     limit: null,

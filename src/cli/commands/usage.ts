@@ -10,7 +10,7 @@ import {
   pointInTime,
   timeOf,
 } from "../../config/value-types.ts";
-import { DAY_MS } from "../../domain/rate-limit.ts";
+import { DAY_MS } from "../../text/time-units.ts";
 import {
   compareByRequests,
   COUNTS,

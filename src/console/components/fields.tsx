@@ -2,7 +2,7 @@
 
 import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { DAY_MS } from "../../domain/rate-limit.ts";
+import { DAY_MS } from "../../text/time-units.ts";
 import type { ResourceField } from "../../domain/fields.ts";
 import { grouped } from "../../text/formatting.ts";
 import { capitalized, localInput } from "../../pages/format.ts";

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { longDuration, plural } from "../../text/formatting.ts";
-import { DAY_MS } from "../../domain/rate-limit.ts";
+import { DAY_MS } from "../../text/time-units.ts";
 import { type ActionProps, ActionDialog } from "./action-dialog.tsx";
 import { Choices } from "./fields.tsx";
 import type { IssuedSecret } from "./secret-dialog.tsx";

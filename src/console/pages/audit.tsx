@@ -1,3 +1,4 @@
+import { MINUTE_MS } from "../../text/time-units.ts";
 import { grouped, longDuration } from "../../text/formatting.ts";
 import { ACTOR_KINDS, AUDIT_ACTIONS, changedFields, shownAction } from "../../domain/audit.ts";
 import { labelOf } from "../../domain/fields.ts";
@@ -81,7 +82,11 @@ function Moment({ at, target, actor }: Pick<AuditItem, "at" | "target" | "actor"
   // A ban is recorded when it begins: what led to it was before.
   return (
     <>
-      <a class="when" href={requestsUrl(ms - 60_000, ms + 10_000, keyId)} title="The requests of that moment">
+      <a
+        class="when"
+        href={requestsUrl(ms - MINUTE_MS, ms + 10_000, keyId)}
+        title="The requests of that moment"
+      >
         <TimeAgo at={at} />
       </a>
       <span class="sub below">

@@ -1,7 +1,7 @@
 import { useMemo } from "preact/hooks";
 import { formatTime, grouped } from "../../text/formatting.ts";
 import { DEPRECATED_OPERATIONS } from "../../domain/operation-ids.ts";
-import { DAY_MS } from "../../domain/rate-limit.ts";
+import { DAY_MS, HOUR_MS } from "../../text/time-units.ts";
 import {
   COUNTS,
   INTERVAL_LENGTH_MS,
@@ -55,7 +55,7 @@ function UsageSection({ id, createdAt, limits }: Key) {
   const { query } = current;
   const { value, by, days } = PERIODS.find((period) => period.value === query.get("usage")) ?? MONTH;
   const load = (until: number) => {
-    const since = formatTime(until - days * DAY_MS + (by === "day" ? DAY_MS : DAY_MS / 24));
+    const since = formatTime(until - days * DAY_MS + (by === "day" ? DAY_MS : HOUR_MS));
     return call("getKeyUsage", { id, query: { by, since, until: formatTime(until) } });
   };
   const usage = usePolled(`usage ${id} ${value}`, () => load(Date.now()));

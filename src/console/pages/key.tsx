@@ -1,5 +1,6 @@
 import { grouped } from "../../text/formatting.ts";
-import { CLOSE_TO_LIMIT_PERCENT, DAY_MS } from "../../domain/rate-limit.ts";
+import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/rate-limit.ts";
+import { DAY_MS } from "../../text/time-units.ts";
 import type { Key } from "../admin-api.ts";
 import { useBans } from "../bans.ts";
 import { Copyable } from "../components/copying.tsx";

@@ -1,5 +1,5 @@
 import { formatTime } from "../../text/formatting.ts";
-import { DAY_MS } from "../../domain/rate-limit.ts";
+import { DAY_MS } from "../../text/time-units.ts";
 import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/rate-limit.ts";
 import { KEY_STATES } from "../../domain/api-keys.ts";
 import { PLANS } from "../../domain/plans.ts";

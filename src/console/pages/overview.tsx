@@ -2,7 +2,7 @@ import { useMemo, useState } from "preact/hooks";
 import { countOf, grouped } from "../../text/formatting.ts";
 import { EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
 import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/rate-limit.ts";
-import { DAY_MS } from "../../domain/rate-limit.ts";
+import { DAY_MS } from "../../text/time-units.ts";
 import { DEPRECATED_USE_DAYS, requestsOf } from "../../domain/usage-history.ts";
 import { DEPRECATED_OPERATIONS } from "../../domain/operation-ids.ts";
 import type { Fleet, Overview, Server } from "../admin-api.ts";

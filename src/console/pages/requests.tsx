@@ -1,3 +1,4 @@
+import { MINUTE_MS } from "../../text/time-units.ts";
 import { useEffect, useRef } from "preact/hooks";
 import { formatTime } from "../../text/formatting.ts";
 import { OPERATION_IDS } from "../../domain/operation-ids.ts";
@@ -54,7 +55,7 @@ const FILTERS = {
 
 function loadRequests({ last, since = "", ...query }: Readonly<Record<string, string>>) {
   const minutes = Number(last ?? 0);
-  const start = minutes > 0 ? formatTime(Date.now() - minutes * 60_000) : "";
+  const start = minutes > 0 ? formatTime(Date.now() - minutes * MINUTE_MS) : "";
   return call("listRequests", { query: { ...query, since: start > since ? start : since } });
 }
 

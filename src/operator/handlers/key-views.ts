@@ -3,16 +3,8 @@ import type { KeyList, KeyListQuery } from "../../domain/key-lists.ts";
 import { limitsOf } from "../../domain/plans.ts";
 import { shownValuesOf } from "../../domain/fields.ts";
 import { KEY_FIELDS } from "../../domain/key-fields.ts";
-import {
-  DAY_MS,
-  expire,
-  isBanned,
-  MINUTE_MS,
-  NEVER,
-  newQuota,
-  type Quota,
-  type Window,
-} from "../../domain/rate-limit.ts";
+import { expire, isBanned, NEVER, newQuota, type Quota, type Window } from "../../domain/rate-limit.ts";
+import { DAY_MS, MINUTE_MS } from "../../text/time-units.ts";
 import type { KeyTotals } from "../../domain/usage-history.ts";
 import { reuseByCost } from "../../runtime/reuse-by-cost.ts";
 import { yieldToEventLoop } from "../../runtime/scheduler.ts";

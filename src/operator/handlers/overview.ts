@@ -1,6 +1,6 @@
 import { EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
 import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/rate-limit.ts";
-import { DAY_MS } from "../../domain/rate-limit.ts";
+import { DAY_MS } from "../../text/time-units.ts";
 import { nameOfServer } from "../../domain/servers.ts";
 import {
   DEPRECATED_USE_DAYS,

@@ -1,3 +1,4 @@
+import { MINUTE_MS } from "../../text/time-units.ts";
 import { TokenBucket } from "../../runtime/token-bucket.ts";
 import type { OperatorAccess } from "../../domain/operators.ts";
 import type { Clock, OperatorStore } from "../../domain/ports.ts";
@@ -9,7 +10,7 @@ const FRESH_MS = 500;
 /**
  * How long the last read remains valid while the database is unavailable. An operator may have been revoked meanwhile.
  */
-const MAX_AGE_MS = 60_000;
+const MAX_AGE_MS = MINUTE_MS;
 /** The rate of immediate reads for unknown tokens, which may be new. Anybody can send unknown tokens. */
 const EXTRA_READS = { max: 20, perSecond: 20 };
 

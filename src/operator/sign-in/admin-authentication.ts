@@ -5,7 +5,7 @@ import type { Actor, AuditedValues } from "../../domain/audit.ts";
 import type { OperatorAccess } from "../../domain/operators.ts";
 import { SECRET_PREFIX } from "../../domain/secrets.ts";
 import type { AuditStore, Clock, OperatorStore } from "../../domain/ports.ts";
-import { HOUR_MS } from "../../domain/usage-history.ts";
+import { HOUR_MS } from "../../text/time-units.ts";
 import type { Request } from "../../http1/index.ts";
 import type { Log } from "../../observe/log.ts";
 import { AccessReader } from "./access.ts";

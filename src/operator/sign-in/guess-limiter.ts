@@ -1,3 +1,4 @@
+import { MINUTE_MS } from "../../text/time-units.ts";
 import type { Rejection } from "../../api/errors.ts";
 import { sha256 } from "../../runtime/hash.ts";
 import type { Clock } from "../../domain/ports.ts";
@@ -9,7 +10,7 @@ export type TokenRejection = Rejection<"invalid_token" | "too_many_attempts">;
 const UNGUESSABLE_LENGTH = 40;
 /** The number of different wrong tokens, from all clients together, within a minute. */
 const MAX_WRONG_TOKENS = 20;
-const WINDOW_MS = 60_000;
+const WINDOW_MS = MINUTE_MS;
 const MAX_REMEMBERED = 100;
 
 interface Comparison<Data, Owner> {

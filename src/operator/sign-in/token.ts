@@ -1,3 +1,4 @@
+import { MINUTE_MS } from "../../text/time-units.ts";
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -75,7 +76,7 @@ export async function openFirstToken(options: OpenFirstTokenOptions): Promise<st
   }
 }
 
-export const CODE_MS = 5 * 60_000;
+export const CODE_MS = 5 * MINUTE_MS;
 
 /** Generates a code for the command line, which recognizes it by its beginning. */
 export function generateCode(): string {

@@ -1,3 +1,4 @@
+import { HOUR_MS, MINUTE_MS } from "../../text/time-units.ts";
 import type { SQL } from "bun";
 import type { AuditEntry } from "../../domain/audit.ts";
 import { addAudit } from "../audit.ts";
@@ -38,7 +39,7 @@ const ADD_RELEASES = "ALTER TABLE schema_migrations ADD COLUMN oldest_release te
  * The timeout of each step, and of what precedes the first. Instances that start together wait for the one that
  * migrates.
  */
-export const OPEN_TIMEOUT_MS = 60_000;
+export const OPEN_TIMEOUT_MS = MINUTE_MS;
 /** How long to wait for the lock of the instance that migrates, which is part of OPEN_TIMEOUT_MS. */
 const LOCK_WAIT_MS = 50_000;
 /**
@@ -49,7 +50,7 @@ const LOCK_TIMEOUT_MS = 100;
 const LOCK_RETRY_MS = 400;
 /** The attempts take 50 seconds together. */
 const LOCK_ATTEMPTS = 100;
-const ONLINE_STATEMENT_TIMEOUT_MS = 60 * 60 * 1000;
+const ONLINE_STATEMENT_TIMEOUT_MS = HOUR_MS;
 
 /** How long to wait for sessions and reports of servers that have been stopped or killed. */
 const SERVER_END_MS = 5_000;

@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../text/time-units.ts";
 import type { SQL } from "bun";
 import { OutcomeUnknown } from "../../api/errors.ts";
 import { messageOf } from "../../runtime/message-of.ts";
@@ -68,7 +69,7 @@ const CONNECT_OPTIONS = {
   statementMs: STATEMENT_MS,
   lockMs: STATEMENT_MS,
   // The reader of an exported pipe may be slow, and a large copy may leave its source idle for hours.
-  idleInTransactionMs: 24 * 3_600_000,
+  idleInTransactionMs: DAY_MS,
 };
 
 /** A server that was cut off ends no statement, so this process gives up as well. */

@@ -3,6 +3,8 @@
  * milliseconds at a time, an import for 2 or 3, and a migration for as long as it takes.
  */
 
+import { MINUTE_MS } from "../../text/time-units.ts";
+
 /** How long a statement waits (`PRAGMA busy_timeout`). The wait blocks its thread. */
 export const STATEMENT_WAIT_MS = {
   /** The lock of a process, the quotas, which are saved again, and imports, which repeat their transactions. */
@@ -26,7 +28,7 @@ export const TRANSACTION_WAIT_MS = {
   /** The changes of operators. */
   operators: 5_000,
   /** A batch of an import, while a server writes. */
-  imports: 60_000,
+  imports: MINUTE_MS,
 } as const;
 
 /**

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
-import { DAY_MS, newQuota, type Quota } from "../../../src/domain/rate-limit.ts";
+import { newQuota, type Quota } from "../../../src/domain/rate-limit.ts";
+import { DAY_MS } from "../../../src/text/time-units.ts";
 import { readQuotas, writeQuotas } from "../../../src/rate-limit/valkey/maintenance.ts";
 
 /** Valkey counts by its own clock. */
