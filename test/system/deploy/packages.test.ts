@@ -111,6 +111,16 @@ test("a removal keeps the data: no script of the packages deletes more than link
   );
 });
 
+test("the settings of an installation by hand can be read by the service after the first package", () => {
+  // A package manager keeps the mode of a file that it did not install.
+  for (const name of ["postinst", "petstore.spec"]) {
+    const paths = "/etc/petstore /etc/petstore/production.env";
+    expect(readDeploy(`packages/${name}`)).toMatch(
+      new RegExp(`^ +chgrp petstore ${paths}\n +chmod g\\+rX ${paths}$`, "m"),
+    );
+  }
+});
+
 test("the units and the package agree on the user, the executable and the directories", () => {
   for (const unit of ["petstore@.service", "petstore-backup.service"]) {
     const text = readDeploy(`systemd/${unit}`);
