@@ -22,7 +22,7 @@ import { byServer } from "./observe/attribution.ts";
 import { logAudit, reportSettingFiles } from "./observe/event-reports.ts";
 import type { Log } from "./observe/log.ts";
 import { AdapterMonitor, CommitMonitor } from "./observe/adapter-monitor.ts";
-import { HeartbeatRegister } from "./observe/server-register.ts";
+import { ReportingRegister } from "./observe/server-register.ts";
 import { RetentionClock } from "./store/retention-clock.ts";
 import { postgresOf } from "./postgres-options.ts";
 import type { SharedRateLimiter } from "./rate-limit/valkey/shared-rate-limiter.ts";
@@ -37,7 +37,7 @@ export interface Adapters extends MonitoredStores {
   readonly rateLimiter: RateLimiter & { readonly queueLength?: number };
   /** Records the bans of the rate limiter. */
   readonly bans: BanRecorder;
-  readonly servers: HeartbeatRegister;
+  readonly servers: ReportingRegister;
   /** The policy that this server applies. `applyPolicy` replaces it. */
   readonly policy: PolicyInEffect;
   readonly applyPolicy: (stored: Policy) => void;
@@ -107,7 +107,7 @@ export async function openAdapters(
     const activity = new ActivityCollector();
     const { version } = packageJson;
     const self = { id: crypto.randomUUID(), name: hostname(), version, startedAt: clock.now() };
-    const servers = await HeartbeatRegister.open(self, {
+    const servers = await ReportingRegister.open(self, {
       reports: stores.serverReports,
       clock,
       activity: () => activity.collect(),
@@ -229,7 +229,7 @@ async function openSqliteStores(
   const opened = openSqlite(directory.files.database, {
     use,
     ...(retentionNow && { retentionNow }),
-    ...(rescue && { rescue, readsInThread: true }),
+    ...(rescue && { rescue, operatorReadsInThread: true }),
     onAudit: log && logAudit(log),
     onCommit: commits.committed,
     onStateChange: (change) => reportDatabase(database, change, { log, address }),

@@ -136,7 +136,7 @@ export async function serveOn(
   start.resolve(true);
   add(answerQuestions(about, keyChanges));
   // Commands and other servers know at once where it listens.
-  await adapters.servers.beat();
+  await adapters.servers.report();
   add(await followCertificate(context, admin ? [server, admin] : [server]));
   // A server that cannot listen has changed no limits.
   const policyChange = add(await savePolicy(context, keyChanges));

@@ -260,7 +260,7 @@ interface Front {
   readonly side: GrowthCase["side"];
   readonly basePath: string;
   /** The most filters together. */
-  readonly togetherOf: (operation: Pick<AdminOperation, "isOfServer" | "method">) => number;
+  readonly togetherOf: (operation: Pick<AdminOperation, "needsRunningServer" | "method">) => number;
   /** The credentials, used in turn, with what they are. */
   readonly keysOf: (operation: Operation) => Readonly<Record<string, readonly string[]>>;
 }
@@ -339,7 +339,7 @@ export function growthCases(facts: Facts): readonly GrowthCase[] {
     side: "operator",
     basePath: ADMIN_BASE_PATH,
     // A server has the requests in memory.
-    togetherOf: ({ isOfServer }) => (isOfServer ? 1 : OPERATORS_TOGETHER),
+    togetherOf: ({ needsRunningServer }) => (needsRunningServer ? 1 : OPERATORS_TOGETHER),
     keysOf: () => ({ "": facts.tokens }),
   });
   return [...ofClients, ...ofOperators];

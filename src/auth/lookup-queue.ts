@@ -1,4 +1,4 @@
-import { AdmissionFilter } from "../runtime/bounded-cache.ts";
+import { RepeatFilter } from "../runtime/bounded-cache.ts";
 import { TokenBucket } from "../runtime/token-bucket.ts";
 import { Overloaded } from "../api/errors.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
@@ -44,7 +44,7 @@ export class LookupQueue {
   #running = 0;
   #isPaused = false;
   readonly #waiting: (() => void)[] = [];
-  readonly #sentBefore = new AdmissionFilter(REMEMBERED_SECRETS);
+  readonly #sentBefore = new RepeatFilter(REMEMBERED_SECRETS);
   readonly #bucket: TokenBucket;
 
   constructor(
@@ -62,7 +62,7 @@ export class LookupQueue {
 
   run({ secret, work, isLimited }: Lookup): Awaitable<LookupResult> {
     let isKnown: boolean | undefined;
-    const isRepeated = () => (isKnown ??= this.#sentBefore.admits(Bun.hash.xxHash32(secret, SEED)));
+    const isRepeated = () => (isKnown ??= this.#sentBefore.isRepeat(Bun.hash.xxHash32(secret, SEED)));
     let hasToken = false;
     const mayRun = () =>
       hasToken || !isLimited() || (hasToken = this.#bucket.take({ reserve: isRepeated() ? 0 : RESERVED }));

@@ -1,7 +1,7 @@
 /* What part of the live series the overview shows. */
 
 import { HOUR_MS } from "../text/time-units.ts";
-import type { Fleet, Overview } from "./admin-api.ts";
+import type { ServerList, Overview } from "./admin-api.ts";
 import { clock } from "../pages/format.ts";
 
 export const RANGES = { "15m": "15 min", "1h": "1 h", "6h": "6 h", "24h": "24 h" } as const;
@@ -40,14 +40,14 @@ export function rangeOf(value: string | null, nowMs: number, usual: Range = "1h"
 }
 
 /** A server whose figures up to a time, in Unix seconds, are unknown: it has them in memory while it runs. */
-export interface Forgotten extends Pick<Fleet["items"][number], "name" | "state"> {
+export interface Forgotten extends Pick<ServerList["items"][number], "name" | "state"> {
   readonly until: number;
 }
 
 /** The servers that do not know all of the times. A single one has no data at all before its start. */
 export function forgottenOf(
   { times, requests, step }: Overview,
-  servers: Fleet["items"],
+  servers: ServerList["items"],
 ): readonly Forgotten[] {
   const first = times[requests.success.findIndex((count) => count !== null)] ?? Infinity;
   return servers.flatMap(({ name, state, startedAt, seenAt }) => {

@@ -9,10 +9,10 @@ export interface OperatorStores extends Pick<
 }
 
 /**
- * A database has its stores twice. Reads of `storesForReads` never delay those of clients, however many rows they
- * search or add up. Each sees what was acknowledged before it. They are bounded in number and time: beyond that they
- * throw Unavailable.
+ * A database has its stores twice. Reads of `operatorReads` never delay those of clients, however many rows they search
+ * or add up. Each sees what was acknowledged before it. They are bounded in number and time: beyond that they throw
+ * Unavailable.
  */
 export interface DatabaseStores extends Stores {
-  readonly storesForReads: OperatorStores;
+  readonly operatorReads: OperatorStores;
 }

@@ -62,9 +62,13 @@ export const NO_TOKEN = "none";
 export type ProviderOperator = Required<Pick<Operator, "name" | "role" | "expiresAt" | "subject">>;
 
 /** The operator who was let in, and the hash of the token for their session. */
-export type Admission =
-  | { readonly operator: Operator; readonly tokenHash: string }
-  | Rejection<"operator_not_active" | "too_many_operators" | "last_admin">;
+export interface AdmittedOperator {
+  readonly operator: Operator;
+  readonly tokenHash: string;
+}
+
+/** Why a person is not let in. */
+export type RejectedOperator = Rejection<"operator_not_active" | "too_many_operators" | "last_admin">;
 
 export type NewOperator = Pick<Operator, "name" | "role" | "expiresAt">;
 

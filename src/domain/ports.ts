@@ -13,9 +13,10 @@ import type {
   NewSignInCode,
   Operator,
   OperatorAccess,
-  Admission,
+  AdmittedOperator,
   OperatorChange,
   ProviderOperator,
+  RejectedOperator,
   UnchangedOperator,
   OperatorSession,
   SignInCode,
@@ -317,7 +318,11 @@ export interface OperatorStore {
    * Admits a person whom a provider has authenticated. The token stays while the same person is active; otherwise the
    * given one replaces it. Rejects a revoked operator, by the name and by the subject.
    */
-  admitOperator(person: ProviderOperator, token: NewSecret, by: Attribution): Promise<Admission>;
+  admitOperator(
+    person: ProviderOperator,
+    token: NewSecret,
+    by: Attribution,
+  ): Promise<AdmittedOperator | RejectedOperator>;
   /** Replaces the token. */
   rotateOperator(
     id: number,

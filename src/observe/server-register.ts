@@ -14,7 +14,7 @@ import {
 import { repeat, type RepeatedWork } from "../runtime/repeat.ts";
 
 /** How often a server reports what it does, and reads what the others do. */
-const HEARTBEAT_MS = 1_000;
+const REPORT_EVERY_MS = 1_000;
 /** How long the last report of a server that was killed is kept, and of how many such servers. */
 const LOST_FOR_MS = HOUR_MS;
 const MAX_LOST = 50;
@@ -27,9 +27,9 @@ interface RegisterOptions {
 }
 
 /** The servers on the database. Each reports there once a second what it does; one that stops removes itself. */
-export class HeartbeatRegister implements ServerRegister {
+export class ReportingRegister implements ServerRegister {
   readonly #options: RegisterOptions;
-  readonly #beating: RepeatedWork;
+  readonly #reporting: RepeatedWork;
   #others: Registered = { servers: [], lost: [], outdated: [] };
 
   private constructor(
@@ -37,15 +37,15 @@ export class HeartbeatRegister implements ServerRegister {
     options: RegisterOptions,
   ) {
     this.#options = options;
-    this.#beating = repeat(HEARTBEAT_MS, async () => {
-      await this.beat();
-      return HEARTBEAT_MS;
+    this.#reporting = repeat(REPORT_EVERY_MS, async () => {
+      await this.report();
+      return REPORT_EVERY_MS;
     });
   }
 
-  static async open(self: ServerIdentity, options: RegisterOptions): Promise<HeartbeatRegister> {
-    const register = new HeartbeatRegister(self, options);
-    await register.beat();
+  static async open(self: ServerIdentity, options: RegisterOptions): Promise<ReportingRegister> {
+    const register = new ReportingRegister(self, options);
+    await register.report();
     return register;
   }
 
@@ -60,7 +60,7 @@ export class HeartbeatRegister implements ServerRegister {
   }
 
   /** Reports what this server does, and reads what the others do. */
-  async beat(): Promise<void> {
+  async report(): Promise<void> {
     const { reports, activity, clock } = this.#options;
     const own = { ...this.self, ...activity() };
     try {
@@ -76,7 +76,7 @@ export class HeartbeatRegister implements ServerRegister {
 
   /** Removes this server, so that the others know within a second that it has stopped. */
   async close(): Promise<void> {
-    await this.#beating.close();
+    await this.#reporting.close();
     await this.#options.reports.deleteReports([this.self.id]).catch(() => {});
   }
 }

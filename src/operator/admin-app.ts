@@ -33,9 +33,9 @@ import {
 import { UNAUTHENTICATED_BODY_SECONDS } from "./admin-listener.ts";
 import { MAX_ADMIN_BODY_BYTES, MAX_OPEN_BODY_BYTES } from "../domain/size-limits.ts";
 import { createConsole } from "./console/assets.ts";
-import { callRejection } from "./sign-in/credentials.ts";
+import { callRejection } from "./sign-in/credential-rules.ts";
 import { adminOpenApiJson } from "./openapi.ts";
-import { askedHandlers } from "./handlers/asked-handlers.ts";
+import { runningServerHandlers } from "./handlers/running-server-handlers.ts";
 import { dataHandlers } from "./handlers/data-handlers.ts";
 import { overviewHandlers } from "./handlers/overview.ts";
 import type { AdminHandlers, RequestContext } from "./handlers/context.ts";
@@ -43,7 +43,7 @@ import { sessionHandlers } from "./handlers/session.ts";
 import type { AdminOperation, AdminOperationId } from "./operations.ts";
 import { isFromOtherOrigin, isOwnHost, SAFE_METHODS } from "./own-origin.ts";
 import { readinessChecks, readinessOf } from "./readiness.ts";
-import { forReads, type Services } from "./services.ts";
+import { withOperatorReads, type Services } from "./services.ts";
 import type { Identity } from "./sign-in/admin-authentication.ts";
 
 const COMMON_HEADERS = {
@@ -144,8 +144,8 @@ class AdminApp {
     this.#ready = readinessOf(readinessChecks(services));
     const handlers: AdminHandlers = {
       ...sessionHandlers(services),
-      ...overviewHandlers(forReads(services)),
-      ...askedHandlers(services),
+      ...overviewHandlers(withOperatorReads(services)),
+      ...runningServerHandlers(services),
       ...dataHandlers(services),
     };
     this.#steps = {

@@ -5,13 +5,13 @@ import type { Question } from "../domain/servers.ts";
 import { MAX_ANSWER_LENGTH } from "../domain/size-limits.ts";
 import { ErrorLog } from "../observe/event-reports.ts";
 import { ADMIN_ERRORS } from "./errors.ts";
-import { type AskedServices, askedHandlers } from "./handlers/asked-handlers.ts";
-import { ADMIN_OPERATIONS, type AdminOperation, type ServerOperationId } from "./operations.ts";
+import { type RunningServerServices, runningServerHandlers } from "./handlers/running-server-handlers.ts";
+import { ADMIN_OPERATIONS, type AdminOperation, type RunningServerOperationId } from "./operations.ts";
 
 /** Returns a function that answers the questions to this server, and those that any server may answer. */
-export function answerQuestions(services: AskedServices): () => Promise<void> {
+export function answerQuestions(services: RunningServerServices): () => Promise<void> {
   const { questions, servers, log } = services;
-  const handlers = askedHandlers(services);
+  const handlers = runningServerHandlers(services);
   const errorLog = new ErrorLog(log);
 
   async function answer({ id, operation, query }: Question): Promise<void> {
@@ -21,14 +21,14 @@ export function answerQuestions(services: AskedServices): () => Promise<void> {
   }
 
   async function resultOf({ id, operation, query: text }: Question): Promise<unknown> {
-    if (!isServerOperation(operation))
+    if (!needsRunningServer(operation))
       return new Rejection("not_found", `this release has no operation ${operation}`);
     const { query: schemas = {} }: AdminOperation = ADMIN_OPERATIONS[operation];
     const query = readQuery(text, schemas);
     if (query instanceof Rejection) return query;
     const input: AnyInput = { id: undefined, query, body: undefined, bytes: undefined };
     try {
-      return await handlerOf<ServerOperationId, [], unknown>(handlers, operation)(input);
+      return await handlerOf<RunningServerOperationId, [], unknown>(handlers, operation)(input);
     } catch (error) {
       errorLog.report(`question ${operation}`, error, { requestId: id });
       return rejectionOf(error);
@@ -55,7 +55,7 @@ function answerText(result: unknown): string {
 }
 
 /** Whoever can write to the database can write any operation. */
-function isServerOperation(id: string): id is ServerOperationId {
+function needsRunningServer(id: string): id is RunningServerOperationId {
   const operations: Readonly<Record<string, AdminOperation>> = ADMIN_OPERATIONS;
-  return Object.hasOwn(operations, id) && operations[id]?.isOfServer === true;
+  return Object.hasOwn(operations, id) && operations[id]?.needsRunningServer === true;
 }

@@ -6,7 +6,7 @@ import type { QuestionStore } from "../domain/ports.ts";
 import type { Question, QuestionState } from "../domain/servers.ts";
 import { scheduler } from "../runtime/scheduler.ts";
 import { type AnyCallInput, queryText, type ReadResponse, readRejection, readResponse } from "./calls.ts";
-import type { ServerOperationId } from "./operations.ts";
+import type { RunningServerOperationId } from "./operations.ts";
 
 /** How often whoever asks looks for the answers. */
 const LOOK_EVERY_MS = 50;
@@ -22,10 +22,10 @@ interface AskOptions extends Pick<AnyCallInput, "query"> {
 }
 
 /** A response, or why there is none; undefined if no server has answered in time. */
-type Answer<Id extends ServerOperationId> = ReadResponse<Id> | string | undefined;
+type Answer<Id extends RunningServerOperationId> = ReadResponse<Id> | string | undefined;
 
 /** Asks several servers at once. The answers are in the order of `to`, of which `Question` has the meaning. */
-export async function askServers<Id extends ServerOperationId>(
+export async function askServers<Id extends RunningServerOperationId>(
   to: readonly Question["to"][],
   operation: Id,
   { questions, query, timeoutMs = ANSWER_TIMEOUT_MS }: AskOptions,
@@ -65,14 +65,17 @@ async function collect(
   }
 }
 
-function readAnswer<Id extends ServerOperationId>(operation: Id, text: string): ReadResponse<Id> | string {
+function readAnswer<Id extends RunningServerOperationId>(
+  operation: Id,
+  text: string,
+): ReadResponse<Id> | string {
   const { body, error }: { body?: unknown; error?: unknown } = Object(parseJson(text));
   if (error !== undefined) return readRejection(error)?.message ?? "it cannot answer";
   return readResponse(operation, body) ?? "it is of another release, whose answer this one does not know";
 }
 
 /** Asks as `askServers` does. A database that fails is the reason why there is no answer. */
-export function tryToAsk<Id extends ServerOperationId>(
+export function tryToAsk<Id extends RunningServerOperationId>(
   to: readonly string[],
   operation: Id,
   options: AskOptions,

@@ -12,7 +12,7 @@ import { type JsonSchema, type Schema, text } from "../api/schema.ts";
 import { leastRoleOf } from "../domain/operators.ts";
 import { NewPet, OrderStatus, OrderUpdate, Pet, PetStatus, PetUpdate } from "../domain/resources.ts";
 import { ADMIN_API } from "./api.ts";
-import { changesCredentials } from "./sign-in/credentials.ts";
+import { changesCredentials } from "./sign-in/credential-rules.ts";
 import { ADMIN_ERRORS, type AdminErrorCode } from "./errors.ts";
 import * as history from "./history-resources.ts";
 import * as keys from "./key-resources.ts";

@@ -27,7 +27,7 @@ export interface AdminOperation extends Operation<AdminErrorCode> {
   /** Whether its handler gets the request, which has the cookie of a session and the address of the listener. */
   readonly needsRequest?: true;
   /** Whether only a running server can execute it. Servers and commands ask one for it through the database. */
-  readonly isOfServer?: true;
+  readonly needsRunningServer?: true;
   /** The audit entry that an operation other than a GET writes; `nothing` if it changes nothing. */
   readonly audited?: string;
   /** Whether it makes a credential without an audit entry of its own. */
@@ -114,7 +114,7 @@ type Row = Omit<AdminOperation, "tag" | "identifier"> &
   BoundedList &
   ({ readonly method: "GET" } | { readonly audited: AuditAction | "nothing" }) &
   // A question has the operation and its query, and no body.
-  ({ readonly isOfServer?: never } | { readonly isOfServer: true; readonly body?: never });
+  ({ readonly needsRunningServer?: never } | { readonly needsRunningServer: true; readonly body?: never });
 type Rows = Readonly<Record<string, Row>>;
 
 /**

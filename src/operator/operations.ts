@@ -348,7 +348,7 @@ export const ADMIN_OPERATIONS = {
       description:
         "Lists the requests that meet every condition, newest first. Each server keeps its last requests in memory, as many as `--request-log` has room for: the server that responds asks all others that share the rate limits. `servers` names those whose requests are missing, and why.",
       query: { ...history.requestConditions, since, until, limit, cursor: cursor("requests") },
-      isOfServer: true,
+      needsRunningServer: true,
       maxRowsRead: Infinity,
       success: ok("A page of requests", history.RequestPage),
     },
@@ -477,8 +477,8 @@ export const ADMIN_BASE_PATH = "/api";
 type Table = typeof ADMIN_OPERATIONS;
 export type AdminOperationId = keyof Table;
 /** The operations that a command or another server asks a server for: they need what servers have in memory. */
-export type ServerOperationId = {
-  [Id in AdminOperationId]: Table[Id] extends { readonly isOfServer: true } ? Id : never;
+export type RunningServerOperationId = {
+  [Id in AdminOperationId]: Table[Id] extends { readonly needsRunningServer: true } ? Id : never;
 }[AdminOperationId];
 
 export type AdminInput<Id extends AdminOperationId> = InputOf<Table[Id]>;

@@ -73,7 +73,7 @@ const serverFigures = {
   p99: nullable(quantity("99th percentile of that time"), "Null if there were none"),
 };
 
-const FleetServer = object("The state of a server, as reported by the server every second", {
+const ListedServer = object("The state of a server, as reported by the server every second", {
   id: line(100, "Identifier, until the server stops"),
   name: line(310, { description: "Name of its machine and its port", examples: ["web-1:8080"] }),
   state: oneOf(
@@ -94,11 +94,11 @@ const FleetServer = object("The state of a server, as reported by the server eve
   ...serverFigures,
 });
 
-export const Fleet = object("The servers on the database", {
-  items: array(FleetServer, { json: "The oldest first" }),
+export const ServerList = object("The servers on the database", {
+  items: array(ListedServer, { json: "The oldest first" }),
   total: object("Of all servers together", serverFigures),
 });
-export type Fleet = Infer<typeof Fleet>;
+export type ServerList = Infer<typeof ServerList>;
 
 export const SETTING_SOURCES = ["default", "flag", "variable", "env file", "database"] as const;
 

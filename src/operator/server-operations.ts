@@ -9,7 +9,7 @@ export const SERVER_OPERATIONS = tagged("Server", {
     path: "/server",
     summary: "Show the server and what it depends on",
     description: "Describes the server that responds, and the state of its database and its rate limiter.",
-    isOfServer: true,
+    needsRunningServer: true,
     success: ok("The server", resources.Server),
   },
   listServers: {
@@ -18,7 +18,7 @@ export const SERVER_OPERATIONS = tagged("Server", {
     summary: "List the servers on the database",
     description:
       "Lists all servers, and their figures together. A server that stops is removed; one that was killed is `lost` after 5 seconds, for an hour. While the database is unavailable, the list is that of before.",
-    success: ok("The servers", resources.Fleet),
+    success: ok("The servers", resources.ServerList),
   },
   getWebhook: {
     method: "GET",
@@ -27,7 +27,7 @@ export const SERVER_OPERATIONS = tagged("Server", {
     description:
       "Shows where audit entries are delivered, how many wait, and the last attempts of all servers.",
     success: ok("The webhook", resources.Webhook),
-    isOfServer: true,
+    needsRunningServer: true,
   },
   testWebhook: {
     method: "POST",
@@ -38,7 +38,7 @@ export const SERVER_OPERATIONS = tagged("Server", {
       "The server that responds sends an event of the type `webhook.test`, once, and waits for up to 10 seconds for the response.",
     success: ok("The response of the receiver", resources.WebhookTest),
     errors: ["no_webhook"],
-    isOfServer: true,
+    needsRunningServer: true,
   },
   getOverview: {
     method: "GET",
@@ -57,7 +57,7 @@ export const SERVER_OPERATIONS = tagged("Server", {
     description:
       "The part of the overview that the server that responds adds. Servers ask one another for it, through the database.",
     query: { range: history.Range },
-    isOfServer: true,
+    needsRunningServer: true,
     success: ok("The series", history.ServerSeries),
   },
   getSettings: {
@@ -65,7 +65,7 @@ export const SERVER_OPERATIONS = tagged("Server", {
     path: "/settings",
     summary: "List settings",
     description: "Lists the settings of the server that responds, each with its source. Secrets are masked.",
-    isOfServer: true,
+    needsRunningServer: true,
     success: ok("The settings", resources.Settings),
   },
 });

@@ -15,7 +15,7 @@ import type { AdminAuthentication } from "./sign-in/admin-authentication.ts";
 import type { ProviderSignIn } from "./sign-in/provider-sign-in.ts";
 
 /** All that the operations of operators are made of. Each part takes what it needs of them. */
-export interface Services extends OperatorStores, Pick<DatabaseStores, "questions" | "storesForReads"> {
+export interface Services extends OperatorStores, Pick<DatabaseStores, "questions" | "operatorReads"> {
   readonly environment: Environment;
   readonly clock: Clock;
   readonly log: Log;
@@ -66,8 +66,8 @@ export type ServerServices = Omit<
 >;
 
 /** The services of operations that read: their reads delay no client. */
-export function forReads<Some extends Pick<Services, "storesForReads">>(
+export function withOperatorReads<Some extends Pick<Services, "operatorReads">>(
   services: Some,
 ): Some & OperatorStores {
-  return { ...services, ...services.storesForReads };
+  return { ...services, ...services.operatorReads };
 }

@@ -91,7 +91,7 @@ function countedKey({ keyId: id, limits }: ApiKeyPrincipal): Counted {
 }
 
 /** What is known of a request before it is routed. */
-interface Admission {
+interface AllowedRequest {
   readonly principal: ApiKeyPrincipal;
   readonly decision: Decision;
   /** Whether authentication or the rate limiter returned a promise, so that other work ran in between. */
@@ -99,7 +99,7 @@ interface Admission {
 }
 
 /** A request to an endpoint. */
-interface PublicCall extends OperationCall, Admission {
+interface PublicCall extends OperationCall, AllowedRequest {
   readonly endpoint: Endpoint;
   readonly record: RequestRecord;
 }
@@ -208,10 +208,10 @@ export class PublicApp implements RequestHandler {
   }
 
   /** Finds the operation of a request within its limits. If there is none, returns the response. */
-  #route(record: RequestRecord, admission: Admission): PublicCall | Response {
+  #route(record: RequestRecord, allowed: AllowedRequest): PublicCall | Response {
     const { api, endpoints } = this.#options;
     const { request, requestId } = record;
-    const { principal, decision } = admission;
+    const { principal, decision } = allowed;
     const match = api.find(request.path);
     const id = match?.route.operations.get(request.method);
     const endpoint = id === undefined ? undefined : endpoints.get(id);
@@ -220,7 +220,7 @@ export class PublicApp implements RequestHandler {
     if (match === undefined) return rejectionResponse(NOT_FOUND, apiLines(decision));
     if (endpoint === undefined) return otherMethodResponse(request, match.route, decision);
     const { identifier } = match;
-    return { endpoint, operation: endpoint.operation, request, requestId, identifier, record, ...admission };
+    return { endpoint, operation: endpoint.operation, request, requestId, identifier, record, ...allowed };
   }
 
   /** removed? → cached or shared? → validate → handler → respond */

@@ -1,5 +1,5 @@
 import {
-  AdmissionFilter,
+  RepeatFilter,
   BoundedCache,
   CacheStatistics,
   detachedCopy,
@@ -45,7 +45,7 @@ const FILTER_SIZE = 2_048;
  */
 export class ResponseCache {
   readonly #entries = new BoundedCache<string, Entry>(MAX_BYTES);
-  readonly #admissionFilter = new AdmissionFilter(FILTER_SIZE);
+  readonly #repeatFilter = new RepeatFilter(FILTER_SIZE);
 
   constructor(private readonly statistics = new CacheStatistics()) {}
 
@@ -61,7 +61,7 @@ export class ResponseCache {
   }
 
   add(key: string, representation: Representation, currentRevision: CurrentRevision): void {
-    if (key.length > MAX_KEY_LENGTH || !this.#admissionFilter.admits(Bun.hash.xxHash32(key))) return;
+    if (key.length > MAX_KEY_LENGTH || !this.#repeatFilter.isRepeat(Bun.hash.xxHash32(key))) return;
     const bytes = ENTRY_BYTES + stringBytes(representation.body);
     const revision = currentRevision();
     this.#entries.set(detachedCopy(key), { representation, currentRevision, revision, bytes });

@@ -19,8 +19,8 @@ interface Known {
   readonly reportedIn: number;
 }
 
-/** What a request to a counter carries; its reply is learned with it. */
-export interface Ticket {
+/** What this server hands over with a request to a counter. The reply is learned with it. */
+export interface HandOver {
   readonly period: number;
   /** The state that the request hands over; undefined if the counter has it in this period. */
   readonly quota: Quota | undefined;
@@ -45,7 +45,7 @@ export class KnownQuotas {
     this.#period++;
   }
 
-  ticketFor(keyId: number): Ticket {
+  handOverFor(keyId: number): HandOver {
     const known = this.#keys.get(keyId);
     return { period: this.#period, quota: known?.reportedIn === this.#period ? undefined : known?.quota };
   }
@@ -54,7 +54,7 @@ export class KnownQuotas {
    * Learns a reply. One that came late is a part of what the counter that decides now has to learn, and so is what was
    * learned since the request was sent.
    */
-  learn(keyId: number, quota: Quota, { period, quota: handedOver }: Ticket, now: number): void {
+  learn(keyId: number, quota: Quota, { period, quota: handedOver }: HandOver, now: number): void {
     const known = this.#keys.get(keyId);
     const isCurrent =
       period === this.#period && (known?.reportedIn === period || known?.quota === handedOver);

@@ -8,7 +8,7 @@ import { startAdminService, useAdminService } from "./admin-service.ts";
 const service = await useAdminService();
 afterEach(() => void jest.useRealTimers());
 
-test("listServers: a server without Valkey is a fleet of one", async () => {
+test("listServers: a server without Valkey is a list of one", async () => {
   const figures = {
     requestsPerSecond: 0,
     requests: 0,

@@ -111,7 +111,9 @@ const whole = (page: Statement): BoundedPage => ({ page, lastRead: undefined });
 
 /** The lists in a table of operations that are read from the database. */
 type ListIn<T> = {
-  [Id in keyof T]: T[Id] extends { readonly maxRowsRead: number; readonly isOfServer?: never } ? Id : never;
+  [Id in keyof T]: T[Id] extends { readonly maxRowsRead: number; readonly needsRunningServer?: never }
+    ? Id
+    : never;
 }[keyof T];
 type PagesOfLists<T> = Readonly<Record<ListIn<T>, readonly MeasuredPage[]>>;
 

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "bun:test";
 import type { ServerReportStore } from "../../src/domain/ports.ts";
 import { NO_ACTIVITY, type StoredReport } from "../../src/domain/servers.ts";
-import { HeartbeatRegister, openRegister } from "../../src/observe/server-register.ts";
+import { ReportingRegister, openRegister } from "../../src/observe/server-register.ts";
 import { TestClock } from "../test-clock.ts";
 
 /** The reports in a database with a clock of its own. */
@@ -36,7 +36,7 @@ function setUp() {
   const open = async (id: string, name = id) => {
     clock.advance(1);
     const self = { id, name, version: "1.0.0", startedAt: clock.now() };
-    const register = await HeartbeatRegister.open(self, {
+    const register = await ReportingRegister.open(self, {
       reports,
       clock,
       activity: () => activityOf(name),
@@ -51,14 +51,14 @@ const idsOf = (servers: readonly { readonly id: string }[]) => servers.map(({ id
 test("each server learns of the others, and forgets one that stops", async () => {
   const { clock, open } = setUp();
   const [one, other] = [await open("one"), await open("other")];
-  await one.beat();
+  await one.report();
   expect([one, other].map((each) => each.list().length)).toEqual([2, 2]);
   expect(one.list()).toMatchObject([
     { id: "one", adminUrl: "http://one:8090", seenAt: clock.now() },
     { id: "other", adminUrl: "http://other:8090", requests: 7, latencies: [] },
   ]);
   await other.close();
-  await one.beat();
+  await one.report();
   expect(idsOf(one.list())).toEqual(["one"]);
 });
 
@@ -66,22 +66,22 @@ test("a server that was killed is lost after 4 seconds, is not counted, and is f
   const { reports, clock, open } = setUp();
   const [killed, one] = [await open("killed"), await open("one")];
   reports.clock.advance(4_000);
-  await one.beat();
+  await one.report();
   expect([idsOf(one.list()), one.lost()]).toEqual([["killed", "one"], []]);
   reports.clock.advance(1);
-  await one.beat();
+  await one.report();
   expect(idsOf(one.list())).toEqual(["one"]);
   expect(one.lost()).toMatchObject([{ id: "killed", requests: 7, seenAt: clock.now() - 4_001 }]);
   const command = openRegister(reports, clock);
   expect([idsOf(await command.list()), idsOf(await command.lost())]).toEqual([["one"], ["killed"]]);
   // It was paused only.
-  await killed.beat();
-  await one.beat();
+  await killed.report();
+  await one.report();
   expect([one.list().length, one.lost()]).toEqual([2, []]);
   reports.clock.advance(4_001);
-  await one.beat();
+  await one.report();
   const again = await open("again", "killed");
-  await one.beat();
+  await one.report();
   expect([one.list().length, one.lost(), idsOf(await reports.listReports())]).toEqual([
     2,
     [],
@@ -101,23 +101,23 @@ test("of the servers that were killed, the last 50 of an hour are listed, and th
   expect(idsOf(one.lost()).toSorted()).toEqual(Array.from({ length: 50 }, (_, i) => `${i + 10}`));
   expect(await reports.listReports()).toHaveLength(51);
   reports.clock.advance(3_600_000);
-  await one.beat();
+  await one.report();
   expect([one.lost(), idsOf(await reports.listReports())]).toEqual([[], ["one"]]);
 });
 
-test("while the database is down, the list stays as it was; a crash empties it for a heartbeat", async () => {
+test("while the database is down, the list stays as it was; a crash empties it until the next report", async () => {
   const { reports, clock, open } = setUp();
   const [other, one] = [await open("other"), await open("one")];
   const seenAt = clock.now();
   reports.isDown = true;
   reports.clock.advance(3_600_000);
   clock.advance(3_600_000);
-  await one.beat();
+  await one.report();
   expect(one.list()).toMatchObject([{ id: "other", seenAt }, { id: "one" }]);
   reports.isDown = false;
   reports.clear();
-  await other.beat();
-  await one.beat();
+  await other.report();
+  await one.report();
   expect(idsOf(one.list())).toEqual(["other", "one"]);
 });
 
@@ -137,7 +137,7 @@ test("a server whose report is not understood is left out; one forged row hides 
   };
   for (const [id, each] of Object.entries(forged)) await reports.report(id, JSON.stringify(each));
   await reports.report("text", "not JSON");
-  await one.beat();
+  await one.report();
   expect(one.list().map(({ id, adminUrl }) => [id, adminUrl])).toEqual([
     ["newer", "https://192.0.2.7:8090"],
     ["path", "http://192.0.2.7"],

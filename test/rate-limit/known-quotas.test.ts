@@ -10,8 +10,8 @@ function used(count: number, openedAt = NOW): Quota {
   return { ...newQuota(), minute: { ...window }, day: { ...window } };
 }
 
-function learn(known: KnownQuotas, id: number, count: number, ticket = known.ticketFor(id)): void {
-  known.learn(id, used(count), ticket, NOW);
+function learn(known: KnownQuotas, id: number, count: number, handOver = known.handOverFor(id)): void {
+  known.learn(id, used(count), handOver, NOW);
 }
 
 test("50,000 keys are known; the oldest is forgotten first", () => {
@@ -25,27 +25,27 @@ test("50,000 keys are known; the oldest is forgotten first", () => {
 test("whoever takes over is told once, and again after the next change", () => {
   const known = new KnownQuotas();
   learn(known, 1, 5);
-  expect(known.ticketFor(1).quota).toBeUndefined();
+  expect(known.handOverFor(1).quota).toBeUndefined();
   for (const period of [1, 2]) {
     known.beginPeriod();
-    expect(known.ticketFor(1)).toMatchObject({ period, quota: { minute: { used: 5 } } });
+    expect(known.handOverFor(1)).toMatchObject({ period, quota: { minute: { used: 5 } } });
     learn(known, 1, 5);
-    expect(known.ticketFor(1).quota).toBeUndefined();
+    expect(known.handOverFor(1).quota).toBeUndefined();
   }
 });
 
 test("a reply of the counter before, which comes late, is handed over; replies that crossed it lose nothing", () => {
   const known = new KnownQuotas();
   learn(known, 1, 5);
-  const late = known.ticketFor(1);
+  const late = known.handOverFor(1);
   known.beginPeriod();
-  const [first, second] = [known.ticketFor(1), known.ticketFor(1)];
+  const [first, second] = [known.handOverFor(1), known.handOverFor(1)];
   learn(known, 1, 9, late);
   learn(known, 1, 6, first);
-  expect(known.ticketFor(1).quota).toMatchObject({ minute: { used: 9 } });
+  expect(known.handOverFor(1).quota).toMatchObject({ minute: { used: 9 } });
   learn(known, 1, 7, second);
-  expect(known.ticketFor(1).quota).toMatchObject({ minute: { used: 9 } });
+  expect(known.handOverFor(1).quota).toMatchObject({ minute: { used: 9 } });
   learn(known, 1, 10);
-  expect(known.ticketFor(1).quota).toBeUndefined();
+  expect(known.handOverFor(1).quota).toBeUndefined();
   expect(known.peek(1, FREE, NOW)).toMatchObject({ remaining: 50 });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { AdmissionFilter, BoundedCache, stringBytes } from "../../src/runtime/bounded-cache.ts";
+import { RepeatFilter, BoundedCache, stringBytes } from "../../src/runtime/bounded-cache.ts";
 import * as fc from "fast-check";
 
 describe("BoundedCache", () => {
@@ -40,11 +40,11 @@ describe("BoundedCache", () => {
   });
 });
 
-describe("AdmissionFilter", () => {
-  test("admits the second request, unless another request has taken its place", () => {
-    const filter = new AdmissionFilter(8);
-    const admitted = [0, 0, 3, 3, 11, 3].map((number) => filter.admits(number));
-    expect(admitted).toEqual([false, true, false, true, false, false]);
+describe("RepeatFilter", () => {
+  test("finds the second request, unless another request has taken its place", () => {
+    const filter = new RepeatFilter(8);
+    const repeats = [0, 0, 3, 3, 11, 3].map((number) => filter.isRepeat(number));
+    expect(repeats).toEqual([false, true, false, true, false, false]);
   });
 });
 

@@ -10,7 +10,7 @@ import {
   ADMIN_OPERATIONS,
   type AdminOperation,
   type ResponseOf,
-  type ServerOperationId,
+  type RunningServerOperationId,
 } from "../../operator/operations.ts";
 import { attributionOf, type Context, type Outcome } from "../command.ts";
 import { type OperatorInput, type OperatorWork, RejectedCall } from "./call.ts";
@@ -48,7 +48,7 @@ export async function withDataHere(
     });
     const execute = async (id: CommandOperationId, input: AnyCallInput): Promise<unknown> => {
       const checked = validated(id, input);
-      if (needsServer(id)) return callRunningServer(id, input, asked);
+      if (needsRunningServer(id)) return callRunningServer(id, input, asked);
       const handler = handlerOf<DataOperationId, [AdminContext], unknown>(handlers, id);
       return handler(checked, { by: attributionOf(context) });
     };
@@ -79,9 +79,9 @@ function monitorOf(quotas: { readonly problem: string | undefined }, warn: Conte
 }
 
 /** Whether only a running server can execute the operation. */
-function needsServer(id: CommandOperationId): id is ServerOperationId {
-  const { isOfServer }: AdminOperation = ADMIN_OPERATIONS[id];
-  return isOfServer === true;
+function needsRunningServer(id: CommandOperationId): id is RunningServerOperationId {
+  const { needsRunningServer }: AdminOperation = ADMIN_OPERATIONS[id];
+  return needsRunningServer === true;
 }
 
 /** Validates as the server would, so that a command says the same with --server and without. */

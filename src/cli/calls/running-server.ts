@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import { describeEnvironment, type StorageConfig } from "../../config/config.ts";
 import type { QuestionStore, ServerRegister } from "../../domain/ports.ts";
 import type { AnyCallInput } from "../../operator/calls.ts";
-import type { ResponseOf, ServerOperationId } from "../../operator/operations.ts";
+import type { ResponseOf, RunningServerOperationId } from "../../operator/operations.ts";
 import { printable } from "../../text/formatting.ts";
 import { Failure } from "../command.ts";
 import type { OperatorWork } from "./call.ts";
@@ -14,7 +14,7 @@ interface AskOptions extends Pick<OperatorWork, "onUnreadable"> {
 }
 
 /** Asks for what only a running server knows or does: a server of this machine, or else any other. */
-export async function callRunningServer<Id extends ServerOperationId>(
+export async function callRunningServer<Id extends RunningServerOperationId>(
   id: Id,
   { query }: AnyCallInput,
   { storage, questions, servers, onUnreadable }: AskOptions,

@@ -1,12 +1,12 @@
 import { grouped } from "../../text/formatting.ts";
 import { LATE_SECONDS } from "../../operator/resources.ts";
-import type { Fleet, Setting } from "../../operator/operations.ts";
+import type { ServerList, Setting } from "../../operator/operations.ts";
 import { settingText } from "../../operator/resources.ts";
 import { operationCommand } from "../operation-command.ts";
 import { locationOf } from "../calls/call.ts";
 import { type Screen, table, type TableColumn } from "../output.ts";
 
-type Row = Fleet["total"] & Partial<Fleet["items"][number]>;
+type Row = ServerList["total"] & Partial<ServerList["items"][number]>;
 
 const STATE_COLORS = { up: "green", unknown: "yellow", lost: "red" } as const;
 
@@ -36,7 +36,7 @@ export const serversList = operationCommand({
 });
 
 /** What to make of servers that are lost: they crashed, or somebody has taken them away. */
-function lostText(items: Fleet["items"], screen: Screen): string {
+function lostText(items: ServerList["items"], screen: Screen): string {
   const lost = items.filter(({ state }) => state === "lost");
   return lost
     .map(

@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks";
 import { countOf, grouped } from "../../text/formatting.ts";
-import type { Fleet, Overview } from "../admin-api.ts";
+import type { ServerList, Overview } from "../admin-api.ts";
 import { banMark, useBans } from "../bans.ts";
 import type { Mark, Series } from "../components/plot-data.ts";
 import { Plot } from "../components/plots.tsx";
@@ -35,7 +35,7 @@ function latencySeries(p50: Overview["p50"], p99: Overview["p99"]): Series[] {
 interface CardsProps {
   readonly data: Overview;
   readonly shown: ShownRange;
-  readonly servers: Fleet["items"];
+  readonly servers: ServerList["items"];
   readonly forgotten: readonly Forgotten[];
 }
 
@@ -191,7 +191,7 @@ function lastSum(requests: Overview["requests"]): number | undefined {
 }
 
 /** The bans and the starts of servers that the plots span. */
-function useMarks({ times }: Overview, { value }: ShownRange, servers: Fleet["items"]) {
+function useMarks({ times }: Overview, { value }: ShownRange, servers: ServerList["items"]) {
   const since = (times[0] ?? 0) * 1_000;
   const bans = useBans(value, () => since);
   const starts = servers.map(({ name, startedAt }) => `${startedAt} ${name}`).join("\n");

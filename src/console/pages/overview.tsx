@@ -5,7 +5,7 @@ import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/rate-limit.ts";
 import { DAY_MS } from "../../text/time-units.ts";
 import { DEPRECATED_USE_DAYS, requestsOf } from "../../domain/usage-history.ts";
 import { DEPRECATED_OPERATIONS } from "../../domain/operation-ids.ts";
-import type { Fleet, Overview, Server } from "../admin-api.ts";
+import type { ServerList, Overview, Server } from "../admin-api.ts";
 import { UrlSegments } from "../components/url-choices.tsx";
 import { SHARED_COLUMNS, KeyLink } from "../components/key-columns.tsx";
 import { Loaded, PageSection } from "../components/page.tsx";
@@ -25,14 +25,14 @@ export function OverviewPage() {
   const usual = useMemo(() => usualRange(Date.now() - Date.parse(startedAt)), [startedAt]);
   const shown = rangeOf(current.query.get("range"), Date.now(), usual);
   const overview = useCall("getOverview", { query: { range: shown.range } });
-  const fleet = useCall("listServers");
+  const list = useCall("listServers");
   return (
     <>
       <h1 class="visually-hidden" tabIndex={-1}>
         Overview
       </h1>
       <Loaded of={overview}>
-        {(data) => <Content {...{ data, shown, usual }} servers={fleet.data?.items ?? []} />}
+        {(data) => <Content {...{ data, shown, usual }} servers={list.data?.items ?? []} />}
       </Loaded>
     </>
   );
@@ -43,7 +43,7 @@ interface ContentProps {
   readonly shown: ShownRange;
   readonly usual: string;
   /** Empty until they are loaded. */
-  readonly servers: Fleet["items"];
+  readonly servers: ServerList["items"];
 }
 
 function Content({ data, shown, usual, servers }: ContentProps) {
@@ -114,7 +114,7 @@ function Health({ servers }: Pick<ContentProps, "servers">) {
 }
 
 /** `2 of 3 servers up`; of a server that is not heard of nobody knows whether it is. */
-function serversText(servers: Fleet["items"]): string {
+function serversText(servers: ServerList["items"]): string {
   const count = (state: keyof typeof STATES) => servers.filter((each) => each.state === state).length;
   const [up, unknown, lost] = [count("up"), count("unknown"), count("lost")];
   if (unknown === 0) return `${up} of ${servers.length} servers up`;
@@ -235,9 +235,9 @@ function topColumns(all: number | undefined): readonly Column<TopKey>[] {
   ];
 }
 
-type FleetServer = Fleet["items"][number];
+type ListedServer = ServerList["items"][number];
 
-function ServerName({ name, adminUrl, differing }: FleetServer) {
+function ServerName({ name, adminUrl, differing }: ListedServer) {
   return (
     <>
       <strong>
@@ -259,7 +259,7 @@ const STATES = {
   lost: { meaning: "error", text: "lost" },
 } as const;
 
-function State({ state, seenAt, differing }: FleetServer) {
+function State({ state, seenAt, differing }: ListedServer) {
   if (state === "up" && differing.length > 0) return <Badge meaning="limited" text="differs" />;
   return (
     <>
@@ -273,7 +273,7 @@ function State({ state, seenAt, differing }: FleetServer) {
   );
 }
 
-const SERVER_COLUMNS: readonly Column<FleetServer>[] = [
+const SERVER_COLUMNS: readonly Column<ListedServer>[] = [
   { heading: "Server", position: "lead", cell: ServerName },
   { heading: "State", position: "at-end", cell: (each) => <State {...each} /> },
   { heading: "Version", position: "wide-only", cell: ({ version }) => version },

@@ -8,7 +8,7 @@ import type {
   AdminRejectionOf,
   ResponseOf,
 } from "../operations.ts";
-import type { Principal } from "../sign-in/credentials.ts";
+import type { Principal } from "../sign-in/credential-rules.ts";
 
 /** Who calls an operation, and when. */
 export interface AdminContext {

@@ -3,10 +3,10 @@ import { keyHandlers } from "./keys.ts";
 import { operatorHandlers } from "./operators.ts";
 import { petAndOrderHandlers } from "./pets-and-orders.ts";
 import { policyHandlers } from "./policy.ts";
-import { fleetOf } from "./server.ts";
-import { ADMIN_OPERATIONS, type ServerOperationId } from "../operations.ts";
+import { serverListOf } from "./server.ts";
+import { ADMIN_OPERATIONS, type RunningServerOperationId } from "../operations.ts";
 import type { AdminHandlers } from "./context.ts";
-import { forReads } from "../services.ts";
+import { withOperatorReads } from "../services.ts";
 
 type DataServices = Parameters<typeof keyHandlers>[0] &
   Parameters<typeof historyHandlers>[0] &
@@ -20,7 +20,7 @@ type DataServices = Parameters<typeof keyHandlers>[0] &
  */
 export function dataHandlers(services: DataServices): DataHandlers {
   const changing = handlersOn(services);
-  const reading = handlersOn(forReads(services));
+  const reading = handlersOn(withOperatorReads(services));
   const chosen = Object.keys(changing).map((id) => {
     // The handlers are named by their operations.
     const dataId = id as DataOperationId;
@@ -38,7 +38,7 @@ function handlersOn(services: DataServices) {
     ...policyHandlers(services),
     async listServers() {
       const { servers, clock } = services;
-      return fleetOf(await servers.list(), await servers.lost(), clock.now());
+      return serverListOf(await servers.list(), await servers.lost(), clock.now());
     },
   } satisfies Partial<AdminHandlers>;
 }
@@ -47,4 +47,4 @@ type DataHandlers = ReturnType<typeof handlersOn>;
 
 /** The operations on data, which the command line executes itself. */
 export type DataOperationId = keyof DataHandlers;
-export type CommandOperationId = DataOperationId | ServerOperationId;
+export type CommandOperationId = DataOperationId | RunningServerOperationId;

@@ -1,6 +1,6 @@
 import { NO_ACTIVITY, type ServerState } from "../../domain/servers.ts";
 import { type AnyCallInput, type ReadResponse, unreadableText } from "../calls.ts";
-import type { ServerOperationId } from "../operations.ts";
+import type { RunningServerOperationId } from "../operations.ts";
 import { tryToAsk } from "../ask-servers.ts";
 import type { Services } from "../services.ts";
 
@@ -20,7 +20,7 @@ function without(server: ServerState, problem: string) {
 }
 
 /** Asks all other servers at once. */
-export async function askOthers<Id extends ServerOperationId>(
+export async function askOthers<Id extends RunningServerOperationId>(
   operation: Id,
   query: AnyCallInput["query"],
   { servers, questions }: Pick<Services, "servers" | "questions">,

@@ -14,15 +14,15 @@ import { reuseByCost } from "../../runtime/reuse-by-cost.ts";
 import type { AdminHandlers } from "./context.ts";
 import type { Services } from "../services.ts";
 
-interface PolicyServices extends Pick<Services, "policies" | "storesForReads" | "applyKeyChanges"> {
+interface PolicyServices extends Pick<Services, "policies" | "operatorReads" | "applyKeyChanges"> {
   readonly servers: Pick<Services["servers"], "list" | "lost">;
 }
 
 /** Handles the operations on the limits of the plans and on the ban rules. */
 export function policyHandlers(services: PolicyServices) {
-  const { policies, storesForReads } = services;
+  const { policies, operatorReads } = services;
   /** Counting 500,000 keys takes some tenths of a second, and a console asks every two seconds. */
-  const countKeys = reuseByCost(async () => storesForReads.policies.countKeys());
+  const countKeys = reuseByCost(async () => operatorReads.policies.countKeys());
 
   return {
     async listPlans() {

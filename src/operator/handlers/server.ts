@@ -3,7 +3,7 @@ import { differingSettings, nameOfServer, type ServerState } from "../../domain/
 import type { AdapterMonitor } from "../../observe/adapter-monitor.ts";
 import { LATENCY_BUCKETS, quantilesOf } from "../../observe/histogram.ts";
 import { formatPolicy } from "../../config/policy-options.ts";
-import type { Fleet, Setting } from "../operations.ts";
+import type { ServerList, Setting } from "../operations.ts";
 import { ownState } from "./other-servers.ts";
 import type { AdminHandlers } from "./context.ts";
 import type { Services } from "../services.ts";
@@ -85,9 +85,13 @@ function stateOf({ isAvailable, latencyMs }: AdapterMonitor) {
 }
 
 /** Lost servers are listed last, with what they reported last. */
-export function fleetOf(servers: readonly ServerState[], lost: readonly ServerState[], now: number): Fleet {
+export function serverListOf(
+  servers: readonly ServerState[],
+  lost: readonly ServerState[],
+  now: number,
+): ServerList {
   const differing = differingSettings(servers);
-  const viewOf = (each: ServerState, state: Fleet["items"][number]["state"]) => ({
+  const viewOf = (each: ServerState, state: ServerList["items"][number]["state"]) => ({
     id: each.id,
     name: nameOfServer(each),
     state,
@@ -109,7 +113,7 @@ export function fleetOf(servers: readonly ServerState[], lost: readonly ServerSt
 
 const NO_RATES = { requestsPerSecond: 0, connections: 0, latencies: [] };
 
-function figuresOf(servers: readonly ServerState[]): Fleet["total"] {
+function figuresOf(servers: readonly ServerState[]): ServerList["total"] {
   const sum = (of: (server: ServerState) => number) => servers.reduce((total, each) => total + of(each), 0);
   return {
     requestsPerSecond: sum((each) => each.requestsPerSecond),

@@ -5,7 +5,7 @@ import type { Request } from "../../http1/index.ts";
 import { sha256 } from "../../runtime/hash.ts";
 import { formatTime } from "../../text/formatting.ts";
 import { forbiddenRole, INVALID_CODE, INVALID_TOKEN, NO_PROVIDER, NOT_OF_PROVIDER } from "../errors.ts";
-import type { Principal } from "../sign-in/credentials.ts";
+import type { Principal } from "../sign-in/credential-rules.ts";
 import type { BodyOf } from "../operations.ts";
 import { SESSION_MS, sessionToken } from "../sign-in/admin-authentication.ts";
 import { CODE_MS, generateCode } from "../sign-in/token.ts";

@@ -9,7 +9,7 @@ import { HOUR_MS } from "../../text/time-units.ts";
 import type { Request } from "../../http1/index.ts";
 import type { Log } from "../../observe/log.ts";
 import { AccessReader } from "./access.ts";
-import { type Principal, principalWith } from "./credentials.ts";
+import { type Principal, principalWith } from "./credential-rules.ts";
 import { INVALID_CODE, INVALID_TOKEN, NOT_SIGNED_IN, tooManyAttempts } from "../errors.ts";
 import { FailedSignIns } from "./failed-sign-ins.ts";
 import { GuessLimiter, type TokenRejection } from "./guess-limiter.ts";

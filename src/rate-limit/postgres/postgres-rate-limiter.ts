@@ -42,9 +42,9 @@ export class PostgresRateLimiter implements RateLimiter {
 
   async #decide(keyId: number, limits: Limits): Promise<Decision> {
     const { counter, clock } = this.#options;
-    const ticket = this.#known.ticketFor(keyId);
+    const handOver = this.#known.handOverFor(keyId);
     const { decision, quota } = await counter.decide({ keyId, limits });
-    this.#known.learn(keyId, quota, ticket, clock.steadyNow());
+    this.#known.learn(keyId, quota, handOver, clock.steadyNow());
     return this.#onWallClock(decision);
   }
 

@@ -19,7 +19,7 @@ import {
 } from "../../domain/rate-limit.ts";
 import { type BanListeners, BanReporter } from "../../domain/key-counter.ts";
 import type { KeyCounter } from "../../domain/key-counter.ts";
-import { KnownQuotas, type Ticket } from "../known-quotas.ts";
+import { type HandOver, KnownQuotas } from "../known-quotas.ts";
 import { Availability, type AvailabilityOptions } from "./availability.ts";
 import type { ValkeyLink } from "./connection.ts";
 import type {
@@ -221,9 +221,9 @@ export class SharedRateLimiter implements RateLimiter {
 
   async #decideWithoutValkey({ subject, limits }: DecisionRequest): Promise<Decision> {
     const { counter, clock } = this.#options;
-    const ticket = this.#known.ticketFor(subject.id);
-    const { decision, quota } = await counter.decide({ keyId: subject.id, limits, known: ticket.quota });
-    this.#known.learn(subject.id, quota, ticket, clock.steadyNow());
+    const handOver = this.#known.handOverFor(subject.id);
+    const { decision, quota } = await counter.decide({ keyId: subject.id, limits, known: handOver.quota });
+    this.#known.learn(subject.id, quota, handOver, clock.steadyNow());
     return this.#onWallClock(decision);
   }
 
@@ -250,25 +250,25 @@ export class SharedRateLimiter implements RateLimiter {
   ): Promise<void> {
     const { link } = this.#valkey;
     if (link === undefined) return onEnd();
-    const tickets = groups.map(({ subject }) => this.#known.ticketFor(subject.id));
-    const handOvers = this.#handOversOf(subjects, tickets);
+    const handOvers = groups.map(({ subject }) => this.#known.handOverFor(subject.id));
+    const keys = this.#keyHandOversOf(subjects, handOvers);
     const unbans = subjects.flatMap(({ id }) => {
       const at = this.#unbans.get(id);
       return at === undefined ? [] : [[id, at] as const];
     });
     const sentAt = this.#options.clock.steadyNow();
-    const batch: Batch = { handOvers, groups, sentAt, unbans, ticks: 0, isLate: false, onEnd };
+    const batch: Batch = { handOvers: keys, groups, sentAt, unbans, ticks: 0, isLate: false, onEnd };
     this.#sent.add(batch);
     this.#timeout ??= this.#startTimeout();
     const startedAt = this.#scheduler.now();
     try {
-      const replies = await link.decide(groups, handOvers);
+      const replies = await link.decide(groups, keys);
       if (link !== this.#valkey.link) return;
       this.#sent.delete(batch);
       if (groups.length > 0) this.#options.onResponse?.(this.#scheduler.now() - startedAt);
       // The next batch is sent before the responses to this one.
       if (this.#valkey.isAvailable) this.#sendQueue();
-      this.#takeReplies(batch, tickets, replies);
+      this.#takeReplies(batch, handOvers, replies);
     } catch (cause) {
       this.#valkey.failed(link, cause, firstOf(batch));
       return;
@@ -278,9 +278,9 @@ export class SharedRateLimiter implements RateLimiter {
   }
 
   /** Times are those of Valkey's clock, since a batch may be late. */
-  #handOversOf(subjects: readonly KeySubject[], tickets: readonly Ticket[]): readonly KeyHandOver[] {
+  #keyHandOversOf(subjects: readonly KeySubject[], handOvers: readonly HandOver[]): readonly KeyHandOver[] {
     return subjects.flatMap((subject, i) => {
-      const [known, unbannedAt] = [tickets[i]?.quota, this.#unbans.get(subject.id)];
+      const [known, unbannedAt] = [handOvers[i]?.quota, this.#unbans.get(subject.id)];
       if (known === undefined && unbannedAt === undefined) return [];
       const quota = known ? copyOf(known) : newQuota();
       shift(quota, this.#valkeyAheadMs);
@@ -310,22 +310,22 @@ export class SharedRateLimiter implements RateLimiter {
    */
   #takeReplies(
     { unbans, groups, sentAt, isLate }: Batch,
-    tickets: readonly Ticket[],
+    handOvers: readonly HandOver[],
     { now: valkeyNow, decided }: Replies,
   ): void {
     const now = this.#options.clock.steadyNow();
     for (const [id, at] of unbans) if (this.#unbans.get(id) === at) this.#unbans.delete(id);
     if (!isLate) this.#valkeyAheadMs = valkeyNow - sentAt;
     groups.forEach((group, i) => {
-      const [reply, ticket] = [decided[i], tickets[i]];
-      if (reply === undefined || ticket === undefined) return;
+      const [reply, handOver] = [decided[i], handOvers[i]];
+      if (reply === undefined || handOver === undefined) return;
       const { subject, requests } = group;
       const { allowed, limited, isNewBan, quota } = reply;
       if (allowed + limited < requests.length) this.#bans.report(subject.id, quota, isNewBan);
       if (isLate) return;
       shift(quota, now - valkeyNow);
       this.#respond(group, reply, now);
-      this.#known.learn(subject.id, quota, ticket, now);
+      this.#known.learn(subject.id, quota, handOver, now);
     });
   }
 

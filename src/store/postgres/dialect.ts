@@ -1,9 +1,9 @@
 import type { SQL } from "bun";
-import { ReadQueue } from "../sql/read-queue.ts";
+import { OperatorReadQueue } from "../sql/operator-read-queue.ts";
 import { runSteps, type SqlDatabase, type Statement, type Statements } from "../sql/steps.ts";
 import type { ColumnType, Dialect } from "../sql/dialect.ts";
 import { nextIdLock } from "./connection.ts";
-import { type Pools, SLOW_READS } from "./pool.ts";
+import { type Pools, OPERATOR_READS } from "./pool.ts";
 import { TIMELINE } from "./timeline.ts";
 
 export function postgresDatabase(pools: Pools): SqlDatabase {
@@ -22,9 +22,9 @@ export function postgresDatabase(pools: Pools): SqlDatabase {
  * Reads of operators, on connections of their own. As many run at a time as there are connections, so that the time of
  * a statement is that in which it is executed.
  */
-export function readsForOperators({ slowReads }: Pools): SqlDatabase["read"] {
-  const queue = new ReadQueue({ maxRunning: SLOW_READS });
-  const run = (statement: Statement) => slowReads.query((sql) => execute(sql, statement));
+export function operatorReadsOn({ operatorReads }: Pools): SqlDatabase["read"] {
+  const queue = new OperatorReadQueue({ maxRunning: OPERATOR_READS });
+  const run = (statement: Statement) => operatorReads.query((sql) => execute(sql, statement));
   return (statements) => queue.run(() => runSteps(statements, run));
 }
 

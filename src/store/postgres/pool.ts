@@ -17,7 +17,7 @@ import {
 import type { Primary } from "./primary.ts";
 import { readReplication } from "./replication.ts";
 import { type StandbyChange, StandbyWatch } from "./standby-watch.ts";
-import { MAX_READ_MS } from "../sql/read-queue.ts";
+import { MAX_OPERATOR_READ_MS } from "../sql/operator-read-queue.ts";
 import { DeadlineExceeded, withTimeout } from "../../runtime/timeout.ts";
 import { repeat, type RepeatedWork } from "../../runtime/repeat.ts";
 import { type ScheduledTimer, scheduler } from "../../runtime/scheduler.ts";
@@ -28,9 +28,9 @@ export interface PoolsOptions {
   /** The longest time that a query or a transaction may take. */
   readonly timeoutMs?: number;
   /** The longest time that a statement of a read of operators may take. */
-  readonly slowReadMs?: number;
+  readonly operatorReadMs?: number;
   /** The time without such a read after which its connections close. */
-  readonly slowReadIdleSeconds?: number;
+  readonly operatorReadIdleSeconds?: number;
   /** The number of queries that may wait for a connection, in each pool. The next one is rejected at once. */
   readonly maxQueued?: number;
   readonly probeEveryMs?: number;
@@ -54,8 +54,16 @@ const MAX_COMPARISON_MS = 400;
 const MAX_COMPARISON_AGE_MS = 1_500;
 
 /** The number of connections of each pool. */
-const SIZES = { reads: 2, creates: 1, orders: 2, writes: 1, lookups: 1, limits: 1, slowReads: 2 } as const;
-export const SLOW_READS = SIZES.slowReads;
+const SIZES = {
+  reads: 2,
+  creates: 1,
+  orders: 2,
+  writes: 1,
+  lookups: 1,
+  limits: 1,
+  operatorReads: 2,
+} as const;
+export const OPERATOR_READS = SIZES.operatorReads;
 
 /** The greatest number of connections that an instance opens. */
 export const CONNECTIONS_PER_INSTANCE = Object.values(SIZES).reduce<number>((sum, size) => sum + size, 0);
@@ -80,7 +88,7 @@ export class Pools {
   /** Every request needs a decision about its key, so a commit of these does not wait for the disk. */
   readonly limits: ConnectionPool;
   /** Lists, searches and sums of operators. Each occupies a connection, for longer than a client may wait. */
-  readonly slowReads: ConnectionPool;
+  readonly operatorReads: ConnectionPool;
   readonly timeoutMs: number;
   readonly maxQueued: number;
   readonly #all: readonly ConnectionPool[];
@@ -102,7 +110,7 @@ export class Pools {
 
   constructor(primary: Primary, options: PoolsOptions = {}) {
     const { timeoutMs = 2_000, maxQueued = 4_096, probeEveryMs = 200, onStateChange } = options;
-    const { slowReadMs = MAX_READ_MS, slowReadIdleSeconds: idleSeconds = 30 } = options;
+    const { operatorReadMs = MAX_OPERATOR_READ_MS, operatorReadIdleSeconds: idleSeconds = 30 } = options;
     this.#primary = primary;
     this.timeoutMs = timeoutMs;
     this.maxQueued = maxQueued;
@@ -152,10 +160,13 @@ export class Pools {
     const limits = { maxConnections: SIZES.limits, lockMs: longLockMs, waitsForDisk: false } as const;
     this.limits = pool(limits, writing);
     // Only a frozen server takes longer than its own limit. How long operators wait is not the latency of PostgreSQL.
-    const slow = { timeoutMs: slowReadMs + timeoutMs, onResponse: undefined };
-    this.slowReads = pool({ maxConnections: SIZES.slowReads, statementMs: slowReadMs, idleSeconds }, slow);
-    const { reads, creates, orders, writes, lookups, slowReads } = this;
-    this.#all = [reads, creates, orders, writes, lookups, this.limits, slowReads];
+    const slow = { timeoutMs: operatorReadMs + timeoutMs, onResponse: undefined };
+    this.operatorReads = pool(
+      { maxConnections: SIZES.operatorReads, statementMs: operatorReadMs, idleSeconds },
+      slow,
+    );
+    const { reads, creates, orders, writes, lookups, operatorReads } = this;
+    this.#all = [reads, creates, orders, writes, lookups, this.limits, operatorReads];
     this.#comparing = repeat(COMPARE_EVERY_MS, async () => {
       if (this.#poolsDown === 0) await this.#compare();
       return COMPARE_EVERY_MS;

@@ -39,7 +39,7 @@ import {
   parameterColumns,
   POSTGRES_DIALECT,
   postgresDatabase,
-  readsForOperators,
+  operatorReadsOn,
   runAll,
   unloggedDatabase,
 } from "./dialect.ts";
@@ -127,7 +127,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
           onAudit,
         ),
     });
-  const forReads = { ...database, read: readsForOperators(pools) };
+  const readDatabase = { ...database, read: operatorReadsOn(pools) };
   return {
     ...operatorStores(database, inventoryOn(database), {
       findCredential: (hash) => lookups.submit(hash),
@@ -139,7 +139,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     questions: new SqlQuestionStore(unloggedDatabase(pools)),
     webhooks: new SqlWebhookStore(database),
     petJson,
-    storesForReads: operatorStores(forReads, inventoryOn(forReads)),
+    operatorReads: operatorStores(readDatabase, inventoryOn(readDatabase)),
     commitQueueLength: () => store.commitQueueLength,
     queueLength: () => pools.queueLength,
     openKeyCounter: (counterOptions) => new PostgresKeyCounter(pools, counterOptions),

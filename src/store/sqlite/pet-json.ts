@@ -1,7 +1,7 @@
 import { ETAG_LENGTH, etagOf, type TaggedJson, withEtag } from "../../runtime/etag.ts";
 import type { Identifier } from "../../api/json.ts";
 import {
-  AdmissionFilter,
+  RepeatFilter,
   BoundedCache,
   CacheStatistics,
   type Sized,
@@ -94,7 +94,7 @@ export class SqlitePetJson implements PetJsonSource {
 
   constructor(
     private readonly connection: Connection,
-    private readonly filter: Pick<AdmissionFilter, "admits"> = new AdmissionFilter(FILTER_PLACES),
+    private readonly filter: Pick<RepeatFilter, "isRepeat"> = new RepeatFilter(FILTER_PLACES),
   ) {
     this.#dataVersion = connection.dataVersion();
   }
@@ -230,7 +230,7 @@ export class SqlitePetJson implements PetJsonSource {
     }
     this.cacheStatistics.misses++;
     const isComplete = (number + 1) * BLOCK_SIZE <= this.#readHighestId();
-    return isComplete && this.filter.admits(number) ? this.#readBlock(number) : undefined;
+    return isComplete && this.filter.isRepeat(number) ? this.#readBlock(number) : undefined;
   }
 
   #readHighestId(): bigint {

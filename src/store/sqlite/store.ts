@@ -32,7 +32,7 @@ import { checkColumns } from "./migrate.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { OpenFiles, type RescueOptions } from "./open-files.ts";
 import { SqlitePetJson } from "./pet-json.ts";
-import { ReadThread } from "./read-thread.ts";
+import { OperatorReadThread } from "./operator-read-thread.ts";
 import { type ScheduledTimer, scheduler } from "../../runtime/scheduler.ts";
 import { indexRecentPets, MAX_RECENT_PETS, SELECT_BEHIND } from "./recent-pets.ts";
 import { insertInto, SQLITE_DIALECT, sqliteDatabase } from "./dialect.ts";
@@ -79,7 +79,7 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     serverReports: new SqlServerReportStore(unsynced),
     questions: new SqlQuestionStore(unsynced),
   };
-  const readThread = options.readsInThread ? new ReadThread(path) : undefined;
+  const readThread = options.operatorReadsInThread ? new OperatorReadThread(path) : undefined;
   const inThread = readThread && { ...database, read: readThread.read };
   const indexing = options.rescue && indexForeignPets(store);
   return {
@@ -87,7 +87,7 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     petJson: store.petJson,
     storedValues: new SqlValueStore(database),
     webhooks: new SqlWebhookStore(database),
-    storesForReads: inThread ? operatorStores(inThread, store.inventoryOn(inThread)) : stores,
+    operatorReads: inThread ? operatorStores(inThread, store.inventoryOn(inThread)) : stores,
     commitQueueLength: () => store.commitQueueLength,
     async close() {
       indexing?.close();
@@ -124,7 +124,7 @@ interface SqliteStoreOptions {
   /** What a server does when the files of the database are deleted or replaced. */
   readonly rescue?: RescueOptions;
   /** Whether reads of operators run in a thread, as in a server: a command has nobody who would wait meanwhile. */
-  readonly readsInThread?: boolean;
+  readonly operatorReadsInThread?: boolean;
 }
 
 /** Bounds how long one transaction blocks the event loop: this many inserts take a few milliseconds. */

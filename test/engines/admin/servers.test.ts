@@ -40,7 +40,7 @@ async function get<T>({ adminUrl }: Pick<PetstoreServer, "adminUrl">, path: stri
   return JSON.parse(text) as T;
 }
 
-const serversOn = async (server: PetstoreServer) => (await get<Fleet>(server, "/api/servers")).items;
+const serversOn = async (server: PetstoreServer) => (await get<ServerList>(server, "/api/servers")).items;
 const isComplete = async (server: PetstoreServer) => {
   const { servers } = await get<Page>(server, "/api/requests");
   return servers.length === 2 && servers.every(({ problem }) => problem === null);
@@ -67,7 +67,7 @@ afterAll(async () => {
   await cleanUp();
 });
 
-interface Fleet {
+interface ServerList {
   readonly items: readonly { readonly name: string; readonly state: string; readonly requests: number }[];
   readonly total: { readonly requests: number };
 }
@@ -125,19 +125,19 @@ test("a server that was killed is lost within 5 seconds, until it starts again, 
   const [port = 0] = freePorts(1);
   const third = await start("127.0.0.3", port, ["--free-limits", "60/1000"]);
   const name = `${hostname()}:${port}`;
-  const registered = async (): Promise<Fleet> => jsonOf("servers", "list");
-  const stateIn = ({ items }: Fleet) => items.find((each) => each.name === name)?.state;
+  const registered = async (): Promise<ServerList> => jsonOf("servers", "list");
+  const stateIn = ({ items }: ServerList) => items.find((each) => each.name === name)?.state;
   expect(stateIn(await registered())).toBe("up");
   process.kill(third.pid, "SIGKILL");
   await until(async () => stateIn(await registered()) === "lost", 5_000);
-  await until(async () => stateIn(await get<Fleet>(first, "/api/servers")) === "lost", 5_000);
+  await until(async () => stateIn(await get<ServerList>(first, "/api/servers")) === "lost", 5_000);
   const { out } = await run("servers", "list");
   expect(out.trimEnd().split("\n").at(-1)).toMatch(
     new RegExp(
       `^${name} was last heard of at .*Z, and did not stop in order. If it was taken away, it is listed for an hour\\.$`,
     ),
   );
-  const { items, total } = await get<Fleet>(first, "/api/servers");
+  const { items, total } = await get<ServerList>(first, "/api/servers");
   expect(items.map(({ state }) => state)).toEqual(["up", "up", "lost"]);
   expect(total.requests).toBe((items[0]?.requests ?? 0) + (items[1]?.requests ?? 0));
   expect(await isComplete(first)).toBeTrue();

@@ -1,11 +1,11 @@
 import { Unavailable } from "../../api/errors.ts";
 import { type ScheduledTimer, scheduler } from "../../runtime/scheduler.ts";
 import { withTimeout } from "../../runtime/timeout.ts";
-import { MAX_READ_MS, ReadQueue } from "../sql/read-queue.ts";
+import { MAX_OPERATOR_READ_MS, OperatorReadQueue } from "../sql/operator-read-queue.ts";
 import { runSteps, type Statement, type Statements } from "../sql/steps.ts";
 import { DatabaseThread } from "./database-thread.ts";
 
-interface ReadThreadOptions {
+interface OperatorReadThreadOptions {
   readonly maxReadMs?: number;
   /** The longest time that a read waits for those before it. */
   readonly maxWaitMs?: number;
@@ -24,25 +24,25 @@ class TooSlow extends Unavailable {}
  * starts with the first read, in 40 ms, and ends when no read follows, so that a server that nobody looks at has no
  * memory for it. In it, the read of a pet takes 0.05 ms instead of 0.01.
  */
-export class ReadThread {
+export class OperatorReadThread {
   #thread: DatabaseThread | undefined;
   /** Resolves when the thread before has ended. It may still execute the statement of a read that took too long. */
   #ending: Promise<void> | undefined;
   #idleTimer: ScheduledTimer | undefined;
   #isClosed = false;
-  readonly #queue: ReadQueue;
+  readonly #queue: OperatorReadQueue;
 
   constructor(
     private readonly path: string,
-    private readonly options: ReadThreadOptions = {},
+    private readonly options: OperatorReadThreadOptions = {},
   ) {
     const { maxWaitMs } = options;
-    this.#queue = new ReadQueue({ maxRunning: 1, ...(maxWaitMs !== undefined && { maxWaitMs }) });
+    this.#queue = new OperatorReadQueue({ maxRunning: 1, ...(maxWaitMs !== undefined && { maxWaitMs }) });
   }
 
   /** Runs the statements. Each sees what was committed before it began. */
   readonly read = <T>(statements: Statements<T>): Promise<T> => {
-    const { maxReadMs = MAX_READ_MS, idleMs = IDLE_MS } = this.options;
+    const { maxReadMs = MAX_OPERATOR_READ_MS, idleMs = IDLE_MS } = this.options;
     return this.#queue.run(async () => {
       const thread = await this.#open();
       try {

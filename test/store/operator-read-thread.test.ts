@@ -2,8 +2,8 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { Overloaded, Unavailable } from "../../src/api/errors.ts";
-import { ReadQueue } from "../../src/store/sql/read-queue.ts";
-import { ReadThread } from "../../src/store/sqlite/read-thread.ts";
+import { OperatorReadQueue } from "../../src/store/sql/operator-read-queue.ts";
+import { OperatorReadThread } from "../../src/store/sqlite/operator-read-thread.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
 import { rowsOf } from "../../src/store/sql/steps.ts";
@@ -19,13 +19,13 @@ import { until } from "../timing.ts";
 const open = async () => {
   const directory = temporaryDirectory();
   const path = directory.path("store.db");
-  const stores = openSqlite(path, { readsInThread: true });
+  const stores = openSqlite(path, { operatorReadsInThread: true });
   const another = openSqlite(path);
   return {
     ...stores,
-    ...stores.storesForReads,
+    ...stores.operatorReads,
     store: stores.store,
-    storesForReads: stores.storesForReads,
+    operatorReads: stores.operatorReads,
     tables: sqliteTables(path),
     another: async () => another,
     reopen: async () => stores.store,
@@ -44,22 +44,19 @@ describe("stores for reads, in a thread", () => {
   policyStoreConformance(testOnStores);
   usageHistoryConformance(testOnStores);
 
-  testOnStores(
-    "a read shows what was acknowledged before it",
-    async ({ inventory, keys, storesForReads }) => {
-      for (let i = 0; i < 100; i++) {
-        const name = `${i}`;
-        const pet = await inventory.createPet({ name, categoryId: 2n ** 62n }, BY);
-        expect(await storesForReads.store.getPet(pet.id)).toEqual(pet);
-        const key = await keys.createKey(
-          { name, plan: "free", createdAt: 1 },
-          { hash: name.padEnd(64, "-"), hint: name },
-          BY,
-        );
-        expect(await storesForReads.keys.getKey(key.id)).toMatchObject({ name });
-      }
-    },
-  );
+  testOnStores("a read shows what was acknowledged before it", async ({ inventory, keys, operatorReads }) => {
+    for (let i = 0; i < 100; i++) {
+      const name = `${i}`;
+      const pet = await inventory.createPet({ name, categoryId: 2n ** 62n }, BY);
+      expect(await operatorReads.store.getPet(pet.id)).toEqual(pet);
+      const key = await keys.createKey(
+        { name, plan: "free", createdAt: 1 },
+        { hash: name.padEnd(64, "-"), hint: name },
+        BY,
+      );
+      expect(await operatorReads.keys.getKey(key.id)).toMatchObject({ name });
+    }
+  });
 });
 
 /** A statement that counts in SQLite, without a table. */
@@ -71,13 +68,13 @@ const counting = (to: number) => () =>
 /** It takes a tenth of a second or more. */
 const LONG = 1_000_000;
 
-function threadOn(options?: ConstructorParameters<typeof ReadThread>[1]) {
+function threadOn(options?: ConstructorParameters<typeof OperatorReadThread>[1]) {
   const directory = temporaryDirectory();
   const path = directory.path("store.db");
   const database = new Database(path, { create: true });
   database.run("PRAGMA journal_mode = WAL");
   database.run("CREATE TABLE n (i INTEGER PRIMARY KEY)");
-  const thread = new ReadThread(path, options);
+  const thread = new OperatorReadThread(path, options);
   return {
     database,
     thread,
@@ -147,7 +144,7 @@ test("a read that fails rejects, and the next one succeeds; it cannot write", as
 test("a file that is damaged, missing or not a database rejects, and breaks nothing else", async () => {
   using directory = temporaryDirectory();
   const path = directory.path("other.db");
-  const thread = new ReadThread(path);
+  const thread = new OperatorReadThread(path);
   await expect(thread.read(counting(1))).rejects.toThrow("unable to open");
   writeFileSync(path, "x".repeat(8_192));
   await expect(thread.read(() => rowsOf("SELECT * FROM n"))).rejects.toThrow("not a database");
@@ -158,8 +155,8 @@ test("a file that is damaged, missing or not a database rejects, and breaks noth
 test("close waits for the connection, so that the log can be removed", async () => {
   using directory = temporaryDirectory();
   const path = directory.path("store.db");
-  const stores = openSqlite(path, { readsInThread: true });
-  await stores.storesForReads.operators.listOperators();
+  const stores = openSqlite(path, { operatorReadsInThread: true });
+  await stores.operatorReads.operators.listOperators();
   await stores.close();
   expect(existsSync(`${path}-wal`)).toBe(false);
 });
@@ -168,7 +165,7 @@ describe("the queue of reads", () => {
   const never = () => new Promise<never>(() => {});
 
   test("runs as many as it may at a time, the others in order, also after one has failed", async () => {
-    const queue = new ReadQueue({ maxRunning: 2 });
+    const queue = new OperatorReadQueue({ maxRunning: 2 });
     const log: string[] = [];
     const read = (name: string) => async () => {
       log.push(`${name} begins`);
@@ -184,7 +181,7 @@ describe("the queue of reads", () => {
   });
 
   test("rejects what finds too many waiting, and what waits too long, whose place is free again", async () => {
-    const queue = new ReadQueue({ maxRunning: 1, maxWaiting: 1, maxWaitMs: 5 });
+    const queue = new OperatorReadQueue({ maxRunning: 1, maxWaiting: 1, maxWaitMs: 5 });
     void queue.run(never);
     const waiting = queue.run(async () => 1);
     await expect(queue.run(async () => 2)).rejects.toBeInstanceOf(Overloaded);

@@ -16,7 +16,7 @@ describe("stores for reads, on connections of their own", () => {
     const stores = await database.open();
     return {
       ...stores,
-      ...stores.storesForReads,
+      ...stores.operatorReads,
       store: stores.store,
       tables: postgresTables({ url: database.url, schema: "public" }),
       another: () => database.open(),
@@ -50,9 +50,9 @@ async function lockAudit({ sql }: TestDatabase) {
 
 test("while ten slow reads of operators run or wait, clients read and write, and operators change keys", async () => {
   await using database = await emptyDatabase();
-  const { storesForReads, keys, petJson, store } = await database.open({ slowReadMs: 60_000 });
+  const { operatorReads, keys, petJson, store } = await database.open({ operatorReadMs: 60_000 });
   const lock = await lockAudit(database);
-  const slow = Array.from({ length: 10 }, () => storesForReads.audit.listAudit({ limit: 1 }));
+  const slow = Array.from({ length: 10 }, () => operatorReads.audit.listAudit({ limit: 1 }));
   await store.createPet({ name: "Rex", categoryId: 1n }, 1);
   expect((await petJson.list({ limit: 1 })).json).toContain("Rex");
   expect(await keys.getKey(1)).toBeUndefined();
@@ -64,20 +64,20 @@ test("a read that takes too long is Unavailable, the database is not down, and t
   await using database = await emptyDatabase();
   const changes: StateChange[] = [];
   const onStateChange = (change: StateChange) => changes.push(change);
-  const { storesForReads } = await database.open({ slowReadMs: 50, onStateChange });
-  const { audit } = storesForReads;
+  const { operatorReads } = await database.open({ operatorReadMs: 50, onStateChange });
+  const { audit } = operatorReads;
   const lock = await lockAudit(database);
   const slow = await Promise.allSettled([1, 2, 3].map((limit) => audit.listAudit({ limit })));
   for (const each of slow)
     expect(each).toMatchObject({ status: "rejected", reason: expect.any(Unavailable) });
   await lock.release();
   expect(changes).toEqual([]);
-  expect(await storesForReads.operators.listOperators()).toEqual([]);
+  expect(await operatorReads.operators.listOperators()).toEqual([]);
 });
 
 test("the connections open with the first read and close when no other follows", async () => {
   await using database = await createMigrated();
-  const { storesForReads, keys } = await database.open({ slowReadIdleSeconds: 1 });
+  const { operatorReads, keys } = await database.open({ operatorReadIdleSeconds: 1 });
   await keys.getKey(1);
   const { sql } = database;
   const count = async () => {
@@ -86,11 +86,11 @@ test("the connections open with the first read and close when no other follows",
     return row.open;
   };
   const before = await count();
-  await Promise.all([1, 2, 3].map((id) => storesForReads.keys.getKey(id)));
+  await Promise.all([1, 2, 3].map((id) => operatorReads.keys.getKey(id)));
   const opened = await count();
   expect(opened).toBeGreaterThan(before);
   expect(opened).toBeLessThanOrEqual(before + 2);
   await until(async () => (await count()) <= before, 10_000);
   // The next read opens one again.
-  expect(await storesForReads.keys.getKey(1)).toBeUndefined();
+  expect(await operatorReads.keys.getKey(1)).toBeUndefined();
 });

@@ -1,7 +1,7 @@
 import { Overloaded } from "../../api/errors.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
 
-interface ReadQueueOptions {
+interface OperatorReadQueueOptions {
   /** How many reads run at a time. */
   readonly maxRunning: number;
   readonly maxWaiting?: number;
@@ -9,16 +9,16 @@ interface ReadQueueOptions {
 }
 
 /** The longest time of a read of operators. With the wait, it is shorter than the 15 seconds that a console waits. */
-export const MAX_READ_MS = 10_000;
+export const MAX_OPERATOR_READ_MS = 10_000;
 const MAX_WAIT_MS = 4_000;
 const MAX_WAITING = 200;
 
 /** Reads of operators: few run at a time, and the others wait in order, for a bounded time. */
-export class ReadQueue {
+export class OperatorReadQueue {
   #running = 0;
   readonly #waiting: (() => void)[] = [];
 
-  constructor(private readonly options: ReadQueueOptions) {}
+  constructor(private readonly options: OperatorReadQueueOptions) {}
 
   async run<T>(read: () => Promise<T>): Promise<T> {
     if (this.#running < this.options.maxRunning) this.#running++;
