@@ -11,7 +11,7 @@ import { type Connection } from "../src/store/sqlite/connection.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
 import { SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
 import { SqlitePetJson } from "../src/store/sqlite/pet-json.ts";
-import { encodePet } from "../src/domain/resources.ts";
+import { encodePet } from "../src/domain/pets-and-orders.ts";
 import { SqliteClientStore } from "../src/store/sqlite/store.ts";
 import { compare } from "./cpu-time.ts";
 
@@ -74,7 +74,7 @@ function comparePages(connection: Connection, pets: number): void {
   compare("the JSON of a page", {
     "joined by SQLite": () => petJson.list(randomPage(pets)),
     "encoded row by row": () =>
-      andThen(store.listPets(randomPage(pets)), ({ items }) => items.map(encodePet).join(",")),
+      andThen(store.petsAndOrders.listPets(randomPage(pets)), ({ items }) => items.map(encodePet).join(",")),
   });
 }
 

@@ -21,7 +21,7 @@ import { IDEMPOTENCY_KEY_MAX_LENGTH } from "../src/domain/idempotency.ts";
 import { MAX_BODY_BYTES, NAME_MAX_LENGTH, PAGE_LIMIT } from "../src/domain/size-limits.ts";
 import { AUDIT_ACTIONS } from "../src/domain/audit.ts";
 import { DEFAULT_POLICY } from "../src/domain/policy.ts";
-import { Order, Pet } from "../src/domain/resources.ts";
+import { Order, Pet } from "../src/domain/pets-and-orders.ts";
 import { IDLE_TIMEOUT_SECONDS, SILENT_TIMEOUT_SECONDS } from "../src/http1/connection.ts";
 import { MAX_FIELDS } from "../src/http1/header-fields.ts";
 import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-head.ts";

@@ -49,7 +49,7 @@ import { staticRoutes } from "./public/static-routes.ts";
 export interface App extends Pick<
   Adapters,
   | "keys"
-  | "inventory"
+  | "petsAndOrders"
   | "operators"
   | "policies"
   | "policy"

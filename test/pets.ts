@@ -1,6 +1,6 @@
 import { Invalid } from "../src/api/schema.ts";
 import type { ResourceField } from "../src/domain/fields.ts";
-import { PET_FIELDS } from "../src/domain/resources.ts";
+import { PET_FIELDS } from "../src/domain/pets-and-orders.ts";
 
 /**
  * Adds what the service has set in a pet that it made to what was given, so that a test names only that. Throws if the

@@ -1,5 +1,5 @@
 import type { JsonSchema, ObjectSchema } from "../src/api/schema.ts";
-import { PET_FIELDS } from "../src/domain/resources.ts";
+import { PET_FIELDS } from "../src/domain/pets-and-orders.ts";
 
 /** A number makes a sample differ from others. */
 type Which = number | "least" | "greatest";

@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import { AUDIT_FIELDS } from "../domain/audit.ts";
 import { columnOf } from "../domain/fields.ts";
 import { KEY_FIELDS } from "../domain/key-fields.ts";
-import { OPERATOR_ORDER_FIELDS, PET_FIELDS } from "../domain/resources.ts";
+import { OPERATOR_ORDER_FIELDS, PET_FIELDS } from "../domain/pets-and-orders.ts";
 import { yieldToEventLoop } from "../runtime/scheduler.ts";
 import { API_KEYS, AUDIT, ORDERS, PETS, type Row, type Table } from "../store/sql/tables.ts";
 import type { TableReader } from "../store/sql/table-store.ts";

@@ -11,7 +11,7 @@ import {
   type Pet,
   PET_FIELDS,
   STATUS_WHEN_ORDERED,
-} from "../domain/resources.ts";
+} from "../domain/pets-and-orders.ts";
 import { OPERATOR_ORDER_ROWS, PET_ROWS } from "../store/sql/rows.ts";
 import type { Steps } from "../store/sql/steps.ts";
 import { API_KEYS, type NewRow, ORDERS, PETS, type Table } from "../store/sql/tables.ts";

@@ -19,7 +19,7 @@ import { readStored, writeStored } from "../pages/storage.ts";
 
 export type * from "../operator/calls.ts";
 export type * from "../operator/operations.ts";
-export type { Pet } from "../domain/resources.ts";
+export type { Pet } from "../domain/pets-and-orders.ts";
 
 /** No response: the server stopped, or the network is gone. */
 export class ServerUnreachable extends Error {

@@ -5,7 +5,7 @@ import type { JsonSchema } from "../api/schema.ts";
 import type { Petstore } from "../client/index.ts";
 import { KEY_PREFIX } from "../domain/secrets.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
-import type { OrderUpdate } from "../domain/resources.ts";
+import type { OrderUpdate } from "../domain/pets-and-orders.ts";
 import { EXECUTABLE } from "../executable.ts";
 import type { DocumentedSettings } from "../public/documented-settings.ts";
 import { parametersOf, SCHEMAS } from "../petstore/openapi/document.ts";

@@ -4,7 +4,7 @@ import { grouped, longDate, longDuration, plural } from "../text/formatting.ts";
 import { KEY_PREFIX } from "../domain/secrets.ts";
 import { PAGE_LIMIT } from "../domain/size-limits.ts";
 import type { BanRules, Limits } from "../domain/rate-limit.ts";
-import { encodePet } from "../domain/resources.ts";
+import { encodePet } from "../domain/pets-and-orders.ts";
 import { rex } from "../petstore/openapi/examples.ts";
 import { BAN_WARNING } from "../public/errors.ts";
 import { deprecationHeaders } from "../public/endpoint.ts";

@@ -1,12 +1,10 @@
-import type { ClientStore, Stores } from "./ports.ts";
+import type { Stores } from "./ports.ts";
 
-/** The stores that operations of operators use. Of the pets, they only read. */
-export interface OperatorStores extends Pick<
+/** The stores that operations of operators use. */
+export type OperatorStores = Pick<
   Stores,
-  "inventory" | "operators" | "keys" | "policies" | "audit" | "usageHistory"
-> {
-  readonly store: Pick<ClientStore, "listPets" | "getPet">;
-}
+  "petsAndOrders" | "operators" | "keys" | "policies" | "audit" | "usageHistory"
+>;
 
 /**
  * A database has its stores twice. Reads of `operatorReads` never delay those of clients, however many rows they search

@@ -1,5 +1,5 @@
 import { mapValues } from "./fields.ts";
-import { NEW_PET_FIELDS, type OrderStatus, type Pet } from "./resources.ts";
+import { NEW_PET_FIELDS, type OrderStatus, type Pet } from "./pets-and-orders.ts";
 import { type Attribution, type AuditedValues, auditEntry, changeOf, type NewAuditEntry } from "./audit.ts";
 
 /** Returns undefined if nothing changes. */

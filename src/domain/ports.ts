@@ -31,7 +31,7 @@ import type {
   Pet,
   PetFilters,
   PetUpdate,
-} from "./resources.ts";
+} from "./pets-and-orders.ts";
 import type { Question, QuestionState, ServerState, StoredReport } from "./servers.ts";
 import type { WaitingEntries, WebhookState } from "./webhooks.ts";
 import type { KeyTotals, KeyTotalsQuery, UsageBatch, UsageQuery, UsageRow } from "./usage-history.ts";
@@ -117,15 +117,12 @@ export interface PetRevisions {
 }
 
 /**
- * Pets and orders, as clients use them. An order belongs to the API key that placed it, and other keys cannot see it.
- * Every write is one transaction, and its promise resolves after that transaction is durable. Identifiers start at 1,
- * grow, and are never used twice. Every method throws Unavailable while the database cannot be used. Times are
- * milliseconds since the epoch.
+ * Pets and orders, as clients use them, apart from reads of pets: PetJsonSource has those. An order belongs to the API
+ * key that placed it, and other keys cannot see it. Every write is one transaction, and its promise resolves after that
+ * transaction is durable. Identifiers start at 1, grow, and are never used twice. Every method throws Unavailable while
+ * the database cannot be used. Times are milliseconds since the epoch.
  */
 export interface ClientStore {
-  /** Lists pets in ascending order of identifiers. The first page and the last cost the same. */
-  listPets(query: PetQuery): Awaitable<Page<Pet>>;
-  getPet(id: bigint): Awaitable<Pet | undefined>;
   createPet(
     pet: NewPet,
     at: number,
@@ -156,9 +153,12 @@ export interface ClientStore {
  * Every write is one transaction with its audit entry, and its promise resolves after that transaction is durable. A
  * write that changes nothing has no audit entry. Every method throws Unavailable while the database cannot be used.
  */
-export interface InventoryStore {
+export interface PetsAndOrdersStore {
+  /** Lists pets in ascending order of identifiers. The first page and the last cost the same. */
+  listPets(query: PetQuery): Awaitable<Page<Pet>>;
   /** Lists the pets whose names contain the text, in upper or lower case. The page reads 1,000 pets at most. */
   searchPets(text: string, query: PetQuery): Awaitable<Page<Pet>>;
+  getPet(id: bigint): Awaitable<Pet | undefined>;
   /** Lists orders, newest first. The first page and the last cost the same. */
   listOrders(query: OrderQuery): Awaitable<Page<OperatorOrder>>;
   getOrder(id: bigint): Awaitable<OperatorOrder | undefined>;
@@ -417,9 +417,9 @@ export interface UsageHistoryStore {
 
 /** All stores of one database. */
 export interface Stores {
-  readonly store: ClientStore;
+  readonly clientStore: ClientStore;
   readonly petJson: PetJsonSource;
-  readonly inventory: InventoryStore;
+  readonly petsAndOrders: PetsAndOrdersStore;
   readonly operators: OperatorStore;
   readonly keys: KeyStore;
   readonly policies: PolicyStore;

@@ -10,7 +10,7 @@ import {
 } from "../api/openapi.ts";
 import { type JsonSchema, type Schema, text } from "../api/schema.ts";
 import { leastRoleOf } from "../domain/operators.ts";
-import { NewPet, OrderStatus, OrderUpdate, Pet, PetStatus, PetUpdate } from "../domain/resources.ts";
+import { NewPet, OrderStatus, OrderUpdate, Pet, PetStatus, PetUpdate } from "../domain/pets-and-orders.ts";
 import { ADMIN_API } from "./api.ts";
 import { changesCredentials } from "./sign-in/credential-rules.ts";
 import { ADMIN_ERRORS, type AdminErrorCode } from "./errors.ts";

@@ -18,7 +18,7 @@ import { ENVIRONMENTS } from "../domain/environments.ts";
 import { MAX_OVERLAP_MS } from "../domain/key-fields.ts";
 import { OPERATOR_NAME, OPERATOR_NAME_EXPECTED, OPERATOR_STATES, ROLES } from "../domain/operators.ts";
 import { schemasOf } from "../domain/fields.ts";
-import { OPERATOR_ORDER_FIELDS, Pet, PET_FIELDS } from "../domain/resources.ts";
+import { OPERATOR_ORDER_FIELDS, Pet, PET_FIELDS } from "../domain/pets-and-orders.ts";
 import { count, nextCursor, time } from "./key-resources.ts";
 import { SESSION_HEADER } from "./operation-rows.ts";
 

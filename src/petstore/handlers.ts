@@ -16,14 +16,14 @@ import type { CacheStatistics } from "../runtime/bounded-cache.ts";
 import { PAGE_LIMIT } from "../domain/size-limits.ts";
 import { encodeCursor, type ListName } from "../domain/cursor.ts";
 import { Rejection, Unavailable } from "../api/errors.ts";
-import { encodeOrder, orderNotFound, petNotFound } from "../domain/resources.ts";
+import { encodeOrder, orderNotFound, petNotFound } from "../domain/pets-and-orders.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
 import { andThen, type Awaitable } from "../runtime/awaitable.ts";
 import type { Clock, KeyStore, PetJsonSource, ClientStore, WriteResult } from "../domain/ports.ts";
 import { type PageJson, encodePage } from "../domain/pages.ts";
 
 export interface HandlerOptions {
-  readonly store: ClientStore;
+  readonly clientStore: ClientStore;
   readonly petJson: PetJsonSource;
   readonly keys: Pick<KeyStore, "getKey">;
   readonly clock: Clock;
@@ -42,7 +42,7 @@ type Handler<Id extends OperationId> = (
 
 type Handlers = { readonly [Id in OperationId]: Handler<Id> };
 
-function createHandlers({ store, petJson, keys, clock, baseUrl }: HandlerOptions): Handlers {
+function createHandlers({ clientStore, petJson, keys, clock, baseUrl }: HandlerOptions): Handlers {
   /** The link to the next page. It has the same parameters, and begins after the last item. */
   function nextLink(list: ListName, query: object, { hasMore, last }: PageJson): { Link?: string } {
     if (!hasMore || last === undefined) return {};
@@ -70,7 +70,7 @@ function createHandlers({ store, petJson, keys, clock, baseUrl }: HandlerOptions
     },
 
     createPet: ({ body }, _call, idempotentRequest) =>
-      store
+      clientStore
         .createPet(body, clock.now(), idempotentRequest)
         .then((result) => created(baseUrl + NEW_PET_PATH, result)),
 
@@ -79,25 +79,25 @@ function createHandlers({ store, petJson, keys, clock, baseUrl }: HandlerOptions
 
     listOrders({ query }, { principal: { keyId } }) {
       const { limit = PAGE_LIMIT.default, cursor: after, ...filters } = query;
-      return andThen(store.listOrders(keyId, { limit, after, ...filters }), (orders) => {
+      return andThen(clientStore.listOrders(keyId, { limit, after, ...filters }), (orders) => {
         const page = encodePage(orders, encodeOrder);
         return { body: page.json, headers: nextLink("orders", query, page) };
       });
     },
 
     placeOrder: ({ body }, { principal: { keyId } }, idempotentRequest) =>
-      store
+      clientStore
         .placeOrder({ keyId, petId: body.petId }, clock.now(), idempotentRequest)
         .then((result) => created(`${baseUrl}${OPERATIONS.placeOrder.path}/`, result)),
 
     getOrder: ({ id }, { principal: { keyId } }) =>
-      andThen(store.getOrder(keyId, BigInt(id)), (order) =>
+      andThen(clientStore.getOrder(keyId, BigInt(id)), (order) =>
         order ? { body: encodeOrder(order) } : orderNotFound(id),
       ),
 
     updateOrder: async ({ id, body }, { principal: { keyId }, request: { headers } }) => {
       const ifMatch = headers.get("if-match") ?? undefined;
-      const order = await store.updateOrder({ keyId, id: BigInt(id), ifMatch, ...body }, clock.now());
+      const order = await clientStore.updateOrder({ keyId, id: BigInt(id), ifMatch, ...body }, clock.now());
       return order instanceof Rejection ? order : { body: encodeOrder(order) };
     },
 

@@ -14,7 +14,7 @@ import {
   Pet,
   PET_FILTERS,
   PetStatus,
-} from "../domain/resources.ts";
+} from "../domain/pets-and-orders.ts";
 import type { IdempotentOperation, OperationId } from "../domain/operation-ids.ts";
 import { CallerKey, RateLimitWindow } from "./caller-key.ts";
 import { type DocumentedSettings, isPast } from "../public/documented-settings.ts";

@@ -1,22 +1,20 @@
 import type { OperatorStores } from "../domain/database-stores.ts";
-import type { InventoryStore } from "../domain/ports.ts";
+import type { PetsAndOrdersStore } from "../domain/ports.ts";
 import { type KeyStoreOptions, SqlKeyStore } from "./api-keys.ts";
 import { SqlAuditStore } from "./audit.ts";
 import { SqlPolicyStore } from "./policy.ts";
 import { SqlOperatorStore } from "./operators.ts";
-import { SqlClientReads } from "./orders.ts";
 import type { SqlDatabase } from "./sql/steps.ts";
 import { SqlUsageHistoryStore } from "./usage-history.ts";
 
 /** The stores that operations of operators use, on one database. */
 export function operatorStores(
   database: SqlDatabase,
-  inventory: InventoryStore,
+  petsAndOrders: PetsAndOrdersStore,
   keyOptions: KeyStoreOptions = {},
 ) {
   return {
-    store: new SqlClientReads(database),
-    inventory,
+    petsAndOrders,
     operators: new SqlOperatorStore(database, keyOptions.retentionNow),
     keys: new SqlKeyStore(database, keyOptions),
     policies: new SqlPolicyStore(database),

@@ -7,7 +7,7 @@ import {
   PET_FIELDS,
   PET_FILTERS,
   type PetFilters,
-} from "../domain/resources.ts";
+} from "../domain/pets-and-orders.ts";
 import { MAX_ROWS_SEARCHED, PET_SEARCH } from "../domain/size-limits.ts";
 import { OPERATOR_ORDER_ROWS, ORDER_ROWS, PET_ROWS } from "./sql/rows.ts";
 import type { BoundedPage, Statement } from "./sql/steps.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
 import type { JsonSchema } from "../../src/api/schema.ts";
 import { useAdminService } from "./admin-service.ts";
-import { PetUpdate } from "../../src/domain/resources.ts";
+import { PetUpdate } from "../../src/domain/pets-and-orders.ts";
 
 const service = await useAdminService();
 

@@ -109,8 +109,8 @@ const CASES: Readonly<Record<string, Case>> = {
     async prepare() {
       const path = join(cliDirectory(), "a.db");
       const rescue = { ...EMPTY_USE.rescue, to: `${path}.rescued`, onRescue() {} };
-      const { store, close } = openSqlite(path, { rescue });
-      await store.createPet({ name: "Rex", categoryId: 1n }, 0);
+      const { clientStore, close } = openSqlite(path, { rescue });
+      await clientStore.createPet({ name: "Rex", categoryId: 1n }, 0);
       rmSync(path);
       return close;
     },
@@ -120,9 +120,9 @@ const CASES: Readonly<Record<string, Case>> = {
     by: ["store/sqlite/quota-store.ts"],
     async prepare() {
       const path = join(cliDirectory(), "limits.db");
-      const store = openQuotaStore(path, { ...EMPTY_USE.rescue, onRescue() {} });
+      const clientStore = openQuotaStore(path, { ...EMPTY_USE.rescue, onRescue() {} });
       rmSync(path);
-      return () => store.close();
+      return () => clientStore.close();
     },
     named: /^limits\.db\.rescued limits\.db $/,
   },

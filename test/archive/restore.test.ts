@@ -72,14 +72,14 @@ async function changeData(): Promise<void> {
   await run("keys", "revoke", "1");
   await run("keys", "rotate", "2", "--overlap", "0");
   await run("keys", "create", "--name", "third", "--plan", "free");
-  const { store, close } = open();
-  for (let i = 0; i < 10; i++) await store.createPet({ name: "later", categoryId: 1n }, NOW);
+  const { clientStore, close } = open();
+  for (let i = 0; i < 10; i++) await clientStore.createPet({ name: "later", categoryId: 1n }, NOW);
   await close();
 }
 
 async function nextPetId(): Promise<bigint | undefined> {
-  const { store, close } = open();
-  const created = await store.createPet({ name: "next", categoryId: 1n }, NOW);
+  const { clientStore, close } = open();
+  const created = await clientStore.createPet({ name: "next", categoryId: 1n }, NOW);
   await close();
   return "id" in created ? created.id : undefined;
 }
@@ -522,8 +522,8 @@ describe("petstore restore", () => {
   });
 
   test("while a command such as an import uses the databases, it fails and changes nothing", async () => {
-    const { store, close } = open();
-    await store.getPet(1n);
+    const { petsAndOrders, close } = open();
+    await petsAndOrders.getPet(1n);
     // As a server leaves it.
     acquireLock(inData("production.lock"))?.release();
     const { code, err } = await cli.runSlowly("restore", backup, "--replace");

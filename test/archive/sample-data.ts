@@ -16,7 +16,8 @@ export async function fillData(dataDir: string, pets = 50): Promise<void> {
   const directory = directoryAt(dataDir);
   directory.create();
   const { database: path, quotas: quotaStore } = directory.files;
-  const { store, inventory, operators, keys, policies, storedValues, usageHistory, close } = openSqlite(path);
+  const { clientStore, petsAndOrders, operators, keys, policies, storedValues, usageHistory, close } =
+    openSqlite(path);
   const limits = { perMinute: 7, perDay: 70 };
   const first = { name: "first", plan: "enterprise", limits, createdAt: NOW, labels: ["a", "b"] } as const;
   const second = { name: "second", plan: "free", createdAt: NOW, expiresAt: NOW + 1e9 } as const;
@@ -28,11 +29,11 @@ export async function fillData(dataDir: string, pets = 50): Promise<void> {
     const name = `${NAMES[i % NAMES.length]} ${i}`;
     const categoryId = i % 2 === 0 ? INT64_MAX : INT64_MIN;
     const status = i % 3 === 0 && ({ status: "available" } as const);
-    return store.createPet({ name, categoryId, ...status }, NOW, request(`request ${i}`, i));
+    return clientStore.createPet({ name, categoryId, ...status }, NOW, request(`request ${i}`, i));
   };
   await Promise.all(Array.from({ length: pets }, (_, i) => createPet(i)));
-  await store.placeOrder({ keyId: 1, petId: 1n }, NOW, request("order"));
-  await inventory.deletePet(BigInt(pets), BY);
+  await clientStore.placeOrder({ keyId: 1, petId: 1n }, NOW, request("order"));
+  await petsAndOrders.deletePet(BigInt(pets), BY);
   await storedValues.saveValues({ "public-url": "http://127.0.0.1:8080/v1" });
   await policies.updatePolicy({ plans: { pro: { perDay: 123 } }, ban: { strikes: 4 } }, BY);
   const used = [usageOfKey(1), usageOfKey(2)];

@@ -12,7 +12,7 @@ import {
 } from "../../bench/growth/tables.ts";
 import { COMMANDS } from "../../src/cli/command-table.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
-import { PET_FILTERS } from "../../src/domain/resources.ts";
+import { PET_FILTERS } from "../../src/domain/pets-and-orders.ts";
 import { OPERATIONS } from "../../src/petstore/operations.ts";
 import { missedBars } from "../../trials/harness/table.ts";
 

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import { labelOf } from "../../src/domain/fields.ts";
-import { NEW_PET_FIELDS, NewPet } from "../../src/domain/resources.ts";
+import { NEW_PET_FIELDS, NewPet } from "../../src/domain/pets-and-orders.ts";
 import { capitalized } from "../../src/pages/format.ts";
 import { objectWith } from "../samples.ts";
 import { test, untilTrue } from "./browser.ts";

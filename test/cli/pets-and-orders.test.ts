@@ -9,12 +9,12 @@ let cli: InProcessCli;
 beforeEach(async () => {
   cli = new InProcessCli();
   await createKey(cli);
-  await withStores(cli, async ({ store }) => {
+  await withStores(cli, async ({ clientStore }) => {
     const at = cli.clock.now();
-    await store.createPet({ name: "Rex", categoryId: 9_007_199_254_740_993n }, at);
-    await store.createPet({ name: "日本\n犬", categoryId: 7n, status: "available" }, at);
-    await store.createPet({ name: "x".repeat(100), categoryId: -1n, status: "sold" }, at);
-    await store.placeOrder({ keyId: 1, petId: 2n }, at);
+    await clientStore.createPet({ name: "Rex", categoryId: 9_007_199_254_740_993n }, at);
+    await clientStore.createPet({ name: "日本\n犬", categoryId: 7n, status: "available" }, at);
+    await clientStore.createPet({ name: "x".repeat(100), categoryId: -1n, status: "sold" }, at);
+    await clientStore.placeOrder({ keyId: 1, petId: 2n }, at);
   });
 });
 
@@ -49,7 +49,9 @@ test("pets list and orders list say how to continue", async () => {
   expect(first).toEndWith("\nwarning: more pets follow; add --after 2\n");
   expect(await cli.out("pets list --limit 2 --after 2")).toMatch(/^3 +x+… +-1 +sold$/m);
   expect(await cli.out("pets list --after 3")).toStartWith("There are no such pets in production ");
-  await withStores(cli, ({ store }) => store.placeOrder({ keyId: 2, petId: 1n }, cli.clock.now()));
+  await withStores(cli, ({ clientStore }) =>
+    clientStore.placeOrder({ keyId: 2, petId: 1n }, cli.clock.now()),
+  );
   expect(await cli.out("orders list --limit 1")).toBe(
     `ID  PET  KEY  STATUS  PLACED                    CLOSED
 2   1    2    placed  2026-11-15T12:00:00.000Z  -

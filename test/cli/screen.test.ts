@@ -75,9 +75,10 @@ test("times are relative on a terminal and RFC 3339 elsewhere", async () => {
 describe("questions", () => {
   async function cliWithPet(): Promise<InProcessCli> {
     const cli = await cliOnTerminal(200);
-    await withStores(cli, async ({ store }) => {
-      for (const name of ["Rex", "Tom"]) await store.createPet({ name, categoryId: 1n }, cli.clock.now());
-      await store.placeOrder({ keyId: 1, petId: 2n }, cli.clock.now());
+    await withStores(cli, async ({ clientStore }) => {
+      for (const name of ["Rex", "Tom"])
+        await clientStore.createPet({ name, categoryId: 1n }, cli.clock.now());
+      await clientStore.placeOrder({ keyId: 1, petId: 2n }, cli.clock.now());
     });
     return cli;
   }
@@ -119,7 +120,9 @@ test("JSON and an export to a terminal have control characters escaped, and a pi
   expect(JSON.parse(text)).toEqual({ name: NAME });
 
   const cli = await cliOnTerminal(200);
-  await withStores(cli, ({ store }) => store.createPet({ name: NAME, categoryId: 1n }, cli.clock.now()));
+  await withStores(cli, ({ clientStore }) =>
+    clientStore.createPet({ name: NAME, categoryId: 1n }, cli.clock.now()),
+  );
   for (const line of ["export pets", "export pets --format csv", "pets list --json", "pets show 1"]) {
     const { out, code } = await cli.run(line);
     expect({ line, code, out }).toEqual({ line, code: 0, out: expect.stringMatching(/^[\n\x20-\x7e]*$/) });

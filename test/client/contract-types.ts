@@ -15,7 +15,7 @@ import type {
   Pet,
   PetFilters,
   PetStatus,
-} from "../../src/domain/resources.ts";
+} from "../../src/domain/pets-and-orders.ts";
 
 type Flat<T> = { [K in keyof T]: T[K] };
 type Identical<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;

@@ -17,7 +17,15 @@ export function growingRows(times: number): AllRowCounts {
  * Calls every method of the stores, with every combination of filters that has a statement of its own. The stores can
  * be empty or have rows.
  */
-export async function callAll({ store, inventory, petJson, keys, audit, usageHistory, ...rest }: Stores) {
+export async function callAll({
+  clientStore,
+  petsAndOrders,
+  petJson,
+  keys,
+  audit,
+  usageHistory,
+  ...rest
+}: Stores) {
   const key = await keys.createKey({ name: "shop", plan: "free", createdAt: 1 }, SECRET, BY);
   await keys.addSecret(key.id, { ...SECRET, hash: "b".repeat(64), overlapEndsAt: 2 }, BY);
   await keys.updateKey(key.id, { name: "store" }, BY);
@@ -29,29 +37,29 @@ export async function callAll({ store, inventory, petJson, keys, audit, usageHis
   await keys.createFirstKey({ name: "first", plan: "free", createdAt: 1 }, SECRET, BY);
   await keys.announceExpiries(1, BY);
   await keys.listSecrets([key.id]);
-  for (const name of ["Rex", "Tom", "Max"]) await store.createPet({ ...rex, name }, 1, REQUEST);
-  await store.createPet(rex, 2 * DAY_MS);
-  await store.placeOrder({ keyId: 1, petId: 1n }, 1);
-  await store.updateOrder({ keyId: 1, id: 1n, status: "cancelled" }, 0);
-  await store.getPet(1n);
-  await store.getOrder(1, 1n);
-  await inventory.getOrder(1n);
-  for (const [, filters] of PET_FILTER_SETS) await inventory.searchPets("Rex", { limit: 1, ...filters });
-  await inventory.createPet({ name: "Kim", categoryId: 1n }, BY);
-  await inventory.updateOrder(1n, "completed", BY);
-  await inventory.updatePet(1n, { name: "Tom", status: "sold" }, BY);
-  await inventory.deletePet(2n, BY);
+  for (const name of ["Rex", "Tom", "Max"]) await clientStore.createPet({ ...rex, name }, 1, REQUEST);
+  await clientStore.createPet(rex, 2 * DAY_MS);
+  await clientStore.placeOrder({ keyId: 1, petId: 1n }, 1);
+  await clientStore.updateOrder({ keyId: 1, id: 1n, status: "cancelled" }, 0);
+  await petsAndOrders.getPet(1n);
+  await clientStore.getOrder(1, 1n);
+  await petsAndOrders.getOrder(1n);
+  for (const [, filters] of PET_FILTER_SETS) await petsAndOrders.searchPets("Rex", { limit: 1, ...filters });
+  await petsAndOrders.createPet({ name: "Kim", categoryId: 1n }, BY);
+  await petsAndOrders.updateOrder(1n, "completed", BY);
+  await petsAndOrders.updatePet(1n, { name: "Tom", status: "sold" }, BY);
+  await petsAndOrders.deletePet(2n, BY);
   for (const [, filters] of PET_FILTER_SETS) {
     for (const ids of [undefined, [1n, 3n]]) {
-      await store.listPets({ limit: 1, ids, ...filters });
+      await petsAndOrders.listPets({ limit: 1, ids, ...filters });
       petJson.list({ limit: 1, ids, ...filters });
     }
   }
   petJson.get(1);
   for (const [, filters] of filterSets(ORDER_FILTER_VALUES)) {
-    await store.listOrders(1, { limit: 1, ...filters });
+    await clientStore.listOrders(1, { limit: 1, ...filters });
     for (const others of [{}, { keyId: 1 }, { petId: 1n, keyId: 1 }])
-      await inventory.listOrders({ limit: 1, ...others, ...filters });
+      await petsAndOrders.listOrders({ limit: 1, ...others, ...filters });
   }
   await audit.listAudit({ limit: 1 });
   await audit.recordAudit({ ...BY, action: "data.imported" });

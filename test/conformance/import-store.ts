@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import { INT64_MAX, INT64_MIN } from "../../src/api/json.ts";
 import { Invalid } from "../../src/api/schema.ts";
-import type { Order, Pet } from "../../src/domain/resources.ts";
+import type { Order, Pet } from "../../src/domain/pets-and-orders.ts";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
 import {
   type BatchResult,
@@ -17,7 +17,7 @@ import {
   ImportStore,
   NO_PROGRESS,
 } from "../../src/archive/import-store.ts";
-import type { ClientStore } from "../../src/domain/ports.ts";
+import type { PetsAndOrdersStore } from "../../src/domain/ports.ts";
 import { rowsOf, type Statements } from "../../src/store/sql/steps.ts";
 import type { SharedTables } from "../../src/store/sql/table-store.ts";
 import { BY, storedSecret } from "../key-store-arguments.ts";
@@ -57,8 +57,8 @@ function batchOf<Row>(
 
 const pets = IMPORT_KINDS.pets.withIds;
 const orders = IMPORT_KINDS.orders.withIds;
-const allPets = async (store: ClientStore): Promise<readonly Pet[]> =>
-  (await store.listPets({ limit: 100 })).items;
+const allPets = async (petsAndOrders: PetsAndOrdersStore): Promise<readonly Pet[]> =>
+  (await petsAndOrders.listPets({ limit: 100 })).items;
 const rex = (id: bigint): ImportedPet => ({ id, name: "Rex", categoryId: 1n });
 
 /** What every ImportStore does, on whatever database. */
@@ -138,19 +138,22 @@ function recordCases(test: TestCase): void {
     expect((await imports.findImport(FILE.fingerprint))?.progress).toEqual(NO_PROGRESS);
   });
 
-  test("of two processes that import the same file, one stores a batch", async ({ imports, store }) => {
+  test("of two processes that import the same file, one stores a batch", async ({
+    imports,
+    petsAndOrders,
+  }) => {
     await imports.beginImport(FILE);
     await imports.importRows(pets, ...batchOf<ImportedPet>([{ name: "Rex", categoryId: 1n }]));
     const second = imports.importRows(pets, ...batchOf<ImportedPet>([{ name: "Mia", categoryId: 1n }]));
     expect(await second.catch((error: unknown) => error)).toBeInstanceOf(ConcurrentImport);
-    expect((await allPets(store)).map(({ name }) => name)).toEqual(["Rex"]);
+    expect((await allPets(petsAndOrders)).map(({ name }) => name)).toEqual(["Rex"]);
   });
 }
 
 function petCases(test: TestCase): void {
   test("identifiers are assigned in the order of the rows, after those that exist; those that are kept are not assigned", async (opened) => {
-    const { imports, store } = opened;
-    expect([await addPet(store), await addPet(store)]).toEqual([1n, 2n]);
+    const { imports, clientStore, petsAndOrders } = opened;
+    expect([await addPet(clientStore), await addPet(clientStore)]).toEqual([1n, 2n]);
     await imports.beginImport(FILE);
     await imports.importRows(pets, ...batchOf([{ ...rex(1n), name: "Mia" }], { onConflict: "replace" }));
     await imports.beginImport({ ...FILE, options: "" });
@@ -161,13 +164,13 @@ function petCases(test: TestCase): void {
     await imports.importRows(pets, ...batchOf(rows));
     await imports.beginImport(FILE);
     await imports.importRows(pets, ...batchOf([rex(9_007_199_254_740_993n), rex(7n)]));
-    expect((await allPets(store)).slice(2)).toEqual([
+    expect((await allPets(petsAndOrders)).slice(2)).toEqual([
       { id: 3n, name: "a", categoryId: INT64_MAX },
       { id: 4n, name: "b", categoryId: INT64_MIN, status: "sold" },
       { id: 7n, name: "Rex", categoryId: 1n },
       { id: 9_007_199_254_740_993n, name: "Rex", categoryId: 1n },
     ]);
-    expect(await addPet(store)).toBe(9_007_199_254_740_994n);
+    expect(await addPet(clientStore)).toBe(9_007_199_254_740_994n);
   });
 
   for (const [onConflict, name, counts, rejected] of [
@@ -175,21 +178,21 @@ function petCases(test: TestCase): void {
     ["skip", "old", { added: 1, replaced: 0, skipped: 2 }, []],
     ["replace", "new", { added: 1, replaced: 2, skipped: 0 }, []],
   ] as const) {
-    test(`rows whose identifiers exist: ${onConflict}`, async ({ imports, store }) => {
-      await addPet(store, { name: "old" });
+    test(`rows whose identifiers exist: ${onConflict}`, async ({ imports, clientStore, petsAndOrders }) => {
+      await addPet(clientStore, { name: "old" });
       await imports.beginImport(FILE);
       const rows = [1n, 2n, 2n].map((id) => ({ id, name: "new", categoryId: 1n }));
       const result = await imports.importRows(pets, ...batchOf(rows, { onConflict }));
       expect(result).toMatchObject(counts);
       expect([...result.rejected.keys()]).toEqual([...rejected]);
-      expect((await allPets(store)).map((pet) => pet.name)).toEqual([name, "new"]);
+      expect((await allPets(petsAndOrders)).map((pet) => pet.name)).toEqual([name, "new"]);
     });
   }
 
   test("a pet with a placed order keeps its status, and everything else is replaced", async (opened) => {
-    const { imports, store } = opened;
-    const id = await addPet(store, { name: "old" });
-    const order = resultOf(await store.placeOrder({ keyId: 1, petId: id }, AT)).id;
+    const { imports, clientStore, petsAndOrders } = opened;
+    const id = await addPet(clientStore, { name: "old" });
+    const order = resultOf(await clientStore.placeOrder({ keyId: 1, petId: id }, AT)).id;
     await imports.beginImport(FILE);
     const rows = (["sold", "pending"] as const).map((status) => Object.assign(rex(id), { status }));
     const { rejected, replaced } = await imports.importRows(
@@ -200,7 +203,7 @@ function petCases(test: TestCase): void {
     expect([...rejected]).toEqual([
       [0, new Invalid(`cannot change: pet ${id} has the placed order ${order}`, "status")],
     ]);
-    expect(await store.getPet(id)).toEqual({ id, name: "Rex", categoryId: 1n, status: "pending" });
+    expect(await petsAndOrders.getPet(id)).toEqual({ id, name: "Rex", categoryId: 1n, status: "pending" });
   });
 }
 
@@ -209,25 +212,30 @@ function orderCases(test: TestCase): void {
   const order = { status: "completed", createdAt, keyId: null, closedAt } as const;
 
   test("orders keep their key, time and status, and placed ones count as placed", async (opened) => {
-    const { imports, store, inventory, keys } = opened;
+    const { imports, clientStore, petsAndOrders, keys } = opened;
     const key = await keys.createKey({ name: "app", plan: "free", createdAt: AT }, storedSecret(0), BY);
-    const petId = await addPet(store, { status: "pending" });
+    const petId = await addPet(clientStore, { status: "pending" });
     await imports.beginImport(FILE);
     const rows = [
       { ...order, petId, id: 7n, status: "placed" as const, keyId: key.id, closedAt: null },
       { ...order, petId },
     ];
     expect(await imports.importRows(orders, ...batchOf(rows))).toMatchObject({ added: 2 });
-    expect(await store.getOrder(key.id, 7n)).toEqual({ id: 7n, petId, status: "placed", createdAt } as Order);
-    expect(await inventory.getOrder(8n)).toMatchObject({ status: "completed", keyId: null, closedAt });
-    const completed = await store.updateOrder({ keyId: key.id, id: 7n, status: "completed" }, AT);
+    expect(await clientStore.getOrder(key.id, 7n)).toEqual({
+      id: 7n,
+      petId,
+      status: "placed",
+      createdAt,
+    } as Order);
+    expect(await petsAndOrders.getOrder(8n)).toMatchObject({ status: "completed", keyId: null, closedAt });
+    const completed = await clientStore.updateOrder({ keyId: key.id, id: 7n, status: "completed" }, AT);
     expect(completed).toMatchObject({ status: "completed" });
-    expect(await store.getPet(petId)).toMatchObject({ status: "sold" });
+    expect(await petsAndOrders.getPet(petId)).toMatchObject({ status: "sold" });
   });
 
-  test("orders that do not fit the pets and keys are rejected", async ({ imports, store }) => {
-    const available = await addPet(store);
-    const pending = await addPet(store, { status: "pending" });
+  test("orders that do not fit the pets and keys are rejected", async ({ imports, clientStore }) => {
+    const available = await addPet(clientStore);
+    const pending = await addPet(clientStore, { status: "pending" });
     await imports.beginImport(FILE);
     const placed = { ...order, status: "placed", closedAt: null } as const;
     const rows = [
@@ -248,9 +256,9 @@ function orderCases(test: TestCase): void {
   });
 
   test("an order that is replaced makes room for another one that is placed", async (opened) => {
-    const { imports, store, inventory } = opened;
-    const petId = await addPet(store);
-    const { id } = resultOf(await store.placeOrder({ keyId: 1, petId }, AT));
+    const { imports, clientStore, petsAndOrders } = opened;
+    const petId = await addPet(clientStore);
+    const { id } = resultOf(await clientStore.placeOrder({ keyId: 1, petId }, AT));
     await imports.beginImport(FILE);
     const rows = [
       { ...order, petId, id: id + 1n },
@@ -260,7 +268,7 @@ function orderCases(test: TestCase): void {
     ];
     const result = await imports.importRows(orders, ...batchOf(rows, { onConflict: "replace" }));
     expect(result).toMatchObject({ added: 1, replaced: 3 });
-    const { items } = await inventory.listOrders({ petId, limit: 10 });
+    const { items } = await petsAndOrders.listOrders({ petId, limit: 10 });
     expect(items.map(({ status }) => status)).toEqual(["placed", "cancelled"]);
   });
 }

@@ -5,7 +5,7 @@ import { KEY_STATES } from "../../src/domain/api-keys.ts";
 import { type KeyFilter, type KeyListQuery, KEY_SORTS } from "../../src/domain/key-lists.ts";
 import type { AuditQuery } from "../../src/domain/audit.ts";
 import type { OrderQuery, PetQuery } from "../../src/domain/ports.ts";
-import { ORDER_STATUSES, PET_STATUSES, type PetFilters } from "../../src/domain/resources.ts";
+import { ORDER_STATUSES, PET_STATUSES, type PetFilters } from "../../src/domain/pets-and-orders.ts";
 import { DAY_MS } from "../../src/text/time-units.ts";
 import { PAGE_LIMIT } from "../../src/domain/size-limits.ts";
 import { ADMIN_OPERATIONS, ADMIN_PAGE_LIMIT, USAGE_LIMIT } from "../../src/operator/operations.ts";

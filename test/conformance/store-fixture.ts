@@ -2,7 +2,7 @@ import { test } from "bun:test";
 import type { Rejection } from "../../src/api/errors.ts";
 import { ImportStore } from "../../src/archive/import-store.ts";
 import type { TableStore } from "../../src/store/sql/table-store.ts";
-import type { NewPet, OrderFilters, PetFilters } from "../../src/domain/resources.ts";
+import type { NewPet, OrderFilters, PetFilters } from "../../src/domain/pets-and-orders.ts";
 import type { IdempotentRequest, ClientStore, Stores, WriteResult } from "../../src/domain/ports.ts";
 import type { Page } from "../../src/domain/pages.ts";
 
@@ -17,7 +17,7 @@ export interface OpenedStores extends Stores {
   /** Opens the same data once more, as another process does. */
   another(): Promise<Stores>;
   /** Closes the stores and opens them again on the same data. */
-  reopen(): Promise<ClientStore>;
+  reopen(): Promise<Stores>;
   /** Closes all of them and removes the data. */
   close(): Promise<void>;
 }

@@ -12,7 +12,7 @@ import {
   petUpdateEntry,
 } from "../../src/domain/pet-and-order-entries.ts";
 import type {
-  InventoryStore,
+  PetsAndOrdersStore,
   IdempotencyRejection,
   IdempotentRequest,
   OrderPageQuery,
@@ -44,14 +44,14 @@ import {
   type PetUpdate,
   petHasOrders,
   petOrdered,
-} from "../../src/domain/resources.ts";
+} from "../../src/domain/pets-and-orders.ts";
 import { IDEMPOTENCY_KEY_REUSED } from "../../src/domain/idempotency.ts";
 import { addPet, AT, DAY_MS, type OpenStores, rex } from "./store-fixture.ts";
 
 /** What the stores and the model have in common. */
 interface Ports {
-  readonly store: Omit<ClientStore, "close">;
-  readonly inventory: InventoryStore;
+  readonly clientStore: Omit<ClientStore, "close">;
+  readonly petsAndOrders: PetsAndOrdersStore;
   readonly petJson: Pick<PetJsonSource, "get" | "list">;
 }
 
@@ -67,9 +67,7 @@ class Model implements Ports {
   readonly #orders: OperatorOrder[] = [];
   readonly #records = new Map<string, { at: number; fingerprint: string; result: WriteResult }>();
 
-  readonly store: Ports["store"] = {
-    listPets: (query) => pageOf(this.#pets, query),
-    getPet: (id) => this.#pet(id),
+  readonly clientStore: Ports["clientStore"] = {
     createPet: async (pet, at, request) =>
       this.#runOnce("createPet", { at, request }, () => {
         const added = this.#addPet(pet);
@@ -98,7 +96,9 @@ class Model implements Ports {
     },
   };
 
-  readonly inventory: Ports["inventory"] = {
+  readonly petsAndOrders: Ports["petsAndOrders"] = {
+    listPets: (query) => pageOf(this.#pets, query),
+    getPet: (id) => this.#pet(id),
     searchPets: (text, { limit, ids: _ids, ...query }) => {
       const pets = this.#pets.filter(({ id }) => id > (query.after ?? 0n)).slice(0, 1_000);
       const isMatch = ({ name }: Pet) => name.toLowerCase().includes(text.toLowerCase());
@@ -315,25 +315,31 @@ function callsWith(largestId: bigint, largestLimit: number): fc.Arbitrary<Call> 
     petJson.get(parseIdentifier(String(given.id)) ?? given.id),
   );
   return fc.oneof(
-    callOf({ pet, request }, ({ store }, given, at) => store.createPet(given.pet, at, given.request)),
-    callOf({ keyId, petId: id, request }, ({ store }, given, at) =>
-      store.placeOrder(given, at, given.request),
+    callOf({ pet, request }, ({ clientStore }, given, at) =>
+      clientStore.createPet(given.pet, at, given.request),
     ),
-    callOf({ keyId, id, status: finalStatus, ifMatch }, ({ store }, update, at) =>
-      store.updateOrder(update, at),
+    callOf({ keyId, petId: id, request }, ({ clientStore }, given, at) =>
+      clientStore.placeOrder(given, at, given.request),
     ),
-    callOf({ id }, ({ store }, given) => store.getPet(given.id)),
-    callOf({ keyId, id }, ({ store }, given) => store.getOrder(given.keyId, given.id)),
-    callOf({ query: petQuery }, ({ store }, { query }) => store.listPets(query)),
-    callOf({ keyId, query: ordersOfKey }, ({ store }, given) => store.listOrders(given.keyId, given.query)),
-    callOf({ pet }, ({ inventory }, given, at) => inventory.createPet(given.pet, by(at))),
-    callOf({ id, change }, ({ inventory }, given, at) => inventory.updatePet(given.id, given.change, by(at))),
-    callOf({ id }, ({ inventory }, given, at) => inventory.deletePet(given.id, by(at))),
-    callOf({ id, status: finalStatus }, ({ inventory }, given, at) =>
-      inventory.updateOrder(given.id, given.status, by(at)),
+    callOf({ keyId, id, status: finalStatus, ifMatch }, ({ clientStore }, update, at) =>
+      clientStore.updateOrder(update, at),
     ),
-    callOf({ id }, ({ inventory }, given) => inventory.getOrder(given.id)),
-    callOf({ query: orderQuery }, ({ inventory }, { query }) => inventory.listOrders(query)),
+    callOf({ id }, ({ petsAndOrders }, given) => petsAndOrders.getPet(given.id)),
+    callOf({ keyId, id }, ({ clientStore }, given) => clientStore.getOrder(given.keyId, given.id)),
+    callOf({ query: petQuery }, ({ petsAndOrders }, { query }) => petsAndOrders.listPets(query)),
+    callOf({ keyId, query: ordersOfKey }, ({ clientStore }, given) =>
+      clientStore.listOrders(given.keyId, given.query),
+    ),
+    callOf({ pet }, ({ petsAndOrders }, given, at) => petsAndOrders.createPet(given.pet, by(at))),
+    callOf({ id, change }, ({ petsAndOrders }, given, at) =>
+      petsAndOrders.updatePet(given.id, given.change, by(at)),
+    ),
+    callOf({ id }, ({ petsAndOrders }, given, at) => petsAndOrders.deletePet(given.id, by(at))),
+    callOf({ id, status: finalStatus }, ({ petsAndOrders }, given, at) =>
+      petsAndOrders.updateOrder(given.id, given.status, by(at)),
+    ),
+    callOf({ id }, ({ petsAndOrders }, given) => petsAndOrders.getOrder(given.id)),
+    callOf({ query: orderQuery }, ({ petsAndOrders }, { query }) => petsAndOrders.listOrders(query)),
     { weight: 4, arbitrary: listJson },
     { weight: 4, arbitrary: getJson },
   );
@@ -367,10 +373,10 @@ export function modelCases(open: OpenStores): void {
         const model = new Model();
         let at = AT;
         try {
-          const ids = await Promise.all(pets.map((pet) => addPet(opened.store, pet)));
+          const ids = await Promise.all(pets.map((pet) => addPet(opened.clientStore, pet)));
           for (const [i, pet] of pets.entries()) {
             model.nextId = ids[i] ?? 0n;
-            await model.store.createPet(pet, at);
+            await model.clientStore.createPet(pet, at);
           }
           for (const { afterMs, call } of steps) {
             if (performance.now() > endsAt) return;

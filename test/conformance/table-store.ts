@@ -38,14 +38,14 @@ async function addPets(imports: ImportStore): Promise<void> {
 /** What every TableStore does, on whatever database. */
 export function tableStoreConformance(test: TestOn<OpenedStores & { readonly imports: ImportStore }>): void {
   test("every pet is exported once, as it was when the export began; one that is left early leaves the database free", async (opened) => {
-    const { tables, imports, store } = opened;
+    const { tables, imports, clientStore } = opened;
     await addPets(imports);
     const pets: Row[] = [];
     const reader = await tables.read();
     for await (const rows of reader.rows(PET_TABLE)) {
       pets.push(...rows);
-      await addPet(store);
-      await store.placeOrder({ keyId: 1, petId: BigInt(PETS) }, AT);
+      await addPet(clientStore);
+      await clientStore.placeOrder({ keyId: 1, petId: BigInt(PETS) }, AT);
     }
     expect(await reader.count(PET_TABLE)).toBe(PETS);
     await reader[Symbol.asyncDispose]();
@@ -57,16 +57,16 @@ export function tableStoreConformance(test: TestOn<OpenedStores & { readonly imp
       break;
     }
     await left[Symbol.asyncDispose]();
-    await addPet(store);
+    await addPet(clientStore);
     expect((await exported(tables, "pets")).length).toBeGreaterThan(PETS);
   });
 
-  test("orders have their key, and keys no secrets", async ({ tables, store, keys }) => {
+  test("orders have their key, and keys no secrets", async ({ tables, clientStore, keys }) => {
     const by = { ...BY, at: AT };
     const key = await keys.createKey({ name: "app", plan: "free", createdAt: AT }, storedSecret(1), by);
     const other = await keys.createKey({ name: "b", plan: "pro", createdAt: AT }, storedSecret(2), by);
-    const petId = await addPet(store);
-    await store.placeOrder({ keyId: key.id, petId }, AT);
+    const petId = await addPet(clientStore);
+    await clientStore.placeOrder({ keyId: key.id, petId }, AT);
     const createdAt = new Date(AT).toISOString();
     expect(await exported(tables, "orders")).toEqual([
       { id: 1, petId: Number(petId), status: "placed", createdAt, keyId: key.id, closedAt: null },

@@ -3,7 +3,7 @@ import { parseJson, toJson } from "../../src/api/json.ts";
 import { Petstore } from "../../src/client/index.ts";
 import type { Variables } from "../../src/config/parse-options.ts";
 import type { ResourceField } from "../../src/domain/fields.ts";
-import { NewPet, PET_FIELDS } from "../../src/domain/resources.ts";
+import { NewPet, PET_FIELDS } from "../../src/domain/pets-and-orders.ts";
 import type { AdminService } from "../admin/admin-service.ts";
 import { InProcessCli } from "../cli/cli.ts";
 import { objectWith, samplesOf } from "../samples.ts";

@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { worstBodies } from "../../trials/attacks/worst-bodies.ts";
 import { parseJson } from "../../src/api/json.ts";
 import { NESTED, NotJson, parseFields } from "../../src/api/json-fields.ts";
-import { NewPet } from "../../src/domain/resources.ts";
+import { NewPet } from "../../src/domain/pets-and-orders.ts";
 import { array, int64, integer, Invalid, nullable, object, text as textOf } from "../../src/api/schema.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
 import { isEverFasterThan } from "../timing.ts";

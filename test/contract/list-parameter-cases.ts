@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { Petstore } from "../../src/client/index.ts";
-import { ORDER_FILTERS, PET_FILTERS } from "../../src/domain/resources.ts";
+import { ORDER_FILTERS, PET_FILTERS } from "../../src/domain/pets-and-orders.ts";
 import { OPERATIONS, type PetstoreInput } from "../../src/petstore/operations.ts";
 import type { QueryOf } from "../../src/operator/operations.ts";
 import type { AdminService } from "../admin/admin-service.ts";

@@ -46,8 +46,8 @@ export async function lostDatabaseIsSavedWithinASecond(): Promise<void> {
   const path = directory.path("a.db");
   let isRescued = false;
   const rescue = { to: `${path}.rescued`, onRescue: () => (isRescued = true), onFailure() {} };
-  const { store, close } = openSqlite(path, { rescue });
-  const created = store.createPet({ name: "Rex", categoryId: 1n }, 0);
+  const { clientStore, close } = openSqlite(path, { rescue });
+  const created = clientStore.createPet({ name: "Rex", categoryId: 1n }, 0);
   await advance(10);
   await created;
   rmSync(path);

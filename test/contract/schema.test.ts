@@ -23,8 +23,8 @@ import {
   type Schema,
   text,
 } from "../../src/api/schema.ts";
-import { encodeOrder, NewOrder, NewPet, Order, OrderUpdate, Pet } from "../../src/domain/resources.ts";
-import { encodePet } from "../../src/domain/resources.ts";
+import { encodeOrder, NewOrder, NewPet, Order, OrderUpdate, Pet } from "../../src/domain/pets-and-orders.ts";
+import { encodePet } from "../../src/domain/pets-and-orders.ts";
 import { parseJson } from "../exact-json.ts";
 
 const problemsOf = (schema: Schema<unknown>, value: unknown) => {

@@ -7,7 +7,7 @@ import { ERRORS } from "../../src/petstore/errors.ts";
 import { SCHEMAS } from "../../src/petstore/openapi/document.ts";
 import { operationErrors, OPERATIONS, type PetstoreOperation } from "../../src/petstore/operations.ts";
 import { DEFAULT_POLICY } from "../../src/domain/policy.ts";
-import { NewPet } from "../../src/domain/resources.ts";
+import { NewPet } from "../../src/domain/pets-and-orders.ts";
 
 const siteWith = (settings: DocsSettings) =>
   renderSite({

@@ -17,7 +17,7 @@ function breaks(): never {
 
 /** What the adapters do instead of their work. */
 interface Faults {
-  store?: () => never | Promise<never>;
+  clientStore?: () => never | Promise<never>;
   decide?: () => never | Promise<never>;
   findCredential?: () => never | Promise<never>;
 }
@@ -42,16 +42,16 @@ function failing<T extends object>(adapter: T, faultOf: (method: string) => (() 
 }
 
 function failingAdapters(adapters: Adapters): Adapters {
-  const ofStore = (method: string) => (method === "close" ? undefined : faults.store);
+  const ofStore = (method: string) => (method === "close" ? undefined : faults.clientStore);
   // Writes are promises.
-  const store: ClientStore = failing(adapters.store, (method) => {
+  const clientStore: ClientStore = failing(adapters.clientStore, (method) => {
     const fault = ofStore(method);
     return fault && /^(create|place|update)/.test(method) ? async () => fault() : fault;
   });
   const petJson = failing(adapters.petJson, ofStore);
   return {
     ...adapters,
-    store,
+    clientStore,
     // Without `changes`, every request reads.
     petJson: { list: (query) => petJson.list(query), get: (id) => petJson.get(id) },
     rateLimiter: failing(adapters.rateLimiter, (method) => (method === "decide" ? faults.decide : undefined)),
@@ -97,7 +97,7 @@ describe.each([
   ["PATCH", "/store/orders/1"],
 ])("%s %s", (method, path) => {
   test("500: an internal error is logged with its cause, and the client sees no details", async () => {
-    faults = { store: breaks };
+    faults = { clientStore: breaks };
     const { status, body, headers } = await call(await newKey(), method, path);
     expect(status).toBe(500);
     expect(body.message).toBe("An internal error occurred. It has been logged.");
@@ -109,7 +109,7 @@ describe.each([
 
   test("503: the database is unavailable", async () => {
     faults = {
-      store() {
+      clientStore() {
         throw new Unavailable("unavailable", { cause: SECRET_CAUSE, retryAfterSeconds: 3 });
       },
     };
@@ -120,7 +120,7 @@ describe.each([
   });
 
   test("503: the database does not respond within the timeout", async () => {
-    faults = { store: () => new Promise<never>(() => {}) };
+    faults = { clientStore: () => new Promise<never>(() => {}) };
     const { status, body } = await call(await newKey(), method, path);
     expect(status).toBe(503);
     expect(body.message).toBe("The service is temporarily unavailable. Retry after 1 second.");
@@ -172,7 +172,7 @@ test("any 503: the database is unavailable and the key is not in the cache", asy
 
 test("any 5xx: the event has the trace of a valid traceparent, beside the id of the request", async () => {
   const failures = [
-    { store: breaks },
+    { clientStore: breaks },
     { decide: breaks },
     { decide: () => Promise.reject(new Overloaded("full")) },
     { findCredential: () => Promise.reject(new Unavailable("unavailable")) },
@@ -221,7 +221,7 @@ test("createPet 400: a body that takes longer than the timeout to arrive is read
   await client.write(`${head}Content-Length: ${body.length}\r\n\r\n${body.slice(0, 5)}`);
   // The timeout passes for a request that comes after the first bytes.
   expect((await call(key)).status).toBe(200);
-  faults = { store: () => new Promise<never>(() => {}) };
+  faults = { clientStore: () => new Promise<never>(() => {}) };
   expect((await call(key)).status).toBe(503);
   await client.write(body.slice(5));
   expect(await client.response()).toStartWith("HTTP/1.1 400 ");

@@ -40,9 +40,10 @@ const step = fc.oneof(
 const by = { actor: { kind: "console" }, at: 0 } as const;
 
 function write(service: Service, step: Step): Promise<unknown> {
-  const { inventory } = service.app;
-  if (step.kind === "correct") return inventory.updatePet(BigInt(step.petId), { status: step.status }, by);
-  if (step.kind === "delete") return inventory.deletePet(BigInt(step.petId), by);
+  const { petsAndOrders } = service.app;
+  if (step.kind === "correct")
+    return petsAndOrders.updatePet(BigInt(step.petId), { status: step.status }, by);
+  if (step.kind === "delete") return petsAndOrders.deletePet(BigInt(step.petId), by);
   if (step.kind === "create")
     return service.post("/pets", { name: "Rex", categoryId: 1, status: step.status });
   if (step.kind === "order") return service.post("/store/orders", { petId: step.petId });

@@ -1,4 +1,4 @@
-import type { NewPet } from "../../src/domain/resources.ts";
+import type { NewPet } from "../../src/domain/pets-and-orders.ts";
 import type { Server } from "./server.ts";
 
 /** Their identifiers are 1 to 14. Requests that add more have names in the record, not numbers. */
@@ -22,12 +22,12 @@ const ORDERS = [
 ] as const;
 
 export async function addPetsAndOrders(server: Server): Promise<void> {
-  const { store } = server.adapters;
+  const { clientStore } = server.adapters;
   const at = server.clock.now();
-  for (const pet of PETS) await store.createPet(pet, at);
+  for (const pet of PETS) await clientStore.createPet(pet, at);
   for (const [i, { key, petId, status }] of ORDERS.entries()) {
     const keyId = server.idOfKey(key);
-    await store.placeOrder({ keyId, petId }, at);
-    if (status !== "placed") await store.updateOrder({ keyId, id: BigInt(i + 1), status }, at);
+    await clientStore.placeOrder({ keyId, petId }, at);
+    if (status !== "placed") await clientStore.updateOrder({ keyId, id: BigInt(i + 1), status }, at);
   }
 }

@@ -71,9 +71,9 @@ export class Server {
     // The public URL hides the port, so one is chosen.
     server.#app = await onFreePort((port) => {
       server.port = port;
-      const store = failing(server.adapters.store, server.slowPet);
+      const clientStore = failing(server.adapters.clientStore, server.slowPet);
       return serveOn(
-        { ...server.adapters, store },
+        { ...server.adapters, clientStore },
         { ...config, port },
         { ...options, clock, log: silentLog },
       );
@@ -100,7 +100,7 @@ export class Server {
 }
 
 /** A store that fails, or takes its time, for pets of certain names. */
-function failing(store: ClientStore, slowPet: Server["slowPet"]): ClientStore {
+function failing(clientStore: ClientStore, slowPet: Server["slowPet"]): ClientStore {
   const createPet: ClientStore["createPet"] = async (pet, at, request) => {
     if (pet.name === "broken") throw new Error("broken");
     if (pet.name === "unavailable") throw new Unavailable("unavailable", { retryAfterSeconds: 2 });
@@ -109,9 +109,9 @@ function failing(store: ClientStore, slowPet: Server["slowPet"]): ClientStore {
       slowPet.begins.resolve();
       await slowPet.goesOn.promise;
     }
-    return store.createPet(pet, at, request);
+    return clientStore.createPet(pet, at, request);
   };
-  return new Proxy(store, {
+  return new Proxy(clientStore, {
     get(target, name) {
       if (name === "createPet") return createPet;
       const value: unknown = Reflect.get(target, name);

@@ -33,20 +33,20 @@ test.each(LOSSES)("a database that is %s acknowledges nothing more, and is saved
   let isRescued = false;
   const failures: unknown[] = [];
   const onFailure = (error: unknown) => void failures.push(error);
-  const { store, close } = openSqlite(path, {
+  const { clientStore, close } = openSqlite(path, {
     rescue: { to, onRescue: () => (isRescued = true), onFailure },
   });
-  await store.createPet(pet, 0);
+  await clientStore.createPet(pet, 0);
   lose(path);
-  await expect(store.createPet(pet, 0)).rejects.toThrow(`${path} was deleted or replaced`);
+  await expect(clientStore.createPet(pet, 0)).rejects.toThrow(`${path} was deleted or replaced`);
   await until(() => isRescued, 2_000);
-  await expect(store.createPet(pet, 0)).rejects.toThrow("deleted or replaced");
+  await expect(clientStore.createPet(pet, 0)).rejects.toThrow("deleted or replaced");
   await close();
   expect(failures).toEqual([]);
   expect(existsSync(`${path}-wal`)).toBe(false);
 
   const rescued = openSqlite(to);
-  expect((await rescued.store.listPets({ limit: 9 })).items).toHaveLength(1);
+  expect((await rescued.petsAndOrders.listPets({ limit: 9 })).items).toHaveLength(1);
   await rescued.close();
 });
 
@@ -57,8 +57,8 @@ test.each(LOSSES)("a limits database that is %s is written anew, with all quotas
   const failures: unknown[] = [];
   let rescues = 0;
   const onFailure = (error: unknown) => void failures.push(error);
-  const store = openQuotaStore(path, { onRescue: () => rescues++, onFailure });
-  const save = (id: number) => store.save([[{ kind: "key", id }, newQuota()]]);
+  const clientStore = openQuotaStore(path, { onRescue: () => rescues++, onFailure });
+  const save = (id: number) => clientStore.save([[{ kind: "key", id }, newQuota()]]);
   save(1);
   lose(path);
   // Without a request.
@@ -68,7 +68,7 @@ test.each(LOSSES)("a limits database that is %s is written anew, with all quotas
   save(3);
   expect(rescues).toBe(2);
   lose(path);
-  store.close();
+  clientStore.close();
   expect([rescues, failures]).toEqual([3, []]);
 
   const next = openQuotaStore(path);
@@ -81,10 +81,10 @@ test("a rescue that fails is reported once and tried again; closing saves what t
   const [path, to] = [directory.path("production.db"), directory.path("rescued/production.db")];
   writeFileSync(directory.path("rescued"), "not a directory");
   const failures: unknown[] = [];
-  const { store, close } = openSqlite(path, {
+  const { clientStore, close } = openSqlite(path, {
     rescue: { to, onRescue() {}, onFailure: (error) => void failures.push(error) },
   });
-  await store.createPet(pet, 0);
+  await clientStore.createPet(pet, 0);
   rmSync(path);
   await until(() => failures.length > 0, 2_000);
   rmSync(directory.path("rescued"));

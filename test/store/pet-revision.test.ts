@@ -21,7 +21,7 @@ test("after a check, the caches show the changes, deletions and orders of anothe
   };
 
   warmUp();
-  await command.inventory.updatePet(1n, { name: "Rex" }, by);
+  await command.petsAndOrders.updatePet(1n, { name: "Rex" }, by);
   const before = { ...petJson.revisions };
   petJson.checkOtherProcesses();
   expect(petJson.revisions.changes).toBeGreaterThan(before.changes);
@@ -29,12 +29,12 @@ test("after a check, the caches show the changes, deletions and orders of anothe
   expect(page().json).toStartWith('[{"id":1,"name":"Rex",');
 
   warmUp();
-  await command.inventory.updateOrder(1n, "completed", by);
+  await command.petsAndOrders.updateOrder(1n, "completed", by);
   petJson.checkOtherProcesses();
   expect(page().json).toContain('{"id":2,"name":"pet 2","categoryId":1,"status":"sold"');
 
   warmUp();
-  await command.inventory.deletePet(3n, by);
+  await command.petsAndOrders.deletePet(3n, by);
   petJson.checkOtherProcesses();
   expect(page()).toMatchObject({ last: 65n, hasMore: true });
   expect(petJson.get(3)).toBeUndefined();
@@ -50,7 +50,7 @@ test("what a server itself stores besides pets leaves the caches as they are", a
   using db = temporaryDatabase();
   const stores = openSqlite(db.path);
   const { petJson } = stores;
-  await stores.store.createPet({ name: "Rex", categoryId: 1n }, 0);
+  await stores.clientStore.createPet({ name: "Rex", categoryId: 1n }, 0);
   const before = { ...petJson.revisions };
   const secret = { hash: "0".repeat(64), hint: "" };
   await stores.keys.createKey({ name: "a", plan: "pro", createdAt: 0 }, secret, by);
@@ -82,8 +82,8 @@ test("a rejected change invalidates nothing", async () => {
   const store = new SqliteClientStore(db.connection);
   await store.createPet({ name: "Rex", categoryId: 1n }, 0);
   const before = { ...store.petJson.revisions };
-  await store.inventory.deletePet(9n, by);
-  await store.inventory.updatePet(1n, { name: "Rex" }, by);
+  await store.petsAndOrders.deletePet(9n, by);
+  await store.petsAndOrders.updatePet(1n, { name: "Rex" }, by);
   store.petJson.checkOtherProcesses();
   expect(store.petJson.revisions).toEqual(before);
   await store.close();

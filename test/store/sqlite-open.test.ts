@@ -240,8 +240,8 @@ describe("opening a database", () => {
     };
     expect(applicationId("PRAGMA application_id")).toBe(0x50657453);
     applicationId("PRAGMA application_id = 0");
-    const { store, close } = openSqlite(directory.path("a.db"));
-    expect(await store.createPet({ name: "Rex", categoryId: 1n }, 0)).toMatchObject({ id: 1n });
+    const { clientStore, close } = openSqlite(directory.path("a.db"));
+    expect(await clientStore.createPet({ name: "Rex", categoryId: 1n }, 0)).toMatchObject({ id: 1n });
     await close();
   });
 
@@ -254,9 +254,9 @@ describe("opening a database", () => {
 
   test("closing the store removes the write-ahead log", async () => {
     using directory = temporaryDirectory();
-    const { store, close } = openSqlite(directory.path("a.db"));
-    await store.createPet({ name: "Rex", categoryId: 1n }, 0);
-    await store.listPets({ limit: 1 });
+    const { clientStore, petsAndOrders, close } = openSqlite(directory.path("a.db"));
+    await clientStore.createPet({ name: "Rex", categoryId: 1n }, 0);
+    await petsAndOrders.listPets({ limit: 1 });
     expect(existsSync(directory.path("a.db-wal"))).toBe(true);
     await close();
     expect(existsSync(directory.path("a.db-wal"))).toBe(false);

@@ -39,15 +39,15 @@ test("four processes that open an empty file at once all succeed, and each migra
 test("commands can write while a server writes without a pause; none of its writes fails, and its caches follow", async () => {
   using directory = temporaryDirectory();
   const path = directory.path("store.db");
-  const { store, petJson, keys, close } = openSqlite(path, { maxBusyMs: 30_000 });
-  await store.createPet({ name: "name 0", categoryId: 1n }, 0);
+  const { clientStore, petJson, keys, close } = openSqlite(path, { maxBusyMs: 30_000 });
+  await clientStore.createPet({ name: "name 0", categoryId: 1n }, 0);
   const cached = () => petJson.get(1)?.json;
   const { process } = spawnChild("command", path);
   const commands = new AbortController();
   const writer = async () => {
     while (!commands.signal.aborted) {
       cached();
-      expect(await store.createPet({ name: "Rex", categoryId: 1n }, 0)).toHaveProperty("id");
+      expect(await clientStore.createPet({ name: "Rex", categoryId: 1n }, 0)).toHaveProperty("id");
     }
   };
   const writers = Promise.all(Array.from({ length: 8 }, writer));

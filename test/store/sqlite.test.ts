@@ -23,7 +23,7 @@ async function openStores() {
     another,
     async reopen() {
       await closeAll();
-      return (await another()).store;
+      return another();
     },
     async close() {
       await closeAll();

@@ -1,7 +1,7 @@
 import { connect, type Socket } from "node:net";
 import { combinations } from "../harness/combinations.ts";
 import { generateSecret } from "../../src/domain/secrets.ts";
-import { PET_STATUSES } from "../../src/domain/resources.ts";
+import { PET_STATUSES } from "../../src/domain/pets-and-orders.ts";
 import type { HostileResponse } from "../harness/hostile-server.ts";
 import { worstBodies } from "./worst-bodies.ts";
 

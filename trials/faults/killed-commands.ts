@@ -67,9 +67,9 @@ async function succeed(...argv: string[]): Promise<void> {
 }
 
 async function addPets(data: string, count: number): Promise<void> {
-  const { store, close } = openSqlite(join(data, "production.db"));
+  const { clientStore, close } = openSqlite(join(data, "production.db"));
   const create = (i: number) =>
-    store.createPet({ name: `pet ${i}`, categoryId: BigInt(i) }, Date.now(), {
+    clientStore.createPet({ name: `pet ${i}`, categoryId: BigInt(i) }, Date.now(), {
       keyId: 1,
       idempotencyKey: crypto.randomUUID(),
       fingerprint: "0".repeat(64),

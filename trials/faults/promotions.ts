@@ -63,10 +63,10 @@ class Deployment {
     const { url } = this;
     let isOver = false;
     const latestTimeline = new DataDirectory({ path: this.#data, environment: "production" }).latestTimeline;
-    const { store, close } = await openPostgres(url, { schema: "production", latestTimeline });
+    const { clientStore, close } = await openPostgres(url, { schema: "production", latestTimeline });
     const isDone = () => isOver;
     if (this.acknowledged === 0) await this.#fill();
-    const writing = this.#write(store, isDone);
+    const writing = this.#write(clientStore, isDone);
     const backingUp = this.#backUp(url, isDone);
     await Bun.sleep(Math.random() * this.#usualMs);
     await fault();
@@ -86,13 +86,13 @@ class Deployment {
 
   /** Repeats a create until it is acknowledged, so that the primary has the pets 1, 2, 3 and so on. */
   async #write(
-    store: Awaited<ReturnType<typeof openPostgres>>["store"],
+    clientStore: Awaited<ReturnType<typeof openPostgres>>["clientStore"],
     isDone: () => boolean,
   ): Promise<void> {
     while (!isDone()) {
       const name = String(this.acknowledged + 1);
       const request = { keyId: 1, idempotencyKey: name, fingerprint: "f" };
-      const created = await store
+      const created = await clientStore
         .createPet({ name, categoryId: 1n }, Date.now(), request)
         .catch(() => undefined);
       if (created !== undefined && !("code" in created)) this.acknowledged++;
@@ -142,8 +142,8 @@ class Deployment {
   }
 
   async judge(): Promise<void> {
-    const { store, close } = await openPostgres(this.primary.url, { schema: "production" });
-    const { items } = await store.listPets({ limit: this.acknowledged + 10 });
+    const { petsAndOrders, close } = await openPostgres(this.primary.url, { schema: "production" });
+    const { items } = await petsAndOrders.listPets({ limit: this.acknowledged + 10 });
     await close();
     const atTheEnd = items.map(({ id, name }) => `${id} ${name}`);
     if (atTheEnd.length < this.acknowledged) this.problems.push("the primary has lost pets");

@@ -2,7 +2,7 @@ import { printable } from "../../text/formatting.ts";
 import { encodeCursor } from "../../domain/cursor.ts";
 import { quoted } from "../../config/quoted.ts";
 import { labelOf } from "../../domain/fields.ts";
-import { type Pet, PET_FIELDS, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/resources.ts";
+import { type Pet, PET_FIELDS, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/pets-and-orders.ts";
 import type { AdminOrder, BodyOf } from "../../operator/operations.ts";
 import { confirmed, limitOption, listCommand, operationCommand, YES_OPTION } from "../operation-command.ts";
 import { convertedFlag, ID_TYPES } from "../operation-flags.ts";

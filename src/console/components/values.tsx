@@ -1,7 +1,7 @@
 /* Single values: times, states, names and numbers. */
 
 import { type ComponentChildren, Fragment } from "preact";
-import type { OrderStatus, PetStatus } from "../../domain/resources.ts";
+import type { OrderStatus, PetStatus } from "../../domain/pets-and-orders.ts";
 import { classesOf } from "../../pages/classes.ts";
 import { localTime, relative, utcTime } from "../../pages/format.ts";
 import { type Meaning, SYMBOLS } from "../../pages/meanings.ts";

@@ -1,4 +1,4 @@
-import { type OrderUpdate, ORDER_STATUSES, STATUS_AFTER } from "../../domain/resources.ts";
+import { type OrderUpdate, ORDER_STATUSES, STATUS_AFTER } from "../../domain/pets-and-orders.ts";
 import { type AdminOrder, call } from "../admin-api.ts";
 import { may } from "../session.ts";
 import { ActionButton } from "../components/action-dialog.tsx";

@@ -1,7 +1,7 @@
 import { parseIdentifier } from "../../api/json.ts";
 import { Invalid } from "../../api/schema.ts";
 import { labelOf, mapValues, type ResourceField, withoutNulls } from "../../domain/fields.ts";
-import { NEW_PET_FIELDS, NewPet, PET_FIELDS, PET_STATUSES } from "../../domain/resources.ts";
+import { NEW_PET_FIELDS, NewPet, PET_FIELDS, PET_STATUSES } from "../../domain/pets-and-orders.ts";
 import { call, type Pet, RejectedRequest } from "../admin-api.ts";
 import { may } from "../session.ts";
 import { ActionButton } from "../components/action-dialog.tsx";

@@ -2,7 +2,7 @@ import { cursorAfter, encodeCursor } from "../../domain/cursor.ts";
 import { Rejection } from "../../api/errors.ts";
 import { parseIdentifier } from "../../api/json.ts";
 import type { PetQuery } from "../../domain/ports.ts";
-import { type OperatorOrder, orderNotFound, type Pet, petNotFound } from "../../domain/resources.ts";
+import { type OperatorOrder, orderNotFound, type Pet, petNotFound } from "../../domain/pets-and-orders.ts";
 import { PET_SEARCH } from "../../domain/size-limits.ts";
 import { yieldToEventLoop } from "../../runtime/scheduler.ts";
 import { ADMIN_PAGE_LIMIT } from "../operations.ts";
@@ -10,44 +10,40 @@ import type { AdminHandlers } from "./context.ts";
 import { keyNamesOf } from "./key-names.ts";
 import type { Services } from "../services.ts";
 
-export function petAndOrderHandlers({
-  store,
-  inventory,
-  keys,
-}: Pick<Services, "store" | "inventory" | "keys">) {
+export function petAndOrderHandlers({ petsAndOrders, keys }: Pick<Services, "petsAndOrders" | "keys">) {
   return {
     async listPets({ query: { search, cursor: after, limit = ADMIN_PAGE_LIMIT.default, ...filters } }) {
       if (search !== undefined) return findPets(search, { ...filters, after, limit });
-      const page = await store.listPets({ ...filters, after, limit });
+      const page = await petsAndOrders.listPets({ ...filters, after, limit });
       return { items: page.items, nextCursor: cursorAfter("pets", page) };
     },
 
-    createPet: ({ body }, { by }) => inventory.createPet(body, by),
+    createPet: ({ body }, { by }) => petsAndOrders.createPet(body, by),
 
     async getPet({ id }) {
-      return (await store.getPet(BigInt(id))) ?? petNotFound(id);
+      return (await petsAndOrders.getPet(BigInt(id))) ?? petNotFound(id);
     },
 
-    updatePet: ({ id, body }, { by }) => inventory.updatePet(BigInt(id), body, by),
+    updatePet: ({ id, body }, { by }) => petsAndOrders.updatePet(BigInt(id), body, by),
 
     async deletePet({ id }, { by }) {
-      const deleted = await inventory.deletePet(BigInt(id), by);
+      const deleted = await petsAndOrders.deletePet(BigInt(id), by);
       return deleted instanceof Rejection ? deleted : undefined;
     },
 
     async listOrders({ query: { keyId, cursor: before, limit = ADMIN_PAGE_LIMIT.default, ...filters } }) {
       const key = keyId === undefined ? undefined : Number(keyId);
-      const page = await inventory.listOrders({ ...filters, keyId: key, before, limit });
+      const page = await petsAndOrders.listOrders({ ...filters, keyId: key, before, limit });
       return { items: await withNames(page.items), nextCursor: cursorAfter("orders", page) };
     },
 
     async getOrder({ id }) {
-      const order = await inventory.getOrder(BigInt(id));
+      const order = await petsAndOrders.getOrder(BigInt(id));
       return order === undefined ? orderNotFound(id) : withName(order);
     },
 
     async updateOrder({ id, body }, { by }) {
-      const order = await inventory.updateOrder(BigInt(id), body.status, by);
+      const order = await petsAndOrders.updateOrder(BigInt(id), body.status, by);
       return order instanceof Rejection ? order : withName(order);
     },
   } satisfies Partial<AdminHandlers>;
@@ -62,10 +58,10 @@ export function petAndOrderHandlers({
     const id = identifier === undefined ? undefined : BigInt(identifier);
     const items: Pet[] = [];
     if (id !== undefined && query.after === undefined)
-      items.push(...(await store.listPets({ ...query, ids: [id], limit: 1 })).items);
+      items.push(...(await petsAndOrders.listPets({ ...query, ids: [id], limit: 1 })).items);
     if (items.length === limit) return { items, nextCursor: encodeCursor("pets", 0n) };
     for (let { after } = query, steps = 1; ; steps++) {
-      const page = await inventory.searchPets(text, { ...query, after, limit: limit - items.length });
+      const page = await petsAndOrders.searchPets(text, { ...query, after, limit: limit - items.length });
       items.push(...page.items.filter((pet) => pet.id !== id));
       const nextCursor = cursorAfter("pets", page);
       if (nextCursor === null || items.length === limit || steps === PET_SEARCH.maxSteps)
@@ -77,7 +73,7 @@ export function petAndOrderHandlers({
 
   async function withNames(orders: readonly OperatorOrder[]) {
     const ids = [...new Set(orders.map(({ petId }) => petId))].toSorted((a, b) => (a < b ? -1 : 1));
-    const pets = ids.length === 0 ? [] : (await store.listPets({ ids, limit: ids.length })).items;
+    const pets = ids.length === 0 ? [] : (await petsAndOrders.listPets({ ids, limit: ids.length })).items;
     const petNames = new Map(pets.map(({ id, name }) => [id, name]));
     const keyIds = orders.map(({ keyId }) => keyId);
     const keyNames = await keyNamesOf(keys, keyIds);

@@ -18,7 +18,7 @@ import {
   petNotAvailable,
   petNotFound,
   preconditionFailed,
-} from "../../domain/resources.ts";
+} from "../../domain/pets-and-orders.ts";
 import {
   INTERNAL_ERROR,
   invalidJson,

@@ -3,7 +3,7 @@ import { type TaggedJson, withEtag } from "../../runtime/etag.ts";
 import type { Identifier } from "../../api/json.ts";
 import type { PetJsonSource, PetQuery } from "../../domain/ports.ts";
 import { type PageJson, encodePage, pageOf } from "../../domain/pages.ts";
-import { PET_FIELDS, PET_FILTERS } from "../../domain/resources.ts";
+import { PET_FIELDS, PET_FILTERS } from "../../domain/pets-and-orders.ts";
 import { BatchQueue } from "../sql/batch-queue.ts";
 import { type Filter, idsAfter, petFiltersIn, selectPets } from "../pet-and-order-lists.ts";
 import { jsonIn, PET_ROWS } from "../sql/rows.ts";

@@ -12,7 +12,7 @@ import type {
   ClientStore,
   WriteResult,
 } from "../../domain/ports.ts";
-import type { NewPet } from "../../domain/resources.ts";
+import type { NewPet } from "../../domain/pets-and-orders.ts";
 import { withTimeout } from "../../runtime/timeout.ts";
 import { findCredentials, SELECT_CREDENTIALS } from "../api-keys.ts";
 import { auditedDatabase, type OnAudit, reportAudit } from "../audit.ts";
@@ -20,7 +20,7 @@ import { BatchQueue } from "../sql/batch-queue.ts";
 import { InProgressRequests } from "../idempotency.ts";
 import type { TableUse } from "../sql/migrations.ts";
 import { operatorStores } from "../operator-stores.ts";
-import { placeOrder, SqlInventoryStore, SqlClientReads, updateOrder } from "../orders.ts";
+import { placeOrder, SqlPetsAndOrdersStore, SqlOrderReads, updateOrder } from "../pets-and-orders.ts";
 import { SqlQuestionStore } from "../questions.ts";
 import { SqlServerReportStore } from "../server-reports.ts";
 import type { RetentionNow } from "../retention-clock.ts";
@@ -117,29 +117,25 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   });
   const { onAudit } = options;
   const database = auditedDatabase(postgresDatabase(pools), onAudit);
-  const inventoryOn = (stored: SqlDatabase) =>
-    new SqlInventoryStore({
+  const petsAndOrdersOn = (stored: SqlDatabase) =>
+    new SqlPetsAndOrdersStore({
       ...stored,
-      write: (queue, statements) =>
-        reportAudit(
-          statements,
-          (audited) => pools.rowTransaction(queue, (tx) => runAll(tx, audited)),
-          onAudit,
-        ),
+      write: (row, statements) =>
+        reportAudit(statements, (audited) => pools.rowTransaction(row, (tx) => runAll(tx, audited)), onAudit),
     });
   const readDatabase = { ...database, read: operatorReadsOn(pools) };
   return {
-    ...operatorStores(database, inventoryOn(database), {
+    ...operatorStores(database, petsAndOrdersOn(database), {
       findCredential: (hash) => lookups.submit(hash),
       retentionNow: options.retentionNow ?? (() => openedAt),
     }),
-    store,
+    clientStore: store,
     storedValues: new SqlValueStore(database),
     serverReports: new SqlServerReportStore(unloggedDatabase(pools)),
     questions: new SqlQuestionStore(unloggedDatabase(pools)),
     webhooks: new SqlWebhookStore(database),
     petJson,
-    operatorReads: operatorStores(readDatabase, inventoryOn(readDatabase)),
+    operatorReads: operatorStores(readDatabase, petsAndOrdersOn(readDatabase)),
     commitQueueLength: () => store.commitQueueLength,
     queueLength: () => pools.queueLength,
     openKeyCounter: (counterOptions) => new PostgresKeyCounter(pools, counterOptions),
@@ -212,7 +208,7 @@ async function insertPets(sql: SQL, creations: readonly PetCreation[]): Promise<
 }
 
 /** The pets and orders of clients. Creations of pets share transactions; each order has one of its own. */
-class PostgresClientStore extends SqlClientReads implements ClientStore {
+class PostgresClientStore extends SqlOrderReads implements ClientStore {
   readonly #petRecords: PostgresIdempotencyRecords;
   readonly #orderRecords: PostgresIdempotencyRecords;
   readonly #creations: BatchQueue<PetCreation, CreateResult>;

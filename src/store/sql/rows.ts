@@ -15,7 +15,7 @@ import {
   ORDER_FIELDS,
   type Pet,
   PET_FIELDS,
-} from "../../domain/resources.ts";
+} from "../../domain/pets-and-orders.ts";
 import { requireRow, rowsOf, type Statement, type Steps } from "./steps.ts";
 import type { SqlValue } from "./values.ts";
 import type { ColumnType, Dialect } from "./dialect.ts";

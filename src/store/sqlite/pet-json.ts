@@ -9,7 +9,7 @@ import {
 } from "../../runtime/bounded-cache.ts";
 import type { PetJsonSource, PetQuery } from "../../domain/ports.ts";
 import { type PageJson, encodePage, pageOf } from "../../domain/pages.ts";
-import { PET_FIELDS } from "../../domain/resources.ts";
+import { PET_FIELDS } from "../../domain/pets-and-orders.ts";
 import { type Filter, idsAfter, petFiltersIn, selectPets } from "../pet-and-order-lists.ts";
 import { jsonIn } from "../sql/rows.ts";
 import { rowsOf, type Steps } from "../sql/steps.ts";

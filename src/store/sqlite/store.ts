@@ -1,9 +1,9 @@
 import { Rejection, Unavailable } from "../../api/errors.ts";
 import { FailureReporter } from "../../runtime/failure-reporter.ts";
-import { encodePet, type NewPet } from "../../domain/resources.ts";
+import { encodePet, type NewPet } from "../../domain/pets-and-orders.ts";
 import type { DatabaseStores } from "../../domain/database-stores.ts";
 import type {
-  InventoryStore,
+  PetsAndOrdersStore,
   IdempotentRequest,
   OwnOrderUpdate,
   OrderPlacement,
@@ -16,7 +16,7 @@ import { BatchQueue } from "../sql/batch-queue.ts";
 import { InProgressRequests } from "../idempotency.ts";
 import type { IdempotentOperation } from "../../domain/operation-ids.ts";
 import { operatorStores } from "../operator-stores.ts";
-import { placeOrder, SqlInventoryStore, SqlClientReads, updateOrder } from "../orders.ts";
+import { placeOrder, SqlPetsAndOrdersStore, SqlOrderReads, updateOrder } from "../pets-and-orders.ts";
 import { PET_ROWS } from "../sql/rows.ts";
 import type { TableUse } from "../sql/migrations.ts";
 import { SqlQuestionStore } from "../questions.ts";
@@ -73,8 +73,8 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     waitsForDisk: false,
   });
   const stores = {
-    ...operatorStores(database, store.inventory, { retentionNow: options.retentionNow }),
-    store,
+    ...operatorStores(database, store.petsAndOrders, { retentionNow: options.retentionNow }),
+    clientStore: store,
     usageHistory: new SqlUsageHistoryStore(unsynced),
     serverReports: new SqlServerReportStore(unsynced),
     questions: new SqlQuestionStore(unsynced),
@@ -87,7 +87,7 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     petJson: store.petJson,
     storedValues: new SqlValueStore(database),
     webhooks: new SqlWebhookStore(database),
-    operatorReads: inThread ? operatorStores(inThread, store.inventoryOn(inThread)) : stores,
+    operatorReads: inThread ? operatorStores(inThread, store.petsAndOrdersOn(inThread)) : stores,
     commitQueueLength: () => store.commitQueueLength,
     async close() {
       indexing?.close();
@@ -143,9 +143,9 @@ interface Write<Code extends string> {
  * The pets and orders of clients. Reads return at once; writes share transactions. Work that returns a rejection has
  * written nothing.
  */
-export class SqliteClientStore extends SqlClientReads implements ClientStore {
+export class SqliteClientStore extends SqlOrderReads implements ClientStore {
   readonly petJson: SqlitePetJson;
-  readonly inventory: InventoryStore;
+  readonly petsAndOrders: PetsAndOrdersStore;
   readonly #records: SqliteIdempotencyRecords;
   readonly #inProgress = new InProgressRequests();
   readonly #writes: BatchQueue<() => unknown, unknown>;
@@ -171,7 +171,7 @@ export class SqliteClientStore extends SqlClientReads implements ClientStore {
     );
     this.petJson = new SqlitePetJson(connection);
     this.#records = new SqliteIdempotencyRecords(connection, retentionNow);
-    this.inventory = this.inventoryOn(this.database);
+    this.petsAndOrders = this.petsAndOrdersOn(this.database);
     this.#writes = new BatchQueue({
       run: (writes) => this.#commit(writes),
       maxBatch: MAX_WRITES_PER_TRANSACTION,
@@ -185,11 +185,11 @@ export class SqliteClientStore extends SqlClientReads implements ClientStore {
     return this.#writes.queueLength;
   }
 
-  /** Returns an inventory that reads from another database than this store, and writes to this one. */
-  inventoryOn(database: SqlDatabase): InventoryStore {
-    return new SqlInventoryStore({
+  /** Returns a store that reads from another database than this one, and writes to this one. */
+  petsAndOrdersOn(database: SqlDatabase): PetsAndOrdersStore {
+    return new SqlPetsAndOrdersStore({
       ...database,
-      write: (_queue, statements) =>
+      write: (_row, statements) =>
         reportAudit(
           statements,
           (audited) => this.#submit(() => this.connection.runAll(audited)),

@@ -35,8 +35,8 @@ async function petsInBackup(): Promise<number> {
 }
 
 async function addPets(url: string, count: number): Promise<void> {
-  const { store, close } = await openPostgres(url, { schema: "production" });
-  for (let i = 0; i < count; i++) await addPet(store);
+  const { clientStore, close } = await openPostgres(url, { schema: "production" });
+  for (let i = 0; i < count; i++) await addPet(clientStore);
   await close();
 }
 

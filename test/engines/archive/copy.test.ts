@@ -262,8 +262,8 @@ test("a copy without what another command has written meanwhile is not published
   const { from, fromData } = await newSource(10);
   const to = postgresAt(await postgresUrl());
   const write = async () => {
-    const { store, close } = openSqlite(join(fromData, "production.db"));
-    await store.createPet({ name: "later", categoryId: 1n }, NOW);
+    const { clientStore, close } = openSqlite(join(fromData, "production.db"));
+    await clientStore.createPet({ name: "later", categoryId: 1n }, NOW);
     await close();
   };
   const copied = copyTables({ from, to, entry, beforePublish: write });

@@ -291,7 +291,7 @@ test("a server that stood still acknowledges no write of a primary that was repl
     replace: async () => {},
   };
   const stores = await openPostgres(url, { schema: "production", latestTimeline });
-  const write = () => stores.store.createPet({ name: "Rex", categoryId: 1n }, Date.now());
+  const write = () => stores.clientStore.createPet({ name: "Rex", categoryId: 1n }, Date.now());
   expect(await write()).toMatchObject({ id: 1n });
   // Another process has seen a promotion, and the write ends before this one has looked.
   latest = { number: latest.number + 1, mark: "other" };
@@ -323,17 +323,19 @@ test("processes that start at the same time in an empty database use the same pr
       },
     },
   });
-  expect(await stores.store.createPet({ name: "Rex", categoryId: 1n }, Date.now())).toMatchObject({ id: 1n });
+  expect(await stores.clientStore.createPet({ name: "Rex", categoryId: 1n }, Date.now())).toMatchObject({
+    id: 1n,
+  });
   expect(latest.mark).not.toBe("");
   await stores.close();
 });
 
 test("a process that waits for a frozen primary uses the standby that is promoted meanwhile", async () => {
   const { primary, standby, url } = await startPair();
-  const { store, close } = await openPostgres(url, { schema: "production" });
-  const write = (opened: Pick<typeof store, "createPet">, name: string) =>
+  const { clientStore, close } = await openPostgres(url, { schema: "production" });
+  const write = (opened: Pick<typeof clientStore, "createPet">, name: string) =>
     opened.createPet({ name, categoryId: 1n }, Date.now());
-  await write(store, "before");
+  await write(clientStore, "before");
   await close();
   await until(async () => (await petsIn(standby)).length === 1, 10_000);
   primary.freeze();
@@ -343,7 +345,7 @@ test("a process that waits for a frozen primary uses the standby that is promote
   await promote(standby);
   primary.thaw();
   const stores = await opening;
-  await write(stores.store, "after");
+  await write(stores.clientStore, "after");
   await stores.close();
   expect(await petsIn(standby)).toEqual(["before", "after"]);
 });

@@ -117,10 +117,10 @@ const FAULTS: readonly [name: string, begin: Change, end: Change][] = [
 ];
 
 /** One for each pool. */
-const calls = ({ store, keys, storedValues }: PostgresStores): (() => unknown)[] => [
-  () => store.getPet(1n),
-  () => store.createPet(rex, AT),
-  () => store.placeOrder({ keyId: KEY_ID, petId: 1n }, AT),
+const calls = ({ clientStore, petsAndOrders, keys, storedValues }: PostgresStores): (() => unknown)[] => [
+  () => petsAndOrders.getPet(1n),
+  () => clientStore.createPet(rex, AT),
+  () => clientStore.placeOrder({ keyId: KEY_ID, petId: 1n }, AT),
   () => storedValues.saveValues({ "free-limits": "1/2" }),
   () => keys.findCredential("0".repeat(64)),
 ];

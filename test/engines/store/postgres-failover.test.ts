@@ -22,8 +22,8 @@ test("a standby alone is rejected: reads would be old, and writes would fail", a
 });
 
 test("the server that accepts writes is used, also by commands", async () => {
-  const { store, petJson, close } = await openPostgres(BOTH);
-  const id = await addPet(store);
+  const { clientStore, petJson, close } = await openPostgres(BOTH);
+  const id = await addPet(clientStore);
   expect((await petJson.get(id))?.json).toStartWith(`{"id":${id},`);
   await close();
   expect(await postgresTables({ url: BOTH, schema: "public" }).exists()).toBe(true);
@@ -32,11 +32,11 @@ test("the server that accepts writes is used, also by commands", async () => {
 const CLIENTS = 8;
 
 /** Repeats a create with its Idempotency-Key until it succeeds, as the client library does. */
-async function create({ store }: PostgresStores, name: string): Promise<bigint> {
+async function create({ clientStore }: PostgresStores, name: string): Promise<bigint> {
   const request = { keyId: 1, idempotencyKey: name, fingerprint: "f" };
   return untilFound(async () => {
     try {
-      const result = await store.createPet({ ...rex, name }, AT, request);
+      const result = await clientStore.createPet({ ...rex, name }, AT, request);
       // Another attempt at the same request may still be in progress.
       return "code" in result ? undefined : resultOf(result).id;
     } catch (error) {
@@ -85,7 +85,7 @@ test("the primary is killed and the standby promoted: no acknowledged write is l
   over.abort();
   await Promise.all([...writing, ...reading]);
 
-  const { items } = await stores.store.listPets({ limit: 100_000 });
+  const { items } = await stores.petsAndOrders.listPets({ limit: 100_000 });
   const ids = new Map(items.map(({ name, id }) => [name, id]));
   expect(items.filter(({ name }) => name !== "Rex")).toHaveLength(created.size);
   for (const [name, id] of created) expect(ids.get(name)).toBe(id);
@@ -94,9 +94,9 @@ test("the primary is killed and the standby promoted: no acknowledged write is l
 
   // It is not used again when the new primary fails, either.
   await second.kill();
-  await expect(addPet(stores.store)).rejects.toBeInstanceOf(Unavailable);
+  await expect(addPet(stores.clientStore)).rejects.toBeInstanceOf(Unavailable);
   await Bun.sleep(500);
-  await expect(addPet(stores.store)).rejects.toBeInstanceOf(Unavailable);
+  await expect(addPet(stores.clientStore)).rejects.toBeInstanceOf(Unavailable);
   await second.restart();
   await create(stores, "at last");
   await stores.close();

@@ -81,11 +81,11 @@ async function untilAvailable<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** Opens all connections, so that a query hangs and not the connection. */
-function connectAll({ store }: PostgresStores): Promise<bigint> {
+function connectAll({ clientStore, petsAndOrders }: PostgresStores): Promise<bigint> {
   return untilAvailable(async () => {
-    const [id = 0n, ...others] = await Promise.all(Array.from({ length: 10 }, () => addPet(store)));
-    await Promise.all(others.map((other) => store.getPet(other)));
-    await Promise.all(others.map((other) => store.placeOrder({ keyId: KEY_ID, petId: other }, AT)));
+    const [id = 0n, ...others] = await Promise.all(Array.from({ length: 10 }, () => addPet(clientStore)));
+    await Promise.all(others.map((other) => petsAndOrders.getPet(other)));
+    await Promise.all(others.map((other) => clientStore.placeOrder({ keyId: KEY_ID, petId: other }, AT)));
     return id;
   });
 }
@@ -93,14 +93,14 @@ function connectAll({ store }: PostgresStores): Promise<bigint> {
 const times = <T>(count: number, work: T): T[] => Array.from({ length: count }, () => work);
 
 /** Every method of the stores. */
-function allCalls({ store, keys }: PostgresStores): (() => unknown)[] {
+function allCalls({ clientStore, petsAndOrders, keys }: PostgresStores): (() => unknown)[] {
   return [
-    () => store.listPets({ limit: 20 }),
-    () => store.getPet(1n),
-    () => store.createPet(rex, AT),
-    () => store.createPet(rex, AT, { keyId: 1, idempotencyKey: "k", fingerprint: "f" }),
-    () => store.placeOrder({ keyId: KEY_ID, petId: 1n }, AT),
-    () => store.updateOrder({ keyId: KEY_ID, id: 1n, status: "completed" }, AT),
+    () => petsAndOrders.listPets({ limit: 20 }),
+    () => petsAndOrders.getPet(1n),
+    () => clientStore.createPet(rex, AT),
+    () => clientStore.createPet(rex, AT, { keyId: 1, idempotencyKey: "k", fingerprint: "f" }),
+    () => clientStore.placeOrder({ keyId: KEY_ID, petId: 1n }, AT),
+    () => clientStore.updateOrder({ keyId: KEY_ID, id: 1n, status: "completed" }, AT),
     () => keys.findCredential("0".repeat(64)),
     () => keys.changesSince(0),
   ];
@@ -117,16 +117,16 @@ test("frozen: one call is rejected within the timeout, then all at once; after t
   const id = await connectAll(stores);
   stores.changes.length = 0;
   server.freeze();
-  await rejectedWithin(2 * TIMEOUT_MS, [() => stores.store.getPet(1n)]);
+  await rejectedWithin(2 * TIMEOUT_MS, [() => stores.petsAndOrders.getPet(1n)]);
   // By the end of this one a probe has failed as well, and the pools that have waited for nothing know of it.
-  await rejectedWithin(2 * TIMEOUT_MS, [() => stores.store.createPet(rex, AT)]);
+  await rejectedWithin(2 * TIMEOUT_MS, [() => stores.clientStore.createPet(rex, AT)]);
   await rejectedAtOnce(allCalls(stores));
   // An outage reports each of its causes.
   expect(new Set(stores.changes.map(({ state }) => state))).toEqual(new Set(["down"]));
   server.thaw();
   await stores.reached("up");
-  expect((await untilAvailable(async () => stores.store.getPet(id)))?.name).toBe("Rex");
-  await untilAvailable(() => addPet(stores.store));
+  expect((await untilAvailable(async () => stores.petsAndOrders.getPet(id)))?.name).toBe("Rex");
+  await untilAvailable(() => addPet(stores.clientStore));
 });
 
 test("frozen before the first connection: connecting is bounded by the same timeout", async () => {
@@ -141,8 +141,8 @@ test("frozen: a query that finds the queue full is rejected at once, and close d
   const stores = await openInstance({ maxQueued: 10 });
   await connectAll(stores);
   server.freeze();
-  const read = () => stores.store.getPet(1n);
-  const create = () => stores.store.createPet(rex, AT);
+  const read = () => stores.petsAndOrders.getPet(1n);
+  const create = () => stores.clientStore.createPet(rex, AT);
   const reads = Promise.all(times(10, read).map(rejected));
   await rejectedAtOnce(times(5, read));
   // Reads and writes have queues of their own.
@@ -154,44 +154,44 @@ test("frozen: a query that finds the queue full is rejected at once, and close d
 
 test("killed: every call is rejected at once; after the restart the store recovers by itself, with all committed writes", async () => {
   await using stores = await openInstance(PATIENT);
-  const ids = [await addPet(stores.store), await addPet(stores.store)];
+  const ids = [await addPet(stores.clientStore), await addPet(stores.clientStore)];
   await server.kill();
   for (let round = 0; round < 2; round++) {
     for (const work of allCalls(stores)) await rejectedWithin(PATIENT.timeoutMs / 4, [work]);
   }
   await server.restart();
   await stores.reached("up");
-  for (const id of ids) expect((await stores.store.getPet(id))?.id).toBe(id);
-  expect(await addPet(stores.store)).toBeGreaterThan(ids[1] ?? 0n);
+  for (const id of ids) expect((await stores.petsAndOrders.getPet(id))?.id).toBe(id);
+  expect(await addPet(stores.clientStore)).toBeGreaterThan(ids[1] ?? 0n);
 });
 
 test("a restart of the server between two requests fails none of them", async () => {
   await using stores = await openInstance(PATIENT);
-  const id = await addPet(stores.store);
+  const id = await addPet(stores.clientStore);
   await server.restart();
-  expect((await stores.store.getPet(id))?.id).toBe(id);
+  expect((await stores.petsAndOrders.getPet(id))?.id).toBe(id);
   expect(stores.changes).toEqual([]);
 });
 
 test("while another session holds a lock of the orders, they are rejected in time; pets and keys can be changed, and the server does not count as down", async () => {
   await using database = databaseAt(server.url);
   await using stores = await openInstance({ timeoutMs: 2_000 });
-  const { store, keys } = stores;
+  const { clientStore, petsAndOrders, keys } = stores;
   const petId = await connectAll(stores);
   const { id } = await keys.createKey({ name: "shop", plan: "free", createdAt: AT }, storedSecret(1), BY);
-  const order = () => store.placeOrder({ keyId: KEY_ID, petId }, AT);
+  const order = () => clientStore.placeOrder({ keyId: KEY_ID, petId }, AT);
   await database.sql.begin(async (tx) => {
     await tx`LOCK TABLE orders`;
     const rejections = rejectedWithin(4_000, times(20, order));
     await Bun.sleep(STEP_MS);
     // What waited for the lock would be rejected.
     await keys.updateKey(id, { revokedAt: AT }, BY);
-    expect(await addPet(store)).toBeGreaterThan(petId);
-    expect((await store.getPet(petId))?.status).toBe("available");
+    expect(await addPet(clientStore)).toBeGreaterThan(petId);
+    expect((await petsAndOrders.getPet(petId))?.status).toBe("available");
     await rejections;
   });
   resultOf(await order());
-  const { items } = await store.listOrders(KEY_ID, { limit: 100 });
+  const { items } = await clientStore.listOrders(KEY_ID, { limit: 100 });
   expect(items.filter((each) => each.petId === petId)).toHaveLength(1);
   expect(stores.changes).toEqual([]);
 });
@@ -208,23 +208,23 @@ test("no write resolves before its commit: while commits block, writes are rejec
   await database.sql.begin(async (tx) => {
     await tx`SELECT pg_advisory_xact_lock(4711)`;
     const writes = [
-      () => stores.store.createPet(rex, AT),
-      () => stores.store.createPet(rex, AT, { keyId: 3, idempotencyKey: "blocked", fingerprint: "f" }),
-      () => stores.store.placeOrder({ keyId: KEY_ID, petId }, AT),
+      () => stores.clientStore.createPet(rex, AT),
+      () => stores.clientStore.createPet(rex, AT, { keyId: 3, idempotencyKey: "blocked", fingerprint: "f" }),
+      () => stores.clientStore.placeOrder({ keyId: KEY_ID, petId }, AT),
     ].map(rejected);
-    const readPet = () => untilAvailable(async () => stores.store.getPet(petId));
+    const readPet = () => untilAvailable(async () => stores.petsAndOrders.getPet(petId));
     expect((await readPet())?.status).toBe("available");
     await Promise.all(writes);
     expect((await readPet())?.status).toBe("available");
   });
   await stores.reached("up");
   await database.sql`DROP FUNCTION wait_at_commit CASCADE`;
-  await untilAvailable(() => addPet(stores.store));
+  await untilAvailable(() => addPet(stores.clientStore));
 });
 
 test("an instance that is paused in the middle of a transaction blocks the others for less than the timeout", async () => {
   await using stores = await openInstance(PATIENT);
-  const petId = await addPet(stores.store);
+  const petId = await addPet(stores.clientStore);
   const paused = new Pools(new Primary(server.url), PATIENT);
   const locked = Promise.withResolvers<void>();
   const transaction = paused.writes.transaction(async (tx) => {
@@ -234,25 +234,25 @@ test("an instance that is paused in the middle of a transaction blocks the other
   });
   await locked.promise;
   await rejectedWithin(PATIENT.timeoutMs / 2, [() => transaction]);
-  resultOf(await stores.store.placeOrder({ keyId: KEY_ID, petId }, AT));
+  resultOf(await stores.clientStore.placeOrder({ keyId: KEY_ID, petId }, AT));
   await paused.close();
 });
 
 test("a pet that another session has locked delays its own orders only", async () => {
   await using database = databaseAt(server.url);
   await using stores = await openInstance(PATIENT);
-  const { store, inventory } = stores;
-  const addPets = () => Promise.all(Array.from({ length: 20 }, () => addPet(store)));
-  const place = (petId: bigint) => store.placeOrder({ keyId: KEY_ID, petId }, AT);
-  const [locked, ordered, others] = [await addPet(store), await addPet(store), await addPets()];
+  const { clientStore, petsAndOrders } = stores;
+  const addPets = () => Promise.all(Array.from({ length: 20 }, () => addPet(clientStore)));
+  const place = (petId: bigint) => clientStore.placeOrder({ keyId: KEY_ID, petId }, AT);
+  const [locked, ordered, others] = [await addPet(clientStore), await addPet(clientStore), await addPets()];
   const { id: orderId } = resultOf(await place(ordered));
 
   const waiting = await database.sql.begin(async (tx) => {
     await tx`SELECT FROM pets WHERE id IN (${locked}, ${ordered}) FOR UPDATE`;
     const writes = [
       ...Array.from({ length: 20 }, () => place(locked)),
-      store.updateOrder({ keyId: KEY_ID, id: orderId, status: "completed" }, AT),
-      inventory.updatePet(locked, { name: "Mia" }, BY),
+      clientStore.updateOrder({ keyId: KEY_ID, id: orderId, status: "completed" }, AT),
+      petsAndOrders.updatePet(locked, { name: "Mia" }, BY),
     ];
     const results = Promise.allSettled(writes);
     const isOver = results.then(() => "over");
@@ -266,13 +266,15 @@ test("a pet that another session has locked delays its own orders only", async (
   });
   expect(results.filter((result) => result === "done")).toHaveLength(3);
   expect(results.filter((result) => result === "pet_not_available")).toHaveLength(19);
-  expect((await store.getPet(ordered))?.status).toBe("sold");
+  expect((await petsAndOrders.getPet(ordered))?.status).toBe("sold");
   expect(stores.changes).toEqual([]);
 });
 
 test("an error in a statement is not Unavailable, and the server does not count as down", async () => {
   await using stores = await openInstance(PATIENT);
-  const failure = await stores.store.createPet({ ...rex, name: "" }, AT).catch((error: unknown) => error);
+  const failure = await stores.clientStore
+    .createPet({ ...rex, name: "" }, AT)
+    .catch((error: unknown) => error);
   expect(failure).not.toBeInstanceOf(Unavailable);
   expect(String(failure)).toContain("violates check constraint");
   expect(stores.changes).toEqual([]);

@@ -33,14 +33,14 @@ test("the URL names the database, whatever PGDATABASE is", async () => {
 test("identifiers become visible in ascending order: a reader that continues after the last one misses none", async () => {
   await using database = await emptyDatabase();
   const writers = await Promise.all([database.open(), database.open(), database.open()]);
-  const reader = (await database.open()).store;
+  const reader = (await database.open()).petsAndOrders;
   let isOver = false;
   const writing = Promise.all(
-    writers.flatMap(({ store }, w) =>
+    writers.flatMap(({ clientStore }, w) =>
       Array.from({ length: 8 }, async (_, writer) => {
         for (let n = 0; n < 10; n++) {
           const idempotent = { ...request, idempotencyKey: `${w} ${writer} ${n}` };
-          await (n % 3 === 0 ? store.createPet(rex, AT, idempotent) : store.createPet(rex, AT));
+          await (n % 3 === 0 ? clientStore.createPet(rex, AT, idempotent) : clientStore.createPet(rex, AT));
         }
       }),
     ),
@@ -58,8 +58,9 @@ test("identifiers become visible in ascending order: a reader that continues aft
 test("idempotency_conflict: a request that is in progress on another instance is not waited for", async () => {
   await using database = await emptyDatabase();
   const [first, second] = await Promise.all([database.open(), database.open()]);
-  const petId = await addPet(first.store);
-  const place = ({ store }: typeof first) => store.placeOrder({ keyId: KEY_ID, petId }, AT, request);
+  const petId = await addPet(first.clientStore);
+  const place = ({ clientStore }: typeof first) =>
+    clientStore.placeOrder({ keyId: KEY_ID, petId }, AT, request);
   const pending = await database.sql.begin(async (tx) => {
     await tx`SELECT pg_advisory_xact_lock(${LOCK_SPACE}, 'orders'::regclass::oid::int)`;
     const result = place(first);
@@ -87,11 +88,13 @@ test("environments in one database are separate: identifiers start at 1 in each,
     await tx`SELECT pg_advisory_xact_lock(${LOCK_SPACE}, 'production.pets'::regclass::oid::int)`;
     await tx`SELECT pg_advisory_xact_lock(hashtextextended(
       ${requestName("createPet", request)}, 'production.attempts'::regclass::oid::int8))`;
-    expect(rejectionCode(await production.store.createPet(rex, AT, request))).toBe("idempotency_conflict");
-    expect(await addPet(staging.store)).toBe(1n);
-    expect(resultOf(await staging.store.createPet(rex, AT, request)).id).toBe(2n);
+    expect(rejectionCode(await production.clientStore.createPet(rex, AT, request))).toBe(
+      "idempotency_conflict",
+    );
+    expect(await addPet(staging.clientStore)).toBe(1n);
+    expect(resultOf(await staging.clientStore.createPet(rex, AT, request)).id).toBe(2n);
   });
-  const created = resultOf(await production.store.createPet(rex, AT, request));
+  const created = resultOf(await production.clientStore.createPet(rex, AT, request));
   expect(created).toMatchObject({ id: 1n, replayed: false });
   await production.keys.createKey({ name: "shop", plan: "free", createdAt: AT }, storedSecret(0), BY);
   expect(await staging.keys.findCredential("0".repeat(64))).toBeUndefined();
@@ -99,14 +102,14 @@ test("environments in one database are separate: identifiers start at 1 in each,
 
 test("expired records are deleted, and the others remain", async () => {
   await using database = await emptyDatabase();
-  const { store, close } = await database.open();
+  const { clientStore, close } = await database.open();
   for (const key of ["old", "older", "recent"])
-    await store.createPet(rex, AT, { ...request, idempotencyKey: key });
+    await clientStore.createPet(rex, AT, { ...request, idempotencyKey: key });
   await close();
   await makeOlder(database, DAY_MS - 60_000);
   await database.sql`UPDATE attempts SET created_at = created_at - 60000 WHERE idempotency_key <> 'recent'`;
   const later = await database.open();
-  await later.store.createPet(rex, AT, { ...request, idempotencyKey: "new" });
+  await later.clientStore.createPet(rex, AT, { ...request, idempotencyKey: "new" });
   await later.close();
   const records = await database.sql`SELECT idempotency_key AS key FROM attempts ORDER BY created_at`;
   expect([...records]).toEqual([{ key: "recent" }, { key: "new" }]);
@@ -117,16 +120,16 @@ test("a result is kept for 24 hours of the database's clock, however far the clo
   const servers = await Promise.all(
     [-9, -1, 0, 1, 9].map(async (days) => {
       const now = () => Date.now() + days * DAY_MS;
-      const { store } = await database.open({ retentionNow: now });
-      return { now, store };
+      const { clientStore } = await database.open({ retentionNow: now });
+      return { now, clientStore };
     }),
   );
-  for (const [i, { now, store }] of servers.entries()) {
+  for (const [i, { now, clientStore }] of servers.entries()) {
     const own = { ...request, idempotencyKey: `${i}` };
-    const pet = resultOf(await store.createPet({ ...rex, name: `Pet ${i}` }, now(), own));
-    const order = resultOf(await store.placeOrder({ keyId: KEY_ID, petId: pet.id }, now(), own));
+    const pet = resultOf(await clientStore.createPet({ ...rex, name: `Pet ${i}` }, now(), own));
+    const order = resultOf(await clientStore.placeOrder({ keyId: KEY_ID, petId: pet.id }, now(), own));
     await makeOlder(database, DAY_MS - 60_000);
-    for (const { store: other, now: at } of servers) {
+    for (const { clientStore: other, now: at } of servers) {
       expect(await other.createPet(rex, at(), own)).toEqual({ ...pet, replayed: true });
       const placed = await other.placeOrder({ keyId: KEY_ID, petId: pet.id }, at(), own);
       expect(placed).toEqual({ ...order, replayed: true });
@@ -134,7 +137,7 @@ test("a result is kept for 24 hours of the database's clock, however far the clo
   }
   await makeOlder(database, 60_000);
   // The clock of the third server is right.
-  const { store } = servers[2] ?? {};
+  const { clientStore } = servers[2] ?? {};
   const last = { ...request, idempotencyKey: `${servers.length - 1}` };
-  expect(resultOf(await (store?.createPet(rex, AT, last) ?? Promise.reject())).replayed).toBe(false);
+  expect(resultOf(await (clientStore?.createPet(rex, AT, last) ?? Promise.reject())).replayed).toBe(false);
 });

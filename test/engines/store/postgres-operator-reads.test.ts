@@ -17,10 +17,9 @@ describe("stores for reads, on connections of their own", () => {
     return {
       ...stores,
       ...stores.operatorReads,
-      store: stores.store,
       tables: postgresTables({ url: database.url, schema: "public" }),
       another: () => database.open(),
-      reopen: async () => stores.store,
+      reopen: async () => stores,
       close: () => database[Symbol.asyncDispose](),
     };
   });
@@ -50,10 +49,10 @@ async function lockAudit({ sql }: TestDatabase) {
 
 test("while ten slow reads of operators run or wait, clients read and write, and operators change keys", async () => {
   await using database = await emptyDatabase();
-  const { operatorReads, keys, petJson, store } = await database.open({ operatorReadMs: 60_000 });
+  const { operatorReads, keys, petJson, clientStore } = await database.open({ operatorReadMs: 60_000 });
   const lock = await lockAudit(database);
   const slow = Array.from({ length: 10 }, () => operatorReads.audit.listAudit({ limit: 1 }));
-  await store.createPet({ name: "Rex", categoryId: 1n }, 1);
+  await clientStore.createPet({ name: "Rex", categoryId: 1n }, 1);
   expect((await petJson.list({ limit: 1 })).json).toContain("Rex");
   expect(await keys.getKey(1)).toBeUndefined();
   await lock.release();

@@ -1,7 +1,7 @@
 import type { SQL } from "bun";
 import { expect, test } from "bun:test";
 import { columnOf } from "../../../src/domain/fields.ts";
-import type { OrderFilters, PetFilters } from "../../../src/domain/resources.ts";
+import type { OrderFilters, PetFilters } from "../../../src/domain/pets-and-orders.ts";
 import { keyPage } from "../../../src/store/key-list.ts";
 import { connect } from "../../../src/store/postgres/connection.ts";
 import { PETS_AS_JSON, selectPetPages } from "../../../src/store/postgres/pet-json.ts";
@@ -22,10 +22,10 @@ import { createMigrated, PATIENT } from "./postgres-database.ts";
 
 test("at most 128 pets are created in one transaction", async () => {
   await using database = await createMigrated();
-  const { store } = await database.open();
+  const { clientStore } = await database.open();
   await Promise.all(
     Array.from({ length: 300 }, (_, i) =>
-      store.createPet(rex, AT, { keyId: 1, idempotencyKey: `${i}`, fingerprint: "f" }),
+      clientStore.createPet(rex, AT, { keyId: 1, idempotencyKey: `${i}`, fingerprint: "f" }),
     ),
   );
   const transactions = await database.sql<{ pets: bigint }[]>`

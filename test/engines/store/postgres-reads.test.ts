@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { encodePet } from "../../../src/domain/resources.ts";
+import { encodePet } from "../../../src/domain/pets-and-orders.ts";
 import { POSTGRES_DIALECT } from "../../../src/store/postgres/dialect.ts";
 import type { PostgresStores } from "../../../src/store/postgres/store.ts";
 import { addPet, AT, KEY_ID, resultOf, rex } from "../../conformance/store-fixture.ts";
@@ -31,19 +31,19 @@ test.each<[string, number, number, (stores: PostgresStores, i: number) => unknow
 
 test("each of the reads that share a statement gets its own result", async () => {
   await using database = await emptyDatabase();
-  const { store, petJson } = await database.open();
+  const { clientStore, petsAndOrders, petJson } = await database.open();
   const statuses = ["sold", "available", undefined] as const;
   for (let i = 0; i < 40; i++) {
     const status = statuses[i % 3];
-    await store.createPet({ name: `${i}`, categoryId: 7n, ...(status && { status }) }, AT);
+    await clientStore.createPet({ name: `${i}`, categoryId: 7n, ...(status && { status }) }, AT);
   }
   const reads = Array.from({ length: 400 }, async (_, i) => {
     const id = BigInt(i % 45);
-    const pet = await store.getPet(id);
+    const pet = await petsAndOrders.getPet(id);
     expect((await petJson.get(Number(id)))?.json).toBe(pet && encodePet(pet));
     const status = statuses[i % 3];
     const query = { after: id, limit: 1 + (i % 7), ...(status && { status }) };
-    const { items, hasMore } = await store.listPets(query);
+    const { items, hasMore } = await petsAndOrders.listPets(query);
     const json = `[${items.map(encodePet).join(",")}]`;
     expect(await petJson.list(query)).toMatchObject({ json, last: items.at(-1)?.id, hasMore });
   });
@@ -71,15 +71,15 @@ async function expectOnAll(servers: readonly PostgresStores[], id: bigint, json:
 test("what one server or psql has committed, every server shows at once, and never what was rolled back", async () => {
   await using database = await emptyDatabase();
   const servers = [await database.open(), await database.open()] as const;
-  const [{ store }, { inventory }] = servers;
+  const [{ clientStore }, { petsAndOrders }] = servers;
   const { sql } = database;
   for (let round = 0; round < 10; round++) {
-    const id = await addPet(store);
-    const pet = withServiceValues({ id, ...rex }, (await store.getPet(id)) ?? {});
+    const id = await addPet(clientStore);
+    const pet = withServiceValues({ id, ...rex }, (await petsAndOrders.getPet(id)) ?? {});
     await expectOnAll(servers, id, encodePet(pet));
-    resultOf(await store.placeOrder({ keyId: KEY_ID, petId: id }, AT));
+    resultOf(await clientStore.placeOrder({ keyId: KEY_ID, petId: id }, AT));
     await expectOnAll(servers, id, encodePet({ ...pet, status: "pending" }));
-    await inventory.updatePet(id, { name: "Max" }, BY);
+    await petsAndOrders.updatePet(id, { name: "Max" }, BY);
     await expectOnAll(servers, id, encodePet({ ...pet, name: "Max", status: "pending" }));
     await sql`UPDATE pets SET name = 'Ada', status = NULL WHERE id = ${id}`;
     const ada = encodePet(withServiceValues({ id, name: "Ada", categoryId: rex.categoryId }, pet));
@@ -92,8 +92,8 @@ test("what one server or psql has committed, every server shows at once, and nev
       })
       .catch(() => {});
     await expectOnAll(servers, id, ada);
-    const other = await addPet(servers[1].store);
-    await inventory.deletePet(other, BY);
+    const other = await addPet(servers[1].clientStore);
+    await petsAndOrders.deletePet(other, BY);
     await expectOnAll(servers, other, undefined);
   }
   await sql`TRUNCATE pets, orders RESTART IDENTITY`;
@@ -106,8 +106,8 @@ test("what one server or psql has committed, every server shows at once, and nev
 
 test("all pets of a page are from one moment", async () => {
   await using database = await emptyDatabase();
-  const { store, petJson } = await database.open();
-  const ids = [await addPet(store), await addPet(store)];
+  const { clientStore, petJson } = await database.open();
+  const ids = [await addPet(clientStore), await addPet(clientStore)];
   const writing = (async () => {
     for (let version = 0; version < 200; version++) {
       await database.sql`UPDATE pets SET name = ${`${version}`} WHERE id <= 2`;

@@ -123,7 +123,7 @@ test("audit entries, usage and the results of idempotent requests stay, and the 
     (await right.usageHistory.readUsage({ keyId: 1, by, since: 0, until: NOW })).length;
   expect([await read("hour"), await read("day")]).toEqual([1, 2]);
 
-  const create = (stores: DatabaseStores, at: number) => stores.store.createPet(rex, at, request);
+  const create = (stores: DatabaseStores, at: number) => stores.clientStore.createPet(rex, at, request);
   const { id } = (await create(right, NOW)) as WriteResult;
   expect(await create(server, AHEAD)).toMatchObject({ id, replayed: true });
 

@@ -42,18 +42,18 @@ const request = (idempotencyKey: string) => ({ keyId: KEY_ID, idempotencyKey, fi
 
 test("a write that is repeated is acknowledged as durably as at first: the commit waits for the standby", async () => {
   const stores = await openPostgres(primary.url, { timeoutMs: 3_000 });
-  const { store, operators, petJson } = stores;
-  const [ordered, closed] = [await addPet(store), await addPet(store)];
-  const order = resultOf(await store.placeOrder({ keyId: KEY_ID, petId: closed }, AT));
+  const { clientStore, operators, petJson } = stores;
+  const [ordered, closed] = [await addPet(clientStore), await addPet(clientStore)];
+  const order = resultOf(await clientStore.placeOrder({ keyId: KEY_ID, petId: closed }, AT));
   const operator = await operators.createOperator({ name: "ann", role: "viewer" }, storedSecret(1), BY);
   if ("code" in operator) throw new Error(operator.code);
   /** Each in a pool of its own, so that none fails because another does. */
   const writes = (of: PostgresStores): readonly (() => Promise<object>)[] => [
-    () => of.store.createPet(rex, AT, request("pet")),
-    () => of.store.placeOrder({ keyId: KEY_ID, petId: ordered }, AT, request("order")),
+    () => of.clientStore.createPet(rex, AT, request("pet")),
+    () => of.clientStore.placeOrder({ keyId: KEY_ID, petId: ordered }, AT, request("order")),
     () => of.operators.revokeOperator(operator.id, BY),
   ];
-  const close = () => store.updateOrder({ keyId: KEY_ID, id: order.id, status: "completed" }, AT);
+  const close = () => clientStore.updateOrder({ keyId: KEY_ID, id: order.id, status: "completed" }, AT);
   const cli = new InProcessCli();
   const keys = (...argv: string[]) => cli.run(["keys", ...argv, "--database-url", primary.url]);
   await keys("create", "--name", "app", "--plan", "free");

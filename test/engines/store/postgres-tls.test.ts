@@ -17,10 +17,10 @@ const CA = {
 
 /** Opens the store as a server does, and uses each of its pools. */
 async function open(url: string): Promise<"opened"> {
-  const { store, keys, storedValues, close } = await openPostgres(url);
+  const { clientStore, keys, storedValues, close } = await openPostgres(url);
   try {
     await allKeys(keys);
-    await store.createPet({ name: "Rex", categoryId: 1n }, 0);
+    await clientStore.createPet({ name: "Rex", categoryId: 1n }, 0);
     await storedValues.saveValues({ "free-limits": "1/2" });
     return "opened";
   } finally {

@@ -13,7 +13,7 @@ async function openStores() {
     pass: (ms: number) => makeOlder(database, ms),
     async reopen() {
       await stores.close();
-      return (await database.open()).store;
+      return database.open();
     },
     close: () => database[Symbol.asyncDispose](),
   };

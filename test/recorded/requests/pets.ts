@@ -1,4 +1,4 @@
-import type { NewPet } from "../../../src/domain/resources.ts";
+import type { NewPet } from "../../../src/domain/pets-and-orders.ts";
 import { clientOf, JSON_TYPE, utf8 } from "../message.ts";
 import type { Step } from "../play.ts";
 

@@ -18,12 +18,12 @@ function fill(): void {
   }
 }
 
-const createPet = ({ store }: ReturnType<typeof openSqlite>) =>
-  store.createPet({ name: "x".repeat(1_000), categoryId: 1n }, 0).then(() => "created", messageOf);
+const createPet = ({ clientStore }: ReturnType<typeof openSqlite>) =>
+  clientStore.createPet({ name: "x".repeat(1_000), categoryId: 1n }, 0).then(() => "created", messageOf);
 async function openError(file = path): Promise<string> {
   try {
     const opened = openSqlite(file, { use: BY });
-    const { items } = await opened.store.listPets({ limit: 100 });
+    const { items } = await opened.petsAndOrders.listPets({ limit: 100 });
     await opened.close();
     return `opened with ${items.length} pets`;
   } catch (error) {
@@ -37,7 +37,7 @@ await createPet(first);
 await first.close();
 fill();
 const full = openSqlite(path, { rescue });
-const { items } = await full.store.listPets({ limit: 9 });
+const { items } = await full.petsAndOrders.listPets({ limit: 9 });
 const write = await createPet(full);
 await full.close();
 for (const file of [`${path}-wal`, `${path}-shm`]) rmSync(file);

@@ -1,5 +1,5 @@
 /*
- * The reads and writes of clients and operators, on both databases. Locks are taken in one order (order,
+ * What clients and operators read and write of pets and orders, on both databases. Locks are taken in one order (order,
  * pet, next identifier), so that they cannot deadlock. A pet is locked before its orders are read, so an order that is
  * placed at the same time is either seen or finds the pet as it is afterwards.
  */
@@ -16,7 +16,7 @@ import {
   petUpdateEntry,
 } from "../domain/pet-and-order-entries.ts";
 import type {
-  InventoryStore,
+  PetsAndOrdersStore,
   OrderPageQuery,
   OrderPlacement,
   OrderQuery,
@@ -45,7 +45,7 @@ import {
   STATUS_WHEN_ORDERED,
   petHasOrders,
   petOrdered,
-} from "../domain/resources.ts";
+} from "../domain/pets-and-orders.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import { addAudit } from "./audit.ts";
 import { orderPage, orderPageOfKey, petPage, petSearch } from "./pet-and-order-lists.ts";
@@ -122,18 +122,9 @@ function* setPetStatus(id: bigint, status: PetStatus, dialect: Dialect): Steps<v
   yield* rowsOf(`UPDATE pets SET status = ? WHERE id = (${locked})`, status, id);
 }
 
-/** The reads of pets and orders that both databases share. */
-export class SqlClientReads implements Pick<ClientStore, "listPets" | "getPet" | "listOrders" | "getOrder"> {
+/** The reads of clients that both databases share. */
+export class SqlOrderReads implements Pick<ClientStore, "listOrders" | "getOrder"> {
   constructor(protected readonly database: SqlDatabase) {}
-
-  listPets(query: PetQuery): Awaitable<Page<Pet>> {
-    const statement = petPage(query, this.database.dialect);
-    return this.database.read(() => readPage(statement, query.limit, PET_ROWS.objectOf));
-  }
-
-  getPet(id: bigint): Awaitable<Pet | undefined> {
-    return this.database.read(() => readFirst(PET_ROWS.objectOf, SELECT_PET, id));
-  }
 
   listOrders(keyId: number, query: OrderPageQuery): Awaitable<Page<Order>> {
     const statement = orderPageOfKey(keyId, query, this.database.dialect);
@@ -145,15 +136,24 @@ export class SqlClientReads implements Pick<ClientStore, "listPets" | "getPet" |
   }
 }
 
-interface InventoryDatabase extends Omit<SqlDatabase, "write"> {
-  /** Runs a transaction after those of the same queue, such as `pet 7`. It delays none of another queue. */
-  write<T>(queue: string, statements: Statements<T>): Promise<T>;
+interface PetsAndOrdersDatabase extends Omit<SqlDatabase, "write"> {
+  /** Runs a transaction after those of the same row, such as `pet 7`. It delays none of another row. */
+  write<T>(row: string, statements: Statements<T>): Promise<T>;
   /** Called in the transaction of a change to pets. */
   petsChanged?(): Steps<void>;
 }
 
-export class SqlInventoryStore implements InventoryStore {
-  constructor(private readonly database: InventoryDatabase) {}
+export class SqlPetsAndOrdersStore implements PetsAndOrdersStore {
+  constructor(private readonly database: PetsAndOrdersDatabase) {}
+
+  listPets(query: PetQuery): Awaitable<Page<Pet>> {
+    const statement = petPage(query, this.database.dialect);
+    return this.database.read(() => readPage(statement, query.limit, PET_ROWS.objectOf));
+  }
+
+  getPet(id: bigint): Awaitable<Pet | undefined> {
+    return this.database.read(() => readFirst(PET_ROWS.objectOf, SELECT_PET, id));
+  }
 
   listOrders(query: OrderQuery): Awaitable<Page<OperatorOrder>> {
     const page = orderPage(query, this.database.dialect);
@@ -171,7 +171,7 @@ export class SqlInventoryStore implements InventoryStore {
 
   updateOrder(id: bigint, status: OrderUpdate["status"], by: Attribution) {
     const { dialect } = this.database;
-    return this.#changePet(`order ${id}`, function* (recordPetChange): Steps<
+    return this.#write(`order ${id}`, function* (recordPetChange): Steps<
       OperatorOrder | Rejection<"order_not_found" | "order_closed">
     > {
       const select = SELECT_ORDER_OF_ANY_KEY + dialect.lockRows("UPDATE NOWAIT");
@@ -187,7 +187,7 @@ export class SqlInventoryStore implements InventoryStore {
 
   createPet(pet: NewPet, by: Attribution): Promise<Pet> {
     const { dialect } = this.database;
-    return this.#changePet("next pet", function* (recordPetChange) {
+    return this.#write("next pet", function* (recordPetChange) {
       const created = { id: yield* PET_ROWS.insert(pet, dialect), ...pet };
       yield* recordPetChange(petCreationEntry(created, by));
       return created;
@@ -196,7 +196,7 @@ export class SqlInventoryStore implements InventoryStore {
 
   updatePet(id: bigint, change: PetUpdate, by: Attribution) {
     const { dialect } = this.database;
-    return this.#changePet(`pet ${id}`, function* (recordPetChange): Steps<
+    return this.#write(`pet ${id}`, function* (recordPetChange): Steps<
       Pet | Rejection<"pet_not_found" | "pet_ordered">
     > {
       const before = yield* lockPet(id, "UPDATE NOWAIT", dialect);
@@ -215,7 +215,7 @@ export class SqlInventoryStore implements InventoryStore {
 
   deletePet(id: bigint, by: Attribution) {
     const { dialect } = this.database;
-    return this.#changePet(`pet ${id}`, function* (recordPetChange): Steps<
+    return this.#write(`pet ${id}`, function* (recordPetChange): Steps<
       Pet | Rejection<"pet_not_found" | "pet_has_orders">
     > {
       const pet = yield* lockPet(id, "UPDATE NOWAIT", dialect);
@@ -229,8 +229,8 @@ export class SqlInventoryStore implements InventoryStore {
     });
   }
 
-  #changePet<T>(
-    queue: string,
+  #write<T>(
+    row: string,
     work: (recordPetChange: (entry: NewAuditEntry) => Steps<void>) => Steps<T>,
   ): Promise<T> {
     const { petsChanged } = this.database;
@@ -238,6 +238,6 @@ export class SqlInventoryStore implements InventoryStore {
       yield* addAudit(entry);
       if (petsChanged) yield* petsChanged();
     };
-    return this.database.write(queue, () => work(recordPetChange));
+    return this.database.write(row, () => work(recordPetChange));
   }
 }

@@ -1,0 +1,150 @@
+import { dateTime, line, oneOf, queryInteger } from "../api/schema.ts";
+import { KEY_SORTS } from "../domain/key-lists.ts";
+import { KEY_LABEL, KEY_OWNER } from "../domain/key-fields.ts";
+import { created, cursor, limit, ok, Reasoned, tagged } from "./operation-rows.ts";
+import * as keys from "./key-resources.ts";
+
+/** The operations on API keys. */
+export const KEY_OPERATIONS = tagged("Keys", {
+  listKeys: {
+    method: "GET",
+    path: "/keys",
+    cost: 5,
+    summary: "List API keys",
+    description:
+      "Lists the keys that match every filter, revoked ones last. Keys that were never used come first in ascending order of `lastUsedAt`.",
+    query: {
+      search: line(
+        200,
+        "Text in the name, the owner, a label or the hint of a secret, in any case; or the identifier",
+      ),
+      plan: keys.Plan,
+      state: keys.KeyStateSchema,
+      access: keys.AccessSchema,
+      label: line(KEY_LABEL.maxLength, "A label of the key"),
+      owner: line(KEY_OWNER.maxLength, "The owner of the key"),
+      unusedSince: dateTime(
+        "Only keys that were not used since; a key without any use counts from its creation",
+      ),
+      deprecatedSince: dateTime("Only keys that called a deprecated operation since"),
+      expiresBefore: dateTime("Only keys that are valid and expire before this time"),
+      usedPercent: queryInteger({
+        min: 1,
+        max: 100,
+        description: "Only keys that have used at least this percentage of a window",
+      }),
+      revoked: oneOf(["include", "exclude"], {
+        default: "include",
+        description: "`exclude`: revoked keys are counted as `hidden`, unless `state` asks for them",
+      }),
+      sort: oneOf(KEY_SORTS, { default: "id", description: "What to sort by" }),
+      order: oneOf(["asc", "desc"], { default: "asc", description: "Ascending or descending" }),
+      limit,
+      cursor: cursor("keys"),
+    },
+    maxRowsRead: Infinity,
+    success: ok("A page of keys", keys.KeyPage),
+  },
+  createKey: {
+    method: "POST",
+    path: "/keys",
+    audited: "key.created",
+    summary: "Create an API key",
+    description: "Creates a key and responds with its secret, which is shown only this once.",
+    body: keys.NewKeySchema,
+    success: created("The new key and its secret", keys.CreatedKey),
+  },
+  findKey: {
+    method: "POST",
+    path: "/keys/find",
+    audited: "nothing",
+    summary: "Find the API key that has a given secret",
+    description: "Finds the key, also if it is revoked or expired, or if the secret was replaced.",
+    body: keys.KeySearch,
+    success: ok("The key", keys.FoundKey),
+    errors: ["key_not_found"],
+    role: "viewer",
+  },
+  getKey: {
+    method: "GET",
+    path: "/keys/{keyId}",
+    summary: "Show one API key",
+    description: "Responds with the key, its used quotas and its ban.",
+    success: ok("The key", keys.Key),
+  },
+  updateKey: {
+    method: "PATCH",
+    path: "/keys/{keyId}",
+    audited: "key.updated",
+    summary: "Change an API key",
+    description:
+      "Changes the given fields. Servers apply the change within a second. Used quotas stay: a new plan does not reset them. The plan, limits, access and expiry of a revoked key cannot be changed.",
+    body: keys.KeyUpdate,
+    success: ok("The changed key", keys.Key),
+    errors: ["key_not_active"],
+  },
+  rotateKey: {
+    method: "POST",
+    path: "/keys/{keyId}/rotate",
+    audited: "key.rolled",
+    summary: "Rotate the secret of an API key",
+    description: "Responds with a new secret. The earlier ones work until the overlap ends.",
+    body: keys.KeyRotation,
+    success: ok("The key and its new secret", keys.RotatedKey),
+    errors: ["key_not_active"],
+    role: "support",
+  },
+  disableKey: {
+    method: "POST",
+    path: "/keys/{keyId}/disable",
+    audited: "key.disabled",
+    summary: "Switch an API key off until it is enabled again",
+    description: "Servers respond 401 to the key within a second. Its secrets, plan and used quotas stay.",
+    body: Reasoned,
+    success: ok("The disabled key", keys.Key),
+    errors: ["key_not_active"],
+    role: "support",
+  },
+  enableKey: {
+    method: "POST",
+    path: "/keys/{keyId}/enable",
+    audited: "key.enabled",
+    summary: "Switch a disabled API key on again",
+    description: "Servers accept the key within a second. A key that is enabled stays as it is.",
+    success: ok("The enabled key", keys.Key),
+    errors: ["key_not_active"],
+    role: "support",
+  },
+  revokeKey: {
+    method: "POST",
+    path: "/keys/{keyId}/revoke",
+    audited: "key.revoked",
+    summary: "Revoke an API key for good",
+    description:
+      "Servers respond 401 to the key within a second. This cannot be undone. A key that is already revoked stays as it is.",
+    body: Reasoned,
+    success: ok("The revoked key", keys.Key),
+  },
+  unbanKey: {
+    method: "POST",
+    path: "/keys/{keyId}/unban",
+    audited: "key.unbanned",
+    summary: "Unban an API key",
+    description:
+      "Ends the ban and clears the strikes: the next ban is a first one again. Servers apply it within a second. Used quotas stay, so the key may still be at its limit.",
+    body: Reasoned,
+    success: ok("The key", keys.Key),
+    errors: ["key_not_active"],
+    role: "support",
+  },
+  listBans: {
+    method: "GET",
+    path: "/bans",
+    cost: 2,
+    summary: "List the API keys that are banned now",
+    description: "Lists them in the order in which their bans end.",
+    query: { limit },
+    maxRowsRead: Infinity,
+    success: ok("The banned keys", keys.KeyPage),
+  },
+});
