@@ -227,7 +227,7 @@ describe("modules", () => {
     ],
     [
       "how long SQLite waits for a lock is in one table alone",
-      /\bbusy_timeout = \d|\b(?:busyTimeoutMs|maxBusyMs|waitMs)(?::| =) [1-9]/,
+      /\bbusy_timeout = \d|\b(?:busyTimeoutMs|maxBusyMs|waitMs|pauseMs)(?::| =) [1-9]|\bsleepSync\([1-9]/,
       /^src\/store\/sqlite\/waits\.ts$/,
     ],
     [

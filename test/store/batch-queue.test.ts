@@ -21,7 +21,7 @@ function groupCommit(connection: Connection, { maxQueueMs = 60_000, hasClock = t
     maxBatch: 1_000,
     maxQueued: 10_000,
     maxQueueMs,
-    retry: { isBusy, maxMs: 60_000 },
+    retry: { isBusy, maxMs: 60_000, pauseMs: 4 },
     scheduler: hasClock ? scheduler : { ...scheduler, now: () => 0 },
   });
   return { writes, batches };
@@ -57,7 +57,7 @@ test("responses that are ready are written before a transaction is tried again",
     },
     maxBatch: 1,
     maxQueued: 1,
-    retry: { isBusy: () => true, maxMs: 1_000 },
+    retry: { isBusy: () => true, maxMs: 1_000, pauseMs: 4 },
   });
   await writes.submit("pet");
   random.mockRestore();

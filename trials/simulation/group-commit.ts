@@ -1,3 +1,4 @@
+import { PAUSE_MS } from "../../src/store/sqlite/waits.ts";
 import { Overloaded, Unavailable } from "../../src/api/errors.ts";
 import { BatchQueue } from "../../src/store/sql/batch-queue.ts";
 import { Process, Remote, type World } from "./world.ts";
@@ -68,7 +69,13 @@ export function simulateGroupCommit(world: World): void {
       maxBatch: MAX_BATCH,
       maxQueued: MAX_QUEUED,
       ...(isLocal
-        ? { retry: { isBusy: (error) => error instanceof Busy, maxMs: MAX_BUSY_MS } }
+        ? {
+            retry: {
+              isBusy: (error) => error instanceof Busy,
+              maxMs: MAX_BUSY_MS,
+              pauseMs: PAUSE_MS.groupCommit,
+            },
+          }
         : { maxQueueMs: TIMEOUT_MS }),
       scheduler: server,
     });

@@ -11,8 +11,15 @@ interface BatchQueueOptions<Item, Result> {
   readonly maxQueueMs?: number;
   /** Called after each batch with the number of its items and the time that it took. */
   readonly onBatch?: ((items: number, ms: number) => void) | undefined;
-  /** Repeats a batch that failed because another process has locked the database. Each item is retried for `maxMs`. */
-  readonly retry?: { readonly isBusy: (error: unknown) => boolean; readonly maxMs: number };
+  /**
+   * Repeats a batch that failed because another process has locked the database. Each item is retried for `maxMs`,
+   * after random pauses up to `pauseMs`.
+   */
+  readonly retry?: {
+    readonly isBusy: (error: unknown) => boolean;
+    readonly maxMs: number;
+    readonly pauseMs: number;
+  };
   readonly scheduler?: Scheduler;
 }
 
@@ -25,9 +32,6 @@ interface QueuedItem<Item, Result> {
 
 /** After this time a batch waits for no further iteration of the event loop. A commit on SQLite takes about as long. */
 const MAX_COLLECT_MS = 0.3;
-
-/** The wait before a retry is short and random: an import leaves the lock free for a millisecond at a time. */
-const RETRY_WITHIN_MS = 4;
 
 /**
  * Runs what arrives together as one batch. One batch runs at a time, and the items that arrive meanwhile form the next.
@@ -119,7 +123,7 @@ export class BatchQueue<Item, Result> {
         const earliest = this.#scheduler.now() - retry.maxMs;
         for (const { queuedAt, reject } of pending) if (queuedAt <= earliest) reject(error);
         pending = pending.filter(({ queuedAt }) => queuedAt > earliest);
-        await this.#scheduler.sleep(RETRY_WITHIN_MS * this.#scheduler.random());
+        await this.#scheduler.sleep(retry.pauseMs * this.#scheduler.random());
         await this.#scheduler.yield();
       }
     }

@@ -14,7 +14,7 @@ import { messageOf } from "../../runtime/message-of.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
 import { createFile, isLink, LINK_PROBLEM, withoutLinks } from "../../runtime/own-files.ts";
 import { systemErrorField } from "../../runtime/system-error.ts";
-import { REPEAT_WITHIN_MS, STATEMENT_WAIT_MS } from "./waits.ts";
+import { PAUSE_MS, STATEMENT_WAIT_MS } from "./waits.ts";
 
 type Values = SQLQueryBindings[];
 
@@ -286,7 +286,7 @@ async function retryWhileBusy<T>(attempt: () => T, maxMs: number): Promise<T> {
       return attempt();
     } catch (error) {
       if (!isBusy(error) || scheduler.now() >= deadline) throw sqliteUnavailable(error);
-      await scheduler.sleep(REPEAT_WITHIN_MS * scheduler.random());
+      await scheduler.sleep(PAUSE_MS.transaction * scheduler.random());
     }
   }
 }

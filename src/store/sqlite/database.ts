@@ -4,7 +4,7 @@ import { Connection, createDatabaseFile, failureOf, isBusy, keepLogFiles, openFi
 import type { Migration, TableUse } from "../sql/migrations.ts";
 import { applySqliteMigrations, rejectForeignDatabase } from "./migrate.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
-import { STATEMENT_WAIT_MS } from "./waits.ts";
+import { PAUSE_MS, STATEMENT_WAIT_MS } from "./waits.ts";
 
 /** Earlier versions can corrupt the file when one process checkpoints the log while another writes. */
 const OLDEST_SQLITE = "3.51.3";
@@ -17,7 +17,6 @@ export function sqliteVersion() {
   return { version, isSupported: Bun.semver.order(version, OLDEST_SQLITE) >= 0, oldest: OLDEST_SQLITE };
 }
 
-const OPEN_RETRY_MS = 5;
 const MAX_IDLE_LOG_BYTES = 64 * 1024 * 1024;
 
 interface DatabaseOptions {
@@ -99,7 +98,7 @@ function enableWriteAheadLog(connection: Connection): void {
       );
     } catch (error) {
       if (!isBusy(error) || scheduler.now() > deadline) throw error;
-      Bun.sleepSync(OPEN_RETRY_MS);
+      Bun.sleepSync(PAUSE_MS.opening);
     }
   }
 }

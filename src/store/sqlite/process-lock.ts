@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { statOf } from "../../runtime/own-files.ts";
 import { createDatabaseFile, failureOf, isBusy, openFile } from "./connection.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
-import { OPEN_ELSEWHERE_MS, STATEMENT_WAIT_MS } from "./waits.ts";
+import { OPEN_ELSEWHERE_MS, PAUSE_MS, STATEMENT_WAIT_MS } from "./waits.ts";
 
 interface ProcessLock extends Disposable {
   release(): void;
@@ -72,7 +72,7 @@ export function isOpenElsewhere(path: string): boolean {
   const deadline = scheduler.now() + OPEN_ELSEWHERE_MS;
   while (!canLock(path)) {
     if (scheduler.now() > deadline) return true;
-    Bun.sleepSync(20);
+    Bun.sleepSync(PAUSE_MS.openElsewhere);
   }
   return false;
 }

@@ -36,7 +36,7 @@ import { OperatorReadThread } from "./operator-read-thread.ts";
 import { type ScheduledTimer, scheduler } from "../../runtime/scheduler.ts";
 import { indexRecentPets, MAX_RECENT_PETS, SELECT_BEHIND } from "./recent-pets.ts";
 import { insertInto, SQLITE_DIALECT, sqliteDatabase } from "./dialect.ts";
-import { STATEMENT_WAIT_MS, TRANSACTION_WAIT_MS } from "./waits.ts";
+import { PAUSE_MS, STATEMENT_WAIT_MS, TRANSACTION_WAIT_MS } from "./waits.ts";
 
 export interface SqliteStores extends DatabaseStores {
   readonly petJson: SqlitePetJson;
@@ -177,7 +177,7 @@ export class SqliteClientStore extends SqlOrderReads implements ClientStore {
       maxBatch: MAX_WRITES_PER_TRANSACTION,
       maxQueued: maxQueuedWrites,
       onBatch: onCommit,
-      retry: { isBusy, maxMs: maxBusyMs },
+      retry: { isBusy, maxMs: maxBusyMs, pauseMs: PAUSE_MS.groupCommit },
     });
   }
 

@@ -20,7 +20,7 @@ import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { INCREMENT_PET_REVISION } from "./pet-json.ts";
 import { indexRecentPets, NO_PET_IS_RECENT } from "./recent-pets.ts";
 import { inspectSchema, recordBackup, setLastId } from "./snapshot.ts";
-import { STATEMENT_WAIT_MS, TRANSACTION_WAIT_MS } from "./waits.ts";
+import { PAUSE_MS, STATEMENT_WAIT_MS, TRANSACTION_WAIT_MS } from "./waits.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
 
 const OPTIONS = {
@@ -104,8 +104,6 @@ function integer(value: unknown): bigint {
   return typeof value === "bigint" ? value : 0n;
 }
 
-/** How long the lock stays free before each transaction while others write. The transaction holds it for 2 or 3 ms. */
-const PAUSE_MS = 2;
 /**
  * How long others count as writing after their last write. A server that gets requests writes at least every two
  * seconds.
@@ -152,7 +150,7 @@ class SqliteSharedTables implements SharedTables {
     this.#dataVersion = version;
     const othersWrite = scheduler.now() - this.#othersWroteAt < OTHERS_WRITE_MS;
     this.#checkpointAt(othersWrite ? CHECKPOINT_PAGES_WHILE_OTHERS_WRITE : CHECKPOINT_PAGES);
-    if (othersWrite) await scheduler.sleep(PAUSE_MS);
+    if (othersWrite) await scheduler.sleep(PAUSE_MS.beforeImport);
   }
 
   #checkpointAt(pages: number): void {

@@ -31,11 +31,22 @@ export const TRANSACTION_WAIT_MS = {
   imports: MINUTE_MS,
 } as const;
 
-/**
- * The longest pause before a transaction is repeated; the pause is random. A busy server leaves the lock free for less
- * than 1 ms at a time.
- */
-export const REPEAT_WITHIN_MS = 2;
+/** How long a process pauses while another one has the lock. */
+export const PAUSE_MS = {
+  /**
+   * Before a transaction of the stores is repeated: a random time up to this one. A busy server leaves the lock free
+   * for less than 1 ms at a time.
+   */
+  transaction: 2,
+  /** Before writes of clients that share a transaction are repeated: a random time up to this one. */
+  groupCommit: 4,
+  /** Before the write-ahead log is turned on again. The pause blocks the thread. */
+  opening: 5,
+  /** Before a command looks again whether another process has a database open. The pause blocks the thread. */
+  openElsewhere: 20,
+  /** Before each transaction of an import while others write, which leaves them the lock. */
+  beforeImport: 2,
+} as const;
 
 /** How long a command waits until no other process has a database open. Other commands end within this time. */
 export const OPEN_ELSEWHERE_MS = 3_000;
