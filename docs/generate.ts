@@ -7,7 +7,7 @@ import packageJson from "../package.json" with { type: "json" };
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { longDuration, grouped, kibibytes, longDate, plural } from "../src/text/formatting.ts";
-import { REQUEST_TIMEOUT_MS } from "../src/api/dispatch.ts";
+import { HANDLING_TIMEOUT_MS } from "../src/api/dispatch.ts";
 import type { Schema } from "../src/api/schema.ts";
 import { DEFAULT_URL } from "../src/config/config.ts";
 import { SETTINGS } from "../src/config/options.ts";
@@ -16,8 +16,7 @@ import { constraintOf, schemaFields } from "../src/docs-site/fields.ts";
 import { replaceBlocks, settingBlocks } from "../src/docs-site/guide-pages.ts";
 import type { DocsSettings } from "../src/docs-site/layout.ts";
 import { markdownTable } from "../src/docs-site/markdown.ts";
-import { IDEMPOTENCY_LIFETIME_MS } from "../src/domain/idempotency.ts";
-import { IDEMPOTENCY_KEY_MAX_LENGTH } from "../src/domain/idempotency.ts";
+import { IDEMPOTENCY_KEY_MAX_LENGTH, IDEMPOTENCY_LIFETIME_MS } from "../src/domain/idempotency.ts";
 import { MAX_BODY_BYTES, NAME_MAX_LENGTH, PAGE_LIMIT } from "../src/domain/size-limits.ts";
 import { AUDIT_ACTIONS } from "../src/domain/audit.ts";
 import { DEFAULT_POLICY } from "../src/domain/policy.ts";
@@ -25,7 +24,7 @@ import { Order, Pet } from "../src/domain/pets-and-orders.ts";
 import { IDLE_TIMEOUT_SECONDS, SILENT_TIMEOUT_SECONDS } from "../src/http1/connection.ts";
 import { MAX_FIELDS } from "../src/http1/header-fields.ts";
 import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-head.ts";
-import { REQUEST_TIMEOUT_SECONDS } from "../src/http1/index.ts";
+import { RECEIVE_TIMEOUT_SECONDS } from "../src/http1/index.ts";
 import { LOG_EVENTS, type LogEvent } from "../src/observe/log-events.ts";
 import { METRICS } from "../src/observe/metrics.ts";
 import { DEFAULT_OVERLAP_SECONDS } from "../src/operator/key-resources.ts";
@@ -44,7 +43,7 @@ const ROOT = resolve(import.meta.dir, "..");
 export const VALUES = {
   maxBody: kibibytes(MAX_BODY_BYTES),
   idempotencyLifetime: longDuration(IDEMPOTENCY_LIFETIME_MS),
-  responseTimeout: plural(REQUEST_TIMEOUT_MS / 1000, "second"),
+  responseTimeout: plural(HANDLING_TIMEOUT_MS / 1000, "second"),
   idleTimeout: plural(IDLE_TIMEOUT_SECONDS, "second"),
   removalDate: longDate(OPERATIONS.getPet.deprecated.sunset),
   rotationOverlap: longDuration(DEFAULT_OVERLAP_SECONDS * 1_000),
@@ -122,7 +121,7 @@ function limitRows(): string[][] {
     ["`name`", `1 to ${grouped(NAME_MAX_LENGTH)} characters`, "400 `invalid_body`"],
     ["`limit`", pageLimit, "400 `invalid_parameter`"],
     ["`Idempotency-Key`", `1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} characters`, "400 `invalid_parameter`"],
-    ["Time to send a request", plural(REQUEST_TIMEOUT_SECONDS, "second"), "408 `request_timeout`"],
+    ["Time to send a request", plural(RECEIVE_TIMEOUT_SECONDS, "second"), "408 `request_timeout`"],
     ["Time to execute a request", VALUES.responseTimeout, "503 `unavailable`"],
     ["Idle connection", VALUES.idleTimeout, "The server closes it"],
     ["Wait for the first request", silent, "The server closes the connection"],

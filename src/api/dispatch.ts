@@ -87,7 +87,7 @@ function processInTime<C extends OperationCall, R>(
   call: C,
   steps: DispatchSteps<C, R>,
 ): Awaitable<Response> {
-  const { timeoutMs = REQUEST_TIMEOUT_MS } = steps;
+  const { timeoutMs = HANDLING_TIMEOUT_MS } = steps;
   const response = process(received, call, steps);
   return response instanceof Promise ? withTimeout(timeoutMs, response, Unavailable) : response;
 }
@@ -150,7 +150,7 @@ function receive<C extends OperationCall, R>(
 function readInput<C extends OperationCall, R>(
   received: Received,
   { operation: { body: schema }, request }: C,
-  { timeoutMs = REQUEST_TIMEOUT_MS }: DispatchSteps<C, R>,
+  { timeoutMs = HANDLING_TIMEOUT_MS }: DispatchSteps<C, R>,
 ): Awaitable<AnyInput | Rejection> {
   const { bytes } = received;
   if (schema === undefined || bytes === undefined) return received;
@@ -164,7 +164,7 @@ function readInput<C extends OperationCall, R>(
 }
 
 /** The timeout is shorter than the time that a shutdown waits for requests in progress. */
-export const REQUEST_TIMEOUT_MS = 7_000;
+export const HANDLING_TIMEOUT_MS = 7_000;
 
 type Parameters = Readonly<Record<string, Schema<unknown>>>;
 

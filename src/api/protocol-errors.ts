@@ -3,7 +3,7 @@ import {
   MAX_HEAD_BYTES,
   MAX_REQUEST_LINE_BYTES,
   type ProtocolErrorStatus,
-  REQUEST_TIMEOUT_SECONDS,
+  RECEIVE_TIMEOUT_SECONDS,
   type Response,
 } from "../http1/index.ts";
 import { kibibytes, plural } from "../text/formatting.ts";
@@ -20,7 +20,7 @@ const PROTOCOL_REJECTIONS: Readonly<Record<ProtocolErrorStatus, { meaning: strin
       meaning: "The request did not arrive in time.",
       rejection: new Rejection(
         "request_timeout",
-        `The request did not arrive within ${plural(REQUEST_TIMEOUT_SECONDS, "second")}.`,
+        `The request did not arrive within ${plural(RECEIVE_TIMEOUT_SECONDS, "second")}.`,
       ),
     },
     414: {

@@ -68,7 +68,7 @@ export const SILENT_TIMEOUT_SECONDS = 10;
 /** The time without a request after which a connection releases the memory that makes the next request faster. */
 const FORGET_SECONDS = 2;
 /** The time from the first byte of a request to the last. */
-export const REQUEST_TIMEOUT_SECONDS = 30;
+export const RECEIVE_TIMEOUT_SECONDS = 30;
 /** The time for a client to read its response. Each byte that it reads restarts the time. */
 const WRITE_TIMEOUT_SECONDS = 30;
 
@@ -177,9 +177,9 @@ export class HttpConnection implements RequestConnection, ResponseWriter, Schedu
   }
 
   get #requestTimeoutSeconds(): number {
-    const { unauthenticatedBodySeconds = REQUEST_TIMEOUT_SECONDS } = this.context;
+    const { unauthenticatedBodySeconds = RECEIVE_TIMEOUT_SECONDS } = this.context;
     const isBody = this.#request !== undefined;
-    return isBody && !this.isAuthenticated ? unauthenticatedBodySeconds : REQUEST_TIMEOUT_SECONDS;
+    return isBody && !this.isAuthenticated ? unauthenticatedBodySeconds : RECEIVE_TIMEOUT_SECONDS;
   }
 
   /** Sends what is buffered, then closes. */

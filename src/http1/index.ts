@@ -4,5 +4,5 @@ export { headerLine, type Response, type Status } from "./response.ts";
 export { type Peer, type Request, RequestAborted, type RequestHandler } from "./request.ts";
 export { type HeaderFields, MAX_FIELDS } from "./header-fields.ts";
 export { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES, type ProtocolErrorStatus } from "./request-head.ts";
-export { REQUEST_TIMEOUT_SECONDS, slowRejectedClients } from "./connection.ts";
+export { RECEIVE_TIMEOUT_SECONDS, slowRejectedClients } from "./connection.ts";
 export { type LimitEvent, maxConnectionsWithin, maxDescriptors } from "./connection-limits.ts";

@@ -16,7 +16,7 @@ import { toJson } from "../api/json.ts";
 import {
   headerLine,
   type Request,
-  REQUEST_TIMEOUT_SECONDS,
+  RECEIVE_TIMEOUT_SECONDS,
   type RequestHandler,
   type Response,
   type Status,
@@ -123,7 +123,7 @@ export function createAdminApp(services: Services): RequestHandler {
     },
     protocolError(status) {
       const response =
-        status === 408 ? errorResponse(PROTOCOL_ERRORS, REQUEST_TIMEOUT) : protocolErrorResponse(status);
+        status === 408 ? errorResponse(PROTOCOL_ERRORS, REQUEST_TOO_SLOW) : protocolErrorResponse(status);
       return withRequestId(response, newRequestId());
     },
   };
@@ -255,9 +255,9 @@ class AdminApp {
   }
 }
 
-const REQUEST_TIMEOUT = new Rejection(
+const REQUEST_TOO_SLOW = new Rejection(
   "request_timeout",
-  `The request did not arrive within ${REQUEST_TIMEOUT_SECONDS} seconds, or its body without a valid token within ${UNAUTHENTICATED_BODY_SECONDS} seconds.`,
+  `The request did not arrive within ${RECEIVE_TIMEOUT_SECONDS} seconds, or its body without a valid token within ${UNAUTHENTICATED_BODY_SECONDS} seconds.`,
 );
 
 async function succeed(result: unknown, { operation: { success }, context }: AdminCall): Promise<Response> {

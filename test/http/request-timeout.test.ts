@@ -1,6 +1,6 @@
 import { expect, jest, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
-import { REQUEST_TIMEOUT_MS } from "../../src/api/dispatch.ts";
+import { HANDLING_TIMEOUT_MS } from "../../src/api/dispatch.ts";
 import { withTimeout } from "../../src/runtime/timeout.ts";
 import { useFakeTimers } from "../fake-timers.ts";
 
@@ -8,7 +8,7 @@ useFakeTimers();
 
 const never = () => new Promise<string>(() => {});
 const errorOf = (work: Promise<string>) => inTime(work).catch((error: unknown) => error);
-const inTime = (work: Promise<string>) => withTimeout(REQUEST_TIMEOUT_MS, work, Unavailable);
+const inTime = (work: Promise<string>) => withTimeout(HANDLING_TIMEOUT_MS, work, Unavailable);
 
 test("work in time settles as it does without a timeout", async () => {
   expect(await inTime(Promise.resolve("done"))).toBe("done");
