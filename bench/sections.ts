@@ -11,8 +11,13 @@ import { checkResponses, measureLoad, measureRounds, type RoundsOptions, type Ru
 import { PACED, type Plan, WARM_UP_SECONDS } from "./plan.ts";
 import { capture, type CapturedResponse, type CapturedResponses, routeOf } from "./replay.ts";
 import { type Cell, figuresOf, type Results, type Sample } from "./targets.ts";
-import { type CandidateServer, type Dataset, prepareDataset, startCandidate } from "./servers.ts";
-import type { StartOptions } from "./servers.ts";
+import {
+  type CandidateServer,
+  type Dataset,
+  prepareDataset,
+  startCandidate,
+  type StartOptions,
+} from "./servers.ts";
 import { type CandidateId, kindsOf, type Workload, type WorkloadId, workloadOf } from "./workloads.ts";
 
 interface Group extends Omit<RoundsOptions<CandidateServer, Sample>, "start"> {

@@ -2,8 +2,17 @@ import { machineText } from "../trials/harness/machine.ts";
 import { median, ratioOf, type Spread, spreadOf } from "../trials/harness/statistics.ts";
 import { formatCount, formatFigure, formatSpread, type Table, tableOf } from "../trials/harness/table.ts";
 import { SHARED, sharedName, sharedWorkload } from "./plan.ts";
-import { type Cell, figuresOf, judge, type Results, type Sample, type ServerFacts } from "./targets.ts";
-import { type SharedCell, sharedRatios, type SharedSample } from "./targets.ts";
+import {
+  type Cell,
+  figuresOf,
+  judge,
+  type Results,
+  type Sample,
+  type ServerFacts,
+  type SharedCell,
+  sharedRatios,
+  type SharedSample,
+} from "./targets.ts";
 import { PEERS, TITLES, type WorkloadId, workloadOf } from "./workloads.ts";
 
 /** The share of its core above which the load generator limits the throughput instead of the server. */

@@ -2,8 +2,18 @@ import { hash } from "node:crypto";
 import rateLimit from "@fastify/rate-limit";
 import Database from "better-sqlite3";
 import fastify from "fastify";
-import { createStore, ERRORS, type Key, type NewPet, nextLink, PRAGMAS, type Query } from "./peer-store.ts";
-import { type Statement, STATUSES, type Value } from "./peer-store.ts";
+import {
+  createStore,
+  ERRORS,
+  type Key,
+  type NewPet,
+  nextLink,
+  PRAGMAS,
+  type Query,
+  type Statement,
+  STATUSES,
+  type Value,
+} from "./peer-store.ts";
 
 declare module "fastify" {
   interface FastifyRequest {

@@ -3,8 +3,16 @@ import { zValidator } from "@hono/zod-validator";
 import { Hono } from "hono";
 import { rateLimiter } from "hono-rate-limiter";
 import { z } from "zod";
-import { createStore, ERRORS, type Key, nextLink, PRAGMAS } from "./peer-store.ts";
-import { type Statement, STATUSES, type Value } from "./peer-store.ts";
+import {
+  createStore,
+  ERRORS,
+  type Key,
+  nextLink,
+  PRAGMAS,
+  type Statement,
+  STATUSES,
+  type Value,
+} from "./peer-store.ts";
 
 const [port = "", path = ""] = process.argv.slice(2);
 const database = new Database(path, { readwrite: true });

@@ -10,10 +10,14 @@ import {
   updateSchema,
 } from "../api/schema.ts";
 import { KEY_STATES } from "../domain/api-keys.ts";
-import { schemasOf } from "../domain/fields.ts";
-import { KEY_FIELDS, MAX_OVERLAP_MS, REQUEST_LIMITS, WRITTEN_KEY_FIELDS } from "../domain/key-fields.ts";
-import { EXAMPLE_TIME } from "../domain/fields.ts";
-import { KeyId } from "../domain/key-fields.ts";
+import { EXAMPLE_TIME, schemasOf } from "../domain/fields.ts";
+import {
+  KEY_FIELDS,
+  KeyId,
+  MAX_OVERLAP_MS,
+  REQUEST_LIMITS,
+  WRITTEN_KEY_FIELDS,
+} from "../domain/key-fields.ts";
 
 export const DEFAULT_OVERLAP_SECONDS = 24 * 60 * 60;
 

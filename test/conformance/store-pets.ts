@@ -1,7 +1,6 @@
 import { expect } from "bun:test";
 import { INT64_MAX, INT64_MIN } from "../../src/api/json.ts";
-import type { NewPet } from "../../src/domain/pets-and-orders.ts";
-import { encodePet } from "../../src/domain/pets-and-orders.ts";
+import { encodePet, type NewPet } from "../../src/domain/pets-and-orders.ts";
 import { withServiceValues } from "../pets.ts";
 import { AT, addPet, idsOf, resultOf, rex, type TestCase } from "./store-fixture.ts";
 

@@ -23,8 +23,15 @@ import {
   type Schema,
   text,
 } from "../../src/api/schema.ts";
-import { encodeOrder, NewOrder, NewPet, Order, OrderUpdate, Pet } from "../../src/domain/pets-and-orders.ts";
-import { encodePet } from "../../src/domain/pets-and-orders.ts";
+import {
+  encodeOrder,
+  encodePet,
+  NewOrder,
+  NewPet,
+  Order,
+  OrderUpdate,
+  Pet,
+} from "../../src/domain/pets-and-orders.ts";
 import { parseJson } from "../exact-json.ts";
 
 const problemsOf = (schema: Schema<unknown>, value: unknown) => {

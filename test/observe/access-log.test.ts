@@ -3,9 +3,8 @@ import { chmodSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } 
 import { join } from "node:path";
 import { accessLine, openAccessLog, openLogFile } from "../../src/observe/access-log.ts";
 import { type LineOutput, LineWriter, type LineWriterOptions } from "../../src/observe/line-writer.ts";
-import { Unavailable } from "../../src/api/errors.ts";
+import { INTERNAL_ERROR, STANDARD_ERRORS, Unavailable } from "../../src/api/errors.ts";
 import { errorResponse } from "../../src/api/responses.ts";
-import { INTERNAL_ERROR, STANDARD_ERRORS } from "../../src/api/errors.ts";
 import { type RequestObserver, RequestRecord } from "../../src/observe/request-record.ts";
 import type { Request, Response } from "../../src/http1/index.ts";
 import { HeaderFields } from "../../src/http1/header-fields.ts";

@@ -7,11 +7,9 @@ import { SECRET_PREFIX } from "../../domain/secrets.ts";
 import { adminToken, file, optional } from "../../config/value-types.ts";
 import { defineCommand, Failure } from "../command.ts";
 import { loginFile, readLogins, saveLogins } from "../login-file.ts";
-import { OPERATOR_OPTIONS, PLAIN_HTTP_OPTION } from "../calls/call.ts";
-import { rejectPlainHttp } from "../calls/remote-server.ts";
+import { OPERATOR_OPTIONS, PLAIN_HTTP_OPTION, RejectedCall } from "../calls/call.ts";
+import { callServer, rejectPlainHttp, type RemoteServer } from "../calls/remote-server.ts";
 import { columns, json } from "../output.ts";
-import { callServer, type RemoteServer } from "../calls/remote-server.ts";
-import { RejectedCall } from "../calls/call.ts";
 
 /** What a server says of a token: who has it, and in which environment. */
 async function identify(remote: RemoteServer) {

@@ -4,10 +4,9 @@ import { EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
 import { NO_TOKEN, ROLE_MEANINGS, ROLES } from "../../domain/operators.ts";
 import type { OperatorView, OperatorWithToken } from "../../operator/operations.ts";
 import { confirmed, listCommand, operationCommand, YES_OPTION } from "../operation-command.ts";
-import { type CallOperator, locationOf } from "../calls/call.ts";
+import { type CallOperator, locationOf, RejectedCall } from "../calls/call.ts";
 import { expiryFlag, overlapFlag } from "../operation-flags.ts";
 import type { Screen, TableColumn } from "../output.ts";
-import { RejectedCall } from "../calls/call.ts";
 
 const COLUMNS: readonly TableColumn<OperatorView>[] = [
   ["ID", ({ id }) => String(id)],

@@ -1,7 +1,6 @@
 import { grouped } from "../../text/formatting.ts";
-import { LATE_SECONDS } from "../../operator/resources.ts";
+import { LATE_SECONDS, settingText } from "../../operator/resources.ts";
 import type { ServerList, Setting } from "../../operator/operations.ts";
-import { settingText } from "../../operator/resources.ts";
 import { operationCommand } from "../operation-command.ts";
 import { locationOf } from "../calls/call.ts";
 import { type Screen, table, type TableColumn } from "../output.ts";

@@ -17,8 +17,7 @@ import {
   type Subject,
   type Quota,
 } from "../../domain/rate-limit.ts";
-import { type BanListeners, BanReporter } from "../../domain/key-counter.ts";
-import type { KeyCounter } from "../../domain/key-counter.ts";
+import { type BanListeners, BanReporter, type KeyCounter } from "../../domain/key-counter.ts";
 import { type HandOver, KnownQuotas } from "../known-quotas.ts";
 import { Availability, type AvailabilityOptions } from "./availability.ts";
 import type { ValkeyLink } from "./connection.ts";

@@ -1,8 +1,8 @@
 import type { ReservedSQL, SQL } from "bun";
 import { OutcomeUnknown, Unavailable } from "../../api/errors.ts";
 import { messageOf } from "../../runtime/message-of.ts";
-import { BanReporter } from "../../domain/key-counter.ts";
 import {
+  BanReporter,
   countAll,
   type Counted,
   type KeyCounter,
