@@ -10,7 +10,7 @@ import { Authenticator } from "../src/auth/authenticator.ts";
 import { createClock } from "../src/clock.ts";
 import { generateSecret } from "../src/domain/secrets.ts";
 import { DEFAULT_POLICY } from "../src/domain/policy.ts";
-import type { QuotaStore } from "../src/domain/ports.ts";
+import type { QuotaStore } from "../src/domain/ports/rate-limiter.ts";
 import { type Decision, DEFAULT_BAN, type Limits } from "../src/domain/rate-limit.ts";
 import { MemoryRateLimiter } from "../src/rate-limit/memory/memory-rate-limiter.ts";
 

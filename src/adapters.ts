@@ -12,8 +12,10 @@ import {
   valkeyOf,
 } from "./config/config.ts";
 import { DataDirectory } from "./data-directory.ts";
-import type { DatabaseStores } from "./domain/database-stores.ts";
-import type { Clock, KeyStore, RateLimiter, StateChange } from "./domain/ports.ts";
+import type { StateChange, DatabaseStores } from "./domain/ports/stores.ts";
+import type { RateLimiter } from "./domain/ports/rate-limiter.ts";
+import type { KeyStore } from "./domain/ports/keys.ts";
+import type { Clock } from "./domain/ports/clock.ts";
 import type { Policy, PolicyInEffect } from "./domain/policy.ts";
 import type { BanRules, OnBan } from "./domain/rate-limit.ts";
 import { ActivityCollector } from "./domain/servers.ts";

@@ -11,7 +11,7 @@ import { type Config, listenUrl, originOf } from "./config/config.ts";
 import { reportedSettings } from "./config/reported-settings.ts";
 import { createDocsSite } from "./docs-site/docs-site.ts";
 import { EXPIRES_SOON_MS } from "./domain/api-keys.ts";
-import type { Clock } from "./domain/ports.ts";
+import type { Clock } from "./domain/ports/clock.ts";
 import type { ServerActivity } from "./domain/servers.ts";
 import { loadOnce } from "./runtime/load-once.ts";
 import { repeat, workRegularly } from "./runtime/repeat.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "./domain/ports.ts";
+import type { Clock } from "./domain/ports/clock.ts";
 
 /** A greater difference between the clocks is a step of the machine's clock. A smaller one is drift. */
 const STEP_MS = 2_000;

@@ -6,7 +6,7 @@ import type { Config } from "./config/config.ts";
 import { type FollowedSetting, followFiles, followSetting } from "./config/follow-files.ts";
 import { WEBHOOK_OPTIONS } from "./config/options.ts";
 import { readFromFile } from "./config/parse-options.ts";
-import type { Clock } from "./domain/ports.ts";
+import type { Clock } from "./domain/ports/clock.ts";
 import type { HttpServer, TlsCertificate } from "./http1/index.ts";
 import { reportSettingFiles } from "./observe/event-reports.ts";
 import type { Log } from "./observe/log.ts";

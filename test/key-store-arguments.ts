@@ -1,7 +1,7 @@
 import type { ApiKey } from "../src/domain/api-keys.ts";
 import type { NewSecret } from "../src/domain/secrets.ts";
 import type { Attribution } from "../src/domain/audit.ts";
-import type { KeyStore } from "../src/domain/ports.ts";
+import type { KeyStore } from "../src/domain/ports/keys.ts";
 
 /** For changes of keys in tests that do not read the audit trail. */
 export const BY: Attribution = { actor: { kind: "server", name: "test" }, at: 0 };

@@ -7,7 +7,7 @@ import type { Config } from "../src/config/config.ts";
 import { parseJson } from "./exact-json.ts";
 import type { NewKey } from "../src/domain/api-keys.ts";
 import { generateSecret, toNewSecret } from "../src/domain/secrets.ts";
-import type { KeyStore } from "../src/domain/ports.ts";
+import type { KeyStore } from "../src/domain/ports/keys.ts";
 import { silentLog } from "../src/observe/log.ts";
 import type { OperatorRate } from "../src/operator/operator-rates.ts";
 import { parseConfig } from "./config/parsing.ts";

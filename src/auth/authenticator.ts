@@ -15,7 +15,9 @@ import type { PolicyInEffect } from "../domain/policy.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { andThen, type Awaitable, recover } from "../runtime/awaitable.ts";
 import type { Scheduler } from "../runtime/scheduler.ts";
-import type { Clock, KeyChanges, KeyStore, RateLimiter } from "../domain/ports.ts";
+import type { RateLimiter } from "../domain/ports/rate-limiter.ts";
+import type { KeyChanges, KeyStore } from "../domain/ports/keys.ts";
+import type { Clock } from "../domain/ports/clock.ts";
 import { LookupQueue } from "./lookup-queue.ts";
 import type { Request } from "../http1/index.ts";
 

@@ -1,7 +1,9 @@
 import { FailureReporter } from "../runtime/failure-reporter.ts";
 import type { ApiKey } from "../domain/api-keys.ts";
 import type { Policy } from "../domain/policy.ts";
-import type { ChangedKey, Clock, RateLimiter } from "../domain/ports.ts";
+import type { RateLimiter } from "../domain/ports/rate-limiter.ts";
+import type { ChangedKey } from "../domain/ports/keys.ts";
+import type { Clock } from "../domain/ports/clock.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import { repeat } from "../runtime/repeat.ts";
 import { scheduler, type Scheduler } from "../runtime/scheduler.ts";

@@ -3,7 +3,7 @@ import { TokenBucket } from "../runtime/token-bucket.ts";
 import { Overloaded } from "../api/errors.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import { scheduler } from "../runtime/scheduler.ts";
-import type { Clock } from "../domain/ports.ts";
+import type { Clock } from "../domain/ports/clock.ts";
 import type { ApiKeyPrincipal, AuthFailure } from "../domain/api-keys.ts";
 
 type LookupResult = ApiKeyPrincipal | AuthFailure;

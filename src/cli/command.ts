@@ -14,7 +14,7 @@ import { didYouMean, nearest } from "../text/nearest.ts";
 import { quoted } from "../config/quoted.ts";
 import type { ValueType } from "../config/value-types.ts";
 import type { Attribution } from "../domain/audit.ts";
-import type { Clock } from "../domain/ports.ts";
+import type { Clock } from "../domain/ports/clock.ts";
 import type { Log, LogOptions } from "../observe/log.ts";
 import type { Screen } from "./output.ts";
 import type { StopSignal } from "./terminal.ts";

@@ -1,5 +1,5 @@
 import { ApiError, type NewPet, Petstore } from "../client/index.ts";
-import type { Clock } from "../domain/ports.ts";
+import type { Clock } from "../domain/ports/clock.ts";
 import type { Decision } from "../domain/rate-limit.ts";
 import { repeat } from "../runtime/repeat.ts";
 import type { Scheduler } from "../runtime/scheduler.ts";

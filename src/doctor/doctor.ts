@@ -1,6 +1,6 @@
 import { type Config, plainTextConnections } from "../config/config.ts";
 import type { Variables } from "../config/parse-options.ts";
-import type { Clock } from "../domain/ports.ts";
+import type { Clock } from "../domain/ports/clock.ts";
 import { PLAIN_TEXT_WARNINGS } from "../observe/log-events.ts";
 import { checkClock } from "./clock.ts";
 import { checkAccessLog, checkDataDirectory, checkOpenFiles } from "./files.ts";

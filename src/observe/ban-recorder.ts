@@ -1,5 +1,6 @@
 import { banEntry } from "../domain/key-entries.ts";
-import type { AuditStore, KeyStore } from "../domain/ports.ts";
+import type { AuditStore } from "../domain/ports/audit.ts";
+import type { KeyStore } from "../domain/ports/keys.ts";
 import type { Ban, OnBan } from "../domain/rate-limit.ts";
 import { FailureReporter } from "../runtime/failure-reporter.ts";
 import { formatTime } from "../text/formatting.ts";

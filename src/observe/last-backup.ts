@@ -1,5 +1,5 @@
 import { MINUTE_MS } from "../text/time-units.ts";
-import type { ValueStore } from "../domain/ports.ts";
+import type { ValueStore } from "../domain/ports/stored-values.ts";
 import { LAST_BACKUP } from "../domain/stored-values.ts";
 import { repeat } from "../runtime/repeat.ts";
 

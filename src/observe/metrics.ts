@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { readdirSync, statSync } from "node:fs";
 import type { CacheStatistics } from "../runtime/bounded-cache.ts";
 import { AUTH_FAILURES } from "../domain/api-keys.ts";
-import type { Clock } from "../domain/ports.ts";
+import type { Clock } from "../domain/ports/clock.ts";
 import { differingSettings, type ServerState } from "../domain/servers.ts";
 import type { WaitingEntries } from "../domain/webhooks.ts";
 import { type HttpServer, maxDescriptors, type ServerStatistics } from "../http1/index.ts";

@@ -1,7 +1,8 @@
 import { HOUR_MS } from "../text/time-units.ts";
 import { parseJson } from "../api/json.ts";
 import { Invalid } from "../api/schema.ts";
-import type { Clock, ServerRegister, ServerReportStore } from "../domain/ports.ts";
+import type { ServerRegister, ServerReportStore } from "../domain/ports/servers.ts";
+import type { Clock } from "../domain/ports/clock.ts";
 import {
   GONE_AFTER_MS,
   nameOfServer,

@@ -1,6 +1,7 @@
 import { FailureReporter } from "../runtime/failure-reporter.ts";
 import { isPrincipal } from "../domain/api-keys.ts";
-import type { Clock, UsageHistoryStore } from "../domain/ports.ts";
+import type { UsageHistoryStore } from "../domain/ports/usage-history.ts";
+import type { Clock } from "../domain/ports/clock.ts";
 import {
   type KeyCounts,
   type OperationCounts,

@@ -1,6 +1,8 @@
 import type { Environment } from "../domain/environments.ts";
 import type { AuditEntry } from "../domain/audit.ts";
-import type { AuditStore, Clock, WebhookStore } from "../domain/ports.ts";
+import type { WebhookStore } from "../domain/ports/webhooks.ts";
+import type { AuditStore } from "../domain/ports/audit.ts";
+import type { Clock } from "../domain/ports/clock.ts";
 import {
   deliveredActions,
   hasFailedTooLong,

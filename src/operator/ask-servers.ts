@@ -2,7 +2,7 @@
 
 import { parseJson } from "../api/json.ts";
 import { messageOf } from "../runtime/message-of.ts";
-import type { QuestionStore } from "../domain/ports.ts";
+import type { QuestionStore } from "../domain/ports/servers.ts";
 import type { Question, QuestionState } from "../domain/servers.ts";
 import { scheduler } from "../runtime/scheduler.ts";
 import { type AnyCallInput, queryText, type ReadResponse, readRejection, readResponse } from "./calls.ts";

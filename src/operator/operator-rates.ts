@@ -1,6 +1,6 @@
 import type { Rejection } from "../api/errors.ts";
 import { MAX_OPERATORS } from "../domain/operators.ts";
-import type { Clock } from "../domain/ports.ts";
+import type { Clock } from "../domain/ports/clock.ts";
 import { MAX_ADMIN_BODY_BYTES } from "../domain/size-limits.ts";
 import type { Request } from "../http1/index.ts";
 import { scheduler } from "../runtime/scheduler.ts";

@@ -1,8 +1,10 @@
 import type { AdminConfig } from "../config/config.ts";
 import type { Environment } from "../domain/environments.ts";
-import type { DatabaseStores, OperatorStores } from "../domain/database-stores.ts";
+import type { DatabaseStores, OperatorStores } from "../domain/ports/stores.ts";
 import type { PolicyInEffect } from "../domain/policy.ts";
-import type { Clock, RateLimiter, ServerRegister } from "../domain/ports.ts";
+import type { RateLimiter } from "../domain/ports/rate-limiter.ts";
+import type { ServerRegister } from "../domain/ports/servers.ts";
+import type { Clock } from "../domain/ports/clock.ts";
 import type { ServerIdentity } from "../domain/servers.ts";
 import type { AdapterMonitor } from "../observe/adapter-monitor.ts";
 import type { Log } from "../observe/log.ts";

@@ -19,7 +19,9 @@ import { Rejection, Unavailable } from "../api/errors.ts";
 import { encodeOrder, orderNotFound, petNotFound } from "../domain/pets-and-orders.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
 import { andThen, type Awaitable } from "../runtime/awaitable.ts";
-import type { Clock, KeyStore, PetJsonSource, ClientStore, WriteResult } from "../domain/ports.ts";
+import type { KeyStore } from "../domain/ports/keys.ts";
+import type { PetJsonSource, ClientStore, WriteResult } from "../domain/ports/pets-and-orders.ts";
+import type { Clock } from "../domain/ports/clock.ts";
 import { type PageJson, encodePage } from "../domain/pages.ts";
 
 export interface HandlerOptions {

@@ -4,7 +4,7 @@ import { parseIdentifier } from "../api/json.ts";
 import { headerLinesOf, type Headers } from "../api/responses.ts";
 import type { Rejection } from "../api/errors.ts";
 import type { ApiKeyPrincipal } from "../domain/api-keys.ts";
-import type { IdempotentRequest } from "../domain/ports.ts";
+import type { IdempotentRequest } from "../domain/ports/pets-and-orders.ts";
 import type { Decision } from "../domain/rate-limit.ts";
 import type { Request } from "../http1/index.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";

@@ -19,7 +19,9 @@ import { type ApiKeyPrincipal, type AuthFailure, isPrincipal } from "../domain/a
 import { IDEMPOTENCY_KEY_MAX_LENGTH } from "../domain/idempotency.ts";
 import { MAX_BODY_BYTES } from "../domain/size-limits.ts";
 import type { PolicyInEffect } from "../domain/policy.ts";
-import type { Clock, IdempotentRequest, RateLimiter } from "../domain/ports.ts";
+import type { RateLimiter } from "../domain/ports/rate-limiter.ts";
+import type { IdempotentRequest } from "../domain/ports/pets-and-orders.ts";
+import type { Clock } from "../domain/ports/clock.ts";
 import type { Decision, Limits, Subject } from "../domain/rate-limit.ts";
 import {
   headerLine,

@@ -5,7 +5,7 @@ import { methodNotAllowed, serviceUnavailable } from "../api/errors.ts";
 import { formatTime, shortDuration } from "../text/formatting.ts";
 import { andThen, type Awaitable } from "../runtime/awaitable.ts";
 import { loadFor } from "../runtime/load-once.ts";
-import type { Clock } from "../domain/ports.ts";
+import type { Clock } from "../domain/ports/clock.ts";
 import { type Decision } from "../domain/rate-limit.ts";
 import { DAY_MS } from "../text/time-units.ts";
 import type { Request, Response } from "../http1/index.ts";

@@ -13,7 +13,7 @@ import type { KeyList, KeyListQuery } from "../domain/key-lists.ts";
 import type { NewSecret } from "../domain/secrets.ts";
 import type { Attribution } from "../domain/audit.ts";
 import { keyCreationEntry, keyExpiryEntry, keyRotationEntry, keyUpdateEntry } from "../domain/key-entries.ts";
-import type { ChangedKey, KeyChanges, KeyStore } from "../domain/ports.ts";
+import type { ChangedKey, KeyChanges, KeyStore } from "../domain/ports/keys.ts";
 import { type Page, pageOf } from "../domain/pages.ts";
 import { DAY_MS } from "../text/time-units.ts";
 import { DAILY_USAGE_DAYS } from "../domain/usage-history.ts";

@@ -1,5 +1,5 @@
 import type { AuditEntry, AuditQuery, AuditRow, NewAuditEntry } from "../domain/audit.ts";
-import type { AuditStore } from "../domain/ports.ts";
+import type { AuditStore } from "../domain/ports/audit.ts";
 import type { Page } from "../domain/pages.ts";
 import { MAX_ROWS_SEARCHED } from "../domain/size-limits.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";

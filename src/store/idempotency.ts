@@ -1,4 +1,8 @@
-import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../domain/ports.ts";
+import type {
+  IdempotencyRejection,
+  IdempotentRequest,
+  WriteResult,
+} from "../domain/ports/pets-and-orders.ts";
 import {
   IDEMPOTENCY_CONFLICT,
   IDEMPOTENCY_KEY_REUSED,

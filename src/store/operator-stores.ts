@@ -1,5 +1,5 @@
-import type { OperatorStores } from "../domain/database-stores.ts";
-import type { PetsAndOrdersStore } from "../domain/ports.ts";
+import type { OperatorStores } from "../domain/ports/stores.ts";
+import type { PetsAndOrdersStore } from "../domain/ports/pets-and-orders.ts";
 import { type KeyStoreOptions, SqlKeyStore } from "./api-keys.ts";
 import { SqlAuditStore } from "./audit.ts";
 import { SqlPolicyStore } from "./policy.ts";

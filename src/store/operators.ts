@@ -29,7 +29,7 @@ import {
   tooManyOperators,
 } from "../domain/operators.ts";
 import { withChange } from "../domain/fields.ts";
-import type { OperatorStore, TokenRotation } from "../domain/ports.ts";
+import type { OperatorStore, TokenRotation } from "../domain/ports/operators.ts";
 import { HOUR_MS } from "../text/time-units.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import { formatTime } from "../text/formatting.ts";

@@ -1,6 +1,6 @@
 import { INT64_MAX } from "../api/json.ts";
 import { columnOf, type ResourceField } from "../domain/fields.ts";
-import type { OrderPageQuery, OrderQuery, PetQuery } from "../domain/ports.ts";
+import type { OrderPageQuery, OrderQuery, PetQuery } from "../domain/ports/pets-and-orders.ts";
 import {
   ORDER_FILTERS,
   type OrderFilters,

@@ -24,7 +24,7 @@ import type {
   PetQuery,
   ClientStore,
   WriteResult,
-} from "../domain/ports.ts";
+} from "../domain/ports/pets-and-orders.ts";
 import type { Page } from "../domain/pages.ts";
 import {
   canBeOrdered,

@@ -10,7 +10,7 @@ import {
   policyOf,
   type StoredPolicy,
 } from "../domain/policy.ts";
-import type { PolicyStore } from "../domain/ports.ts";
+import type { PolicyStore } from "../domain/ports/policy.ts";
 import type { BanRules, Limits } from "../domain/rate-limit.ts";
 import { parseStored, SHARED_VALUE_NAMES, type SharedValues } from "../domain/shared-values.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";

@@ -1,5 +1,5 @@
 import { Overloaded } from "../api/errors.ts";
-import type { QuestionStore } from "../domain/ports.ts";
+import type { QuestionStore } from "../domain/ports/servers.ts";
 import type { Question, QuestionState } from "../domain/servers.ts";
 import { MAX_ANSWER_LENGTH } from "../domain/size-limits.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";

@@ -1,4 +1,5 @@
-import type { Clock, ValueStore } from "../domain/ports.ts";
+import type { ValueStore } from "../domain/ports/stored-values.ts";
+import type { Clock } from "../domain/ports/clock.ts";
 import { CLOCK_DOUBTED_AT, CLOCK_DOUBTED_FOR, CLOCK_TRUSTED_AT } from "../domain/stored-values.ts";
 import { DAY_MS } from "../text/time-units.ts";
 import { type ScheduledTimer, scheduler } from "../runtime/scheduler.ts";

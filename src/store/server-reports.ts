@@ -1,4 +1,4 @@
-import type { ServerReportStore } from "../domain/ports.ts";
+import type { ServerReportStore } from "../domain/ports/servers.ts";
 import { GONE_AFTER_MS, ServerVersion, type StoredReport } from "../domain/servers.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import { parseJson } from "../api/json.ts";

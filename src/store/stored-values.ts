@@ -1,4 +1,4 @@
-import type { ValueStore } from "../domain/ports.ts";
+import type { ValueStore } from "../domain/ports/stored-values.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import { numberRowsOf, rowsOf, type SqlDatabase } from "./sql/steps.ts";
 

@@ -3,7 +3,7 @@
  * all keys reads a third of the rows that one row per operation would take, and adding to one key changes one row.
  */
 
-import type { UsageHistoryStore } from "../domain/ports.ts";
+import type { UsageHistoryStore } from "../domain/ports/usage-history.ts";
 import { DAY_MS } from "../text/time-units.ts";
 import {
   compareByRequests,

@@ -1,5 +1,5 @@
 import { withoutNulls } from "../domain/fields.ts";
-import type { WebhookStore } from "../domain/ports.ts";
+import type { WebhookStore } from "../domain/ports/webhooks.ts";
 import type { WaitingEntries, WebhookState } from "../domain/webhooks.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import { rowsOf, type SqlDatabase } from "./sql/steps.ts";

@@ -4,7 +4,7 @@ import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sha256 } from "../../src/runtime/hash.ts";
 import type { AdminConfig } from "../../src/config/config.ts";
-import type { OperatorStore } from "../../src/domain/ports.ts";
+import type { OperatorStore } from "../../src/domain/ports/operators.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { importTokens } from "../../src/operator/sign-in/setting-tokens.ts";
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";

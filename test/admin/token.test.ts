@@ -5,7 +5,7 @@ import { Unavailable } from "../../src/api/errors.ts";
 import { sha256 } from "../../src/runtime/hash.ts";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
 import type { Operator, OperatorAccess } from "../../src/domain/operators.ts";
-import type { OperatorStore } from "../../src/domain/ports.ts";
+import type { OperatorStore } from "../../src/domain/ports/operators.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import { AdminAuthentication } from "../../src/operator/sign-in/admin-authentication.ts";
 import { generateToken, toNewToken } from "../../src/operator/sign-in/token.ts";

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { openStores } from "../../src/adapters.ts";
 import { startApp } from "../../src/app.ts";
 import { generateSecret, toNewSecret } from "../../src/domain/secrets.ts";
-import type { RateLimiter } from "../../src/domain/ports.ts";
+import type { RateLimiter } from "../../src/domain/ports/rate-limiter.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";

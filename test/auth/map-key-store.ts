@@ -2,7 +2,7 @@ import type { ApiKey, Credential, NewKey } from "../../src/domain/api-keys.ts";
 import { generateSecret, hashSecret } from "../../src/domain/secrets.ts";
 import type { Environment } from "../../src/domain/environments.ts";
 import type { Awaitable } from "../../src/runtime/awaitable.ts";
-import type { KeyChanges } from "../../src/domain/ports.ts";
+import type { KeyChanges } from "../../src/domain/ports/keys.ts";
 
 /** The part of a key store that an Authenticator uses, in Maps. It counts lookups, and can be slow or fail. */
 export class MapKeyStore {

@@ -1,7 +1,7 @@
 import { Authenticator, type AuthenticatorOptions, type Client } from "../../src/auth/authenticator.ts";
 import { followKeyChanges, type KeyChangeFollower } from "../../src/auth/key-changes.ts";
 import { DEFAULT_POLICY } from "../../src/domain/policy.ts";
-import type { RateLimiter } from "../../src/domain/ports.ts";
+import type { RateLimiter } from "../../src/domain/ports/rate-limiter.ts";
 import { newQuota, peek } from "../../src/domain/rate-limit.ts";
 
 export const CLIENT: Client = { clientAddress: "192.0.2.1" };

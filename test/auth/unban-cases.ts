@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { RateLimiter } from "../../src/domain/ports.ts";
+import type { RateLimiter } from "../../src/domain/ports/rate-limiter.ts";
 import { key } from "../subjects.ts";
 import type { TestClock } from "../test-clock.ts";
 import { MapKeyStore } from "./map-key-store.ts";

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import type { AuditQuery, NewAuditEntry } from "../../src/domain/audit.ts";
-import type { AuditStore } from "../../src/domain/ports.ts";
+import type { AuditStore } from "../../src/domain/ports/audit.ts";
 import { AT, type TestCase } from "./store-fixture.ts";
 
 const signedIn: NewAuditEntry = { at: AT, actor: { kind: "console" }, action: "admin.signed-in" };

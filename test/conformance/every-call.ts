@@ -1,5 +1,5 @@
 import type { AllRowCounts } from "../../bench/skewed-rows.ts";
-import type { Stores } from "../../src/domain/ports.ts";
+import type { Stores } from "../../src/domain/ports/stores.ts";
 import { DAY_MS, filterSets, ORDER_FILTER_VALUES, PET_FILTER_VALUES, rex } from "./store-fixture.ts";
 
 const BY = { actor: { kind: "console" }, at: 1 } as const;

@@ -17,7 +17,7 @@ import {
   ImportStore,
   NO_PROGRESS,
 } from "../../src/archive/import-store.ts";
-import type { PetsAndOrdersStore } from "../../src/domain/ports.ts";
+import type { PetsAndOrdersStore } from "../../src/domain/ports/pets-and-orders.ts";
 import { rowsOf, type Statements } from "../../src/store/sql/steps.ts";
 import type { SharedTables } from "../../src/store/sql/table-store.ts";
 import { BY, storedSecret } from "../key-store-arguments.ts";

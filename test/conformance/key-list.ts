@@ -1,7 +1,8 @@
 import { expect } from "bun:test";
 import { KEY_STATES, type NewKey, keyState } from "../../src/domain/api-keys.ts";
 import type { KeyFilter, KeyListQuery } from "../../src/domain/key-lists.ts";
-import type { KeyStore, Stores } from "../../src/domain/ports.ts";
+import type { Stores } from "../../src/domain/ports/stores.ts";
+import type { KeyStore } from "../../src/domain/ports/keys.ts";
 import { BY, hash } from "../key-store-arguments.ts";
 import { AT, DAY_MS, type TestCase } from "./store-fixture.ts";
 

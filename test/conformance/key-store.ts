@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import type { NewKey } from "../../src/domain/api-keys.ts";
 import type { Attribution } from "../../src/domain/audit.ts";
-import type { KeyStore } from "../../src/domain/ports.ts";
+import type { KeyStore } from "../../src/domain/ports/keys.ts";
 import { allKeys, BY, hash, storedSecret } from "../key-store-arguments.ts";
 import { AT, type TestCase } from "./store-fixture.ts";
 

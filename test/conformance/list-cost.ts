@@ -4,7 +4,7 @@ import type { Operation } from "../../src/api/api.ts";
 import { KEY_STATES } from "../../src/domain/api-keys.ts";
 import { type KeyFilter, type KeyListQuery, KEY_SORTS } from "../../src/domain/key-lists.ts";
 import type { AuditQuery } from "../../src/domain/audit.ts";
-import type { OrderQuery, PetQuery } from "../../src/domain/ports.ts";
+import type { OrderQuery, PetQuery } from "../../src/domain/ports/pets-and-orders.ts";
 import { ORDER_STATUSES, PET_STATUSES, type PetFilters } from "../../src/domain/pets-and-orders.ts";
 import { DAY_MS } from "../../src/text/time-units.ts";
 import { PAGE_LIMIT } from "../../src/domain/size-limits.ts";

@@ -8,7 +8,7 @@ import {
   type Operator,
   type OperatorChange,
 } from "../../src/domain/operators.ts";
-import type { OperatorStore } from "../../src/domain/ports.ts";
+import type { OperatorStore } from "../../src/domain/ports/operators.ts";
 import { AT, rejectionCode, type TestCase } from "./store-fixture.ts";
 
 const HOUR = 3_600_000;

@@ -1,8 +1,11 @@
-import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
-import type { Stores } from "../../src/domain/ports.ts";
+import { readdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { Stores } from "../../src/domain/ports/stores.ts";
 
-const SOURCE = readFileSync(resolve(import.meta.dir, "../../src/domain/ports.ts"), "utf8");
+const DIRECTORY = resolve(import.meta.dir, "../../src/domain/ports");
+const SOURCE = readdirSync(DIRECTORY)
+  .map((file) => readFileSync(join(DIRECTORY, file), "utf8"))
+  .join("\n");
 const BODIES = new Map(
   SOURCE.matchAll(/^export interface (\w+)[^{]*\{\n([^]*?)^\}/gm).map(([, name = "", body = ""]) => [
     name,

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Awaitable } from "../../src/runtime/awaitable.ts";
-import type { RateLimiter } from "../../src/domain/ports.ts";
+import type { RateLimiter } from "../../src/domain/ports/rate-limiter.ts";
 import {
   type BanRules,
   type Decision,

@@ -3,7 +3,8 @@ import type { Rejection } from "../../src/api/errors.ts";
 import { ImportStore } from "../../src/archive/import-store.ts";
 import type { TableStore } from "../../src/store/sql/table-store.ts";
 import type { NewPet, OrderFilters, PetFilters } from "../../src/domain/pets-and-orders.ts";
-import type { IdempotentRequest, ClientStore, Stores, WriteResult } from "../../src/domain/ports.ts";
+import type { Stores } from "../../src/domain/ports/stores.ts";
+import type { IdempotentRequest, ClientStore, WriteResult } from "../../src/domain/ports/pets-and-orders.ts";
 import type { Page } from "../../src/domain/pages.ts";
 
 /** Empty stores with data of their own. */

@@ -21,7 +21,7 @@ import type {
   PetQuery,
   ClientStore,
   WriteResult,
-} from "../../src/domain/ports.ts";
+} from "../../src/domain/ports/pets-and-orders.ts";
 import { type Page, encodePage } from "../../src/domain/pages.ts";
 import {
   encodeOrder,

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import type { Attribution } from "../../src/domain/audit.ts";
-import type { PetsAndOrdersStore } from "../../src/domain/ports.ts";
+import type { PetsAndOrdersStore } from "../../src/domain/ports/pets-and-orders.ts";
 import { AT, addPet, rejectionCode, resultOf, type TestCase } from "./store-fixture.ts";
 
 const OWNER = 1;

@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import * as fc from "fast-check";
 import { OPERATION_IDS } from "../../src/domain/operation-ids.ts";
-import type { UsageHistoryStore } from "../../src/domain/ports.ts";
+import type { UsageHistoryStore } from "../../src/domain/ports/usage-history.ts";
 import {
   type KeyCounts,
   type KeyTotals,

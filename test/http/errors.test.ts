@@ -2,7 +2,7 @@ import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import { type Adapters, openAdapters } from "../../src/adapters.ts";
 import { serveOn } from "../../src/app.ts";
 import { Overloaded, Unavailable } from "../../src/api/errors.ts";
-import type { ClientStore } from "../../src/domain/ports.ts";
+import type { ClientStore } from "../../src/domain/ports/pets-and-orders.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { RawConnection } from "../../trials/harness/http-connection.ts";

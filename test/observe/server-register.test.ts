@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "bun:test";
-import type { ServerReportStore } from "../../src/domain/ports.ts";
+import type { ServerReportStore } from "../../src/domain/ports/servers.ts";
 import { NO_ACTIVITY, type StoredReport } from "../../src/domain/servers.ts";
 import { ReportingRegister, openRegister } from "../../src/observe/server-register.ts";
 import { TestClock } from "../test-clock.ts";

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { join } from "node:path";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
-import type { WebhookStore } from "../../src/domain/ports.ts";
+import type { WebhookStore } from "../../src/domain/ports/webhooks.ts";
 import { MAX_DELIVERIES, retryDelayMs } from "../../src/domain/webhooks.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { type WebhookOptions, WebhookSender } from "../../src/observe/webhook-delivery.ts";

@@ -1,4 +1,4 @@
-import type { QuotaStore } from "../../src/domain/ports.ts";
+import type { QuotaStore } from "../../src/domain/ports/rate-limiter.ts";
 import type { Subject, Quota } from "../../src/domain/rate-limit.ts";
 import { textOf } from "../subjects.ts";
 

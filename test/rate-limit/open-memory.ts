@@ -1,4 +1,4 @@
-import type { RateLimiter, QuotaStore } from "../../src/domain/ports.ts";
+import type { RateLimiter, QuotaStore } from "../../src/domain/ports/rate-limiter.ts";
 import type { Awaitable } from "../../src/runtime/awaitable.ts";
 import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import type { OpenRateLimiter, RateLimiterUnderTest } from "../conformance/rate-limiter.ts";

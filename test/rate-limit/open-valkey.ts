@@ -1,4 +1,4 @@
-import type { RateLimiter } from "../../src/domain/ports.ts";
+import type { RateLimiter } from "../../src/domain/ports/rate-limiter.ts";
 import { createClock } from "../../src/clock.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 import { MemoryKeyCounter } from "../../src/rate-limit/memory/memory-key-counter.ts";

@@ -8,7 +8,7 @@ import { Unavailable } from "../../src/api/errors.ts";
 import type { NewKey } from "../../src/domain/api-keys.ts";
 import { generateSecret, toNewSecret } from "../../src/domain/secrets.ts";
 import type { Attribution } from "../../src/domain/audit.ts";
-import type { ClientStore } from "../../src/domain/ports.ts";
+import type { ClientStore } from "../../src/domain/ports/pets-and-orders.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { onFreePort } from "../../trials/harness/server.ts";

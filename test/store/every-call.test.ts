@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { fillAllStatements, SQLITE_NUMBERS } from "../../bench/skewed-rows.ts";
-import type { Stores } from "../../src/domain/ports.ts";
+import type { Stores } from "../../src/domain/ports/stores.ts";
 import { Connection } from "../../src/store/sqlite/connection.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { bytesRead } from "../../trials/harness/processes.ts";

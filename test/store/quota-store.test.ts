@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { NEVER, newQuota, type Subject, type Quota } from "../../src/domain/rate-limit.ts";
-import type { QuotaStore } from "../../src/domain/ports.ts";
+import type { QuotaStore } from "../../src/domain/ports/rate-limiter.ts";
 import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
 import { address, key, textOf } from "../subjects.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";

@@ -1,4 +1,4 @@
-import type { Stores } from "../../src/domain/ports.ts";
+import type { Stores } from "../../src/domain/ports/stores.ts";
 
 /** The step after which a session says which token made it. */
 export const SESSION_STEP = "the token of each session and sign-in code of an operator";

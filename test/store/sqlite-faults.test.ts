@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { ApiKey, NewKey } from "../../src/domain/api-keys.ts";
-import type { IdempotentRequest, StateChange } from "../../src/domain/ports.ts";
+import type { StateChange } from "../../src/domain/ports/stores.ts";
+import type { IdempotentRequest } from "../../src/domain/ports/pets-and-orders.ts";
 import { SqlKeyStore } from "../../src/store/api-keys.ts";
 import { sqliteDatabase } from "../../src/store/sqlite/dialect.ts";
 import { openSqlite, SqliteClientStore } from "../../src/store/sqlite/store.ts";

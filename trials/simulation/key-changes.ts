@@ -5,7 +5,7 @@ import { type ApiKey, type Credential, credentialFailure, validUntil } from "../
 import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
 import { generateSecret, hashSecret } from "../../src/domain/secrets.ts";
 import { applyPolicyChange, DEFAULT_POLICY, type Policy } from "../../src/domain/policy.ts";
-import type { KeyChanges } from "../../src/domain/ports.ts";
+import type { KeyChanges } from "../../src/domain/ports/keys.ts";
 import { newQuota, peek } from "../../src/domain/rate-limit.ts";
 import { Process, Remote, STARTS_AT, Troubles, type World } from "./world.ts";
 

@@ -1,7 +1,7 @@
 import { drainMicrotasks } from "bun:jsc";
 import { Unavailable } from "../../src/api/errors.ts";
 import { createClock } from "../../src/clock.ts";
-import type { Clock } from "../../src/domain/ports.ts";
+import type { Clock } from "../../src/domain/ports/clock.ts";
 import type { ScheduledTimer, Scheduler } from "../../src/runtime/scheduler.ts";
 import { Random } from "../harness/random.ts";
 

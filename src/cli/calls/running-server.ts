@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { describeEnvironment, type StorageConfig } from "../../config/config.ts";
-import type { QuestionStore, ServerRegister } from "../../domain/ports.ts";
+import type { QuestionStore, ServerRegister } from "../../domain/ports/servers.ts";
 import type { AnyCallInput } from "../../operator/calls.ts";
 import type { ResponseOf, RunningServerOperationId } from "../../operator/operations.ts";
 import { printable } from "../../text/formatting.ts";

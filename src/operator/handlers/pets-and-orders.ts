@@ -1,7 +1,7 @@
 import { cursorAfter, encodeCursor } from "../../domain/cursor.ts";
 import { Rejection } from "../../api/errors.ts";
 import { parseIdentifier } from "../../api/json.ts";
-import type { PetQuery } from "../../domain/ports.ts";
+import type { PetQuery } from "../../domain/ports/pets-and-orders.ts";
 import { type OperatorOrder, orderNotFound, type Pet, petNotFound } from "../../domain/pets-and-orders.ts";
 import { PET_SEARCH } from "../../domain/size-limits.ts";
 import { yieldToEventLoop } from "../../runtime/scheduler.ts";

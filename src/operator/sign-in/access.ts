@@ -1,7 +1,8 @@
 import { MINUTE_MS } from "../../text/time-units.ts";
 import { TokenBucket } from "../../runtime/token-bucket.ts";
 import type { OperatorAccess } from "../../domain/operators.ts";
-import type { Clock, OperatorStore } from "../../domain/ports.ts";
+import type { OperatorStore } from "../../domain/ports/operators.ts";
+import type { Clock } from "../../domain/ports/clock.ts";
 
 /**
  * The greatest age of what was read. After a revocation or a sign-out on another server, access ends within this time.

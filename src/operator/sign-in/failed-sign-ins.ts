@@ -1,6 +1,7 @@
 import { TokenBucket } from "../../runtime/token-bucket.ts";
 import type { Actor, AuditedValues } from "../../domain/audit.ts";
-import type { AuditStore, Clock } from "../../domain/ports.ts";
+import type { AuditStore } from "../../domain/ports/audit.ts";
+import type { Clock } from "../../domain/ports/clock.ts";
 import type { Log } from "../../observe/log.ts";
 
 /** The limit for reports. 20 an hour make 175,000 entries a year, about 20 MB. */

@@ -1,7 +1,7 @@
 import { MINUTE_MS } from "../../text/time-units.ts";
 import type { Rejection } from "../../api/errors.ts";
 import { sha256 } from "../../runtime/hash.ts";
-import type { Clock } from "../../domain/ports.ts";
+import type { Clock } from "../../domain/ports/clock.ts";
 import { INVALID_TOKEN, tooManyAttempts } from "../errors.ts";
 
 export type TokenRejection = Rejection<"invalid_token" | "too_many_attempts">;

@@ -1,4 +1,5 @@
-import type { Clock, RateLimiter, QuotaStore } from "../../domain/ports.ts";
+import type { RateLimiter, QuotaStore } from "../../domain/ports/rate-limiter.ts";
+import type { Clock } from "../../domain/ports/clock.ts";
 import {
   type BanRules,
   charge,

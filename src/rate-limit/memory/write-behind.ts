@@ -1,4 +1,4 @@
-import type { QuotaStore } from "../../domain/ports.ts";
+import type { QuotaStore } from "../../domain/ports/rate-limiter.ts";
 import type { Subject } from "../../domain/rate-limit.ts";
 import { type Scheduler, scheduler } from "../../runtime/scheduler.ts";
 import { loadQuota, subjectOf, type QuotaEntry } from "./quota-table.ts";

@@ -1,5 +1,6 @@
 import type { KeyCounter } from "../../domain/key-counter.ts";
-import type { Clock, RateLimiter } from "../../domain/ports.ts";
+import type { RateLimiter } from "../../domain/ports/rate-limiter.ts";
+import type { Clock } from "../../domain/ports/clock.ts";
 import {
   type Decision,
   type Limits,

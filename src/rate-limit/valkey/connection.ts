@@ -1,6 +1,6 @@
 import { Cluster, Redis } from "ioredis";
 import { messageOf } from "../../runtime/message-of.ts";
-import type { Clock } from "../../domain/ports.ts";
+import type { Clock } from "../../domain/ports/clock.ts";
 import { parseTimeline, type Timeline } from "../../domain/timeline.ts";
 import {
   type BanRules,

@@ -1,7 +1,8 @@
 import type { Awaitable } from "../../runtime/awaitable.ts";
 import { type ScheduledTimer, type Scheduler, scheduler } from "../../runtime/scheduler.ts";
 import { Overloaded } from "../../api/errors.ts";
-import type { Clock, RateLimiter } from "../../domain/ports.ts";
+import type { RateLimiter } from "../../domain/ports/rate-limiter.ts";
+import type { Clock } from "../../domain/ports/clock.ts";
 import {
   type BanRules,
   copyOf,

@@ -1,4 +1,4 @@
-import type { Clock } from "../../domain/ports.ts";
+import type { Clock } from "../../domain/ports/clock.ts";
 import { parseServers, ValkeyConnection, type ValkeyOptions } from "./connection.ts";
 import { SharedRateLimiter, type SharedRateLimiterOptions } from "./shared-rate-limiter.ts";
 

@@ -2,7 +2,11 @@ import type { SQL } from "bun";
 import { IDEMPOTENCY_CONFLICT, IDEMPOTENCY_LIFETIME_MS } from "../../domain/idempotency.ts";
 import { type IdempotencyRecord, replay, requestName } from "../idempotency.ts";
 import type { IdempotentOperation } from "../../domain/operation-ids.ts";
-import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../../domain/ports.ts";
+import type {
+  IdempotencyRejection,
+  IdempotentRequest,
+  WriteResult,
+} from "../../domain/ports/pets-and-orders.ts";
 import type { ConnectionPool } from "./pool.ts";
 import { withNumberedParameters, POSTGRES_DIALECT } from "./dialect.ts";
 

@@ -1,7 +1,7 @@
 import type { SQL } from "bun";
 import { type TaggedJson, withEtag } from "../../runtime/etag.ts";
 import type { Identifier } from "../../api/json.ts";
-import type { PetJsonSource, PetQuery } from "../../domain/ports.ts";
+import type { PetJsonSource, PetQuery } from "../../domain/ports/pets-and-orders.ts";
 import { type PageJson, encodePage, pageOf } from "../../domain/pages.ts";
 import { PET_FIELDS, PET_FILTERS } from "../../domain/pets-and-orders.ts";
 import { BatchQueue } from "../sql/batch-queue.ts";

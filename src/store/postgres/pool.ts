@@ -1,7 +1,7 @@
 import type { ReservedSQL, SQL } from "bun";
 import { OutcomeUnknown, Overloaded, Unavailable } from "../../api/errors.ts";
 import { messageOf } from "../../runtime/message-of.ts";
-import type { StateChange } from "../../domain/ports.ts";
+import type { StateChange } from "../../domain/ports/stores.ts";
 import {
   connect,
   type ConnectOptions,

@@ -2,7 +2,7 @@ import type { SQL } from "bun";
 import { Rejection } from "../../api/errors.ts";
 import { messageOf } from "../../runtime/message-of.ts";
 import type { Credential } from "../../domain/api-keys.ts";
-import type { DatabaseStores } from "../../domain/database-stores.ts";
+import type { DatabaseStores } from "../../domain/ports/stores.ts";
 import type { KeyCounter, KeyCounterOptions } from "../../domain/key-counter.ts";
 import type {
   IdempotencyRejection,
@@ -11,7 +11,7 @@ import type {
   OrderPlacement,
   ClientStore,
   WriteResult,
-} from "../../domain/ports.ts";
+} from "../../domain/ports/pets-and-orders.ts";
 import type { NewPet } from "../../domain/pets-and-orders.ts";
 import { withTimeout } from "../../runtime/timeout.ts";
 import { findCredentials, SELECT_CREDENTIALS } from "../api-keys.ts";

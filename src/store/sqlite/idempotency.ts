@@ -1,5 +1,9 @@
 import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/idempotency.ts";
-import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../../domain/ports.ts";
+import type {
+  IdempotencyRejection,
+  IdempotentRequest,
+  WriteResult,
+} from "../../domain/ports/pets-and-orders.ts";
 import { idempotencyExpiry, type IdempotencyRecord, replay } from "../idempotency.ts";
 import type { IdempotentOperation } from "../../domain/operation-ids.ts";
 import type { RetentionNow } from "../retention-clock.ts";

@@ -7,7 +7,7 @@ import {
   type Sized,
   stringBytes,
 } from "../../runtime/bounded-cache.ts";
-import type { PetJsonSource, PetQuery } from "../../domain/ports.ts";
+import type { PetJsonSource, PetQuery } from "../../domain/ports/pets-and-orders.ts";
 import { type PageJson, encodePage, pageOf } from "../../domain/pages.ts";
 import { PET_FIELDS } from "../../domain/pets-and-orders.ts";
 import { type Filter, idsAfter, petFiltersIn, selectPets } from "../pet-and-order-lists.ts";

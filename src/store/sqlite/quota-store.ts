@@ -1,7 +1,7 @@
 import { Unavailable } from "../../api/errors.ts";
 import { messageOf } from "../../runtime/message-of.ts";
 import { formatSubject, type Subject, type Quota, toStored, fromStored } from "../../domain/rate-limit.ts";
-import type { QuotaStore } from "../../domain/ports.ts";
+import type { QuotaStore } from "../../domain/ports/rate-limiter.ts";
 import { type Connection, sqliteUnavailable } from "./connection.ts";
 import { OpenFiles, type RescueOptions } from "./open-files.ts";
 import { openDatabaseFor } from "./database.ts";

@@ -1,16 +1,15 @@
 import { Rejection, Unavailable } from "../../api/errors.ts";
 import { FailureReporter } from "../../runtime/failure-reporter.ts";
 import { encodePet, type NewPet } from "../../domain/pets-and-orders.ts";
-import type { DatabaseStores } from "../../domain/database-stores.ts";
+import type { StateChange, DatabaseStores } from "../../domain/ports/stores.ts";
 import type {
   PetsAndOrdersStore,
   IdempotentRequest,
   OwnOrderUpdate,
   OrderPlacement,
-  StateChange,
   ClientStore,
   WriteResult,
-} from "../../domain/ports.ts";
+} from "../../domain/ports/pets-and-orders.ts";
 import { auditedDatabase, type OnAudit, reportAudit } from "../audit.ts";
 import { BatchQueue } from "../sql/batch-queue.ts";
 import { InProgressRequests } from "../idempotency.ts";

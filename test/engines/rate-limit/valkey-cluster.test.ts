@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { inspect } from "node:util";
-import type { RateLimiter } from "../../../src/domain/ports.ts";
+import type { RateLimiter } from "../../../src/domain/ports/rate-limiter.ts";
 import { rateLimiterCases } from "../../conformance/rate-limiter-cases.ts";
 import { createTestCase, FREE } from "../../conformance/rate-limiter-fixture.ts";
 import { sendToValkey, startValkeyCluster } from "../../../trials/harness/valkey.ts";

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, describe, expect, jest, test } from "bun:test";
 import { inspect } from "node:util";
-import type { RateLimiter } from "../../../src/domain/ports.ts";
+import type { RateLimiter } from "../../../src/domain/ports/rate-limiter.ts";
 import { sendToValkey, startValkey } from "../../../trials/harness/valkey.ts";
 import { FREE } from "../../conformance/rate-limiter-fixture.ts";
 import { advance, settle, useFakeTimers } from "../../fake-timers.ts";

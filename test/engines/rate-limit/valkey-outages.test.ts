@@ -1,7 +1,7 @@
 import { afterAll, afterEach, describe, expect, jest, test } from "bun:test";
 import * as fc from "fast-check";
 import { DEFAULT_BAN } from "../../../src/domain/rate-limit.ts";
-import type { RateLimiter } from "../../../src/domain/ports.ts";
+import type { RateLimiter } from "../../../src/domain/ports/rate-limiter.ts";
 import { MemoryKeyCounter } from "../../../src/rate-limit/memory/memory-key-counter.ts";
 import { startValkey } from "../../../trials/harness/valkey.ts";
 import { FREE } from "../../conformance/rate-limiter-fixture.ts";

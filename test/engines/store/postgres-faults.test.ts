@@ -1,6 +1,6 @@
 import { afterAll, afterEach, expect, test } from "bun:test";
 import { Unavailable } from "../../../src/api/errors.ts";
-import type { StateChange } from "../../../src/domain/ports.ts";
+import type { StateChange } from "../../../src/domain/ports/stores.ts";
 import { Pools } from "../../../src/store/postgres/pool.ts";
 import { Primary } from "../../../src/store/postgres/primary.ts";
 import { openPostgres, type PostgresStores } from "../../../src/store/postgres/store.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Unavailable } from "../../../src/api/errors.ts";
-import type { StateChange } from "../../../src/domain/ports.ts";
+import type { StateChange } from "../../../src/domain/ports/stores.ts";
 import { postgresTables } from "../../../src/store/postgres/table-store.ts";
 import { auditStoreConformance } from "../../conformance/audit-store.ts";
 import { keyListConformance } from "../../conformance/key-list.ts";

@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from "bun:test";
 import { openAdapters, openStores } from "../../../src/adapters.ts";
 import type { Attribution } from "../../../src/domain/audit.ts";
-import type { DatabaseStores } from "../../../src/domain/database-stores.ts";
+import type { DatabaseStores } from "../../../src/domain/ports/stores.ts";
 import type { Operator } from "../../../src/domain/operators.ts";
-import type { WriteResult } from "../../../src/domain/ports.ts";
+import type { WriteResult } from "../../../src/domain/ports/pets-and-orders.ts";
 import { DAY_MS, HOUR_MS } from "../../../src/text/time-units.ts";
 import { DAILY_USAGE_DAYS, HOURLY_USAGE_DAYS } from "../../../src/domain/usage-history.ts";
 import { hasFailedTooLong, MAX_WAITING_MS } from "../../../src/domain/webhooks.ts";
