@@ -117,9 +117,14 @@ test("a client that always sends requests was last used at the end of each hour 
     expect(lastUsedAt - start).toBeWithin(HOUR_MS - 60_000, HOUR_MS);
 });
 
+interface Timer {
+  readonly at: number;
+  readonly work: () => void;
+}
+
 /** Timers that are due by a test clock. Each client has one, except while it waits for a response. */
 class VirtualTime {
-  readonly #timers: { readonly at: number; readonly work: () => void }[] = [];
+  readonly #timers: Timer[] = [];
   #added = Promise.withResolvers<void>();
 
   constructor(private readonly clock: TestClock) {}
@@ -127,11 +132,21 @@ class VirtualTime {
   readonly scheduler: Scheduler = {
     ...scheduler,
     setTimeout: (work, ms) => {
-      this.#timers.push({ at: this.clock.time + ms, work });
+      const timer = { at: this.clock.time + ms, work };
+      this.#timers.push(timer);
       this.#added.resolve();
-      return { unref() {}, close() {} };
+      return { unref() {}, close: () => void this.#remove(timer) };
     },
   };
+
+  get timers(): number {
+    return this.#timers.length;
+  }
+
+  #remove(timer: Timer): void {
+    const index = this.#timers.indexOf(timer);
+    if (index >= 0) this.#timers.splice(index, 1);
+  }
 
   /** Lets time pass, one request at a time. */
   async pass(ms: number): Promise<void> {
@@ -139,7 +154,7 @@ class VirtualTime {
     for (;;) {
       const next = this.#timers.toSorted((a, b) => a.at - b.at)[0];
       if (next === undefined || next.at > until) break;
-      this.#timers.splice(this.#timers.indexOf(next), 1);
+      this.#remove(next);
       this.clock.time = next.at;
       this.#added = Promise.withResolvers<void>();
       next.work();
@@ -157,7 +172,9 @@ test("after a quarter of an hour, quotas agree with the usage of 24 hours, and o
   const options = { clock, log: silentLog, shownSettings: [], scheduler: time.scheduler };
   const demo = await startDemo(config, options);
   await time.pass(15 * 60_000);
+  expect(time.timers).toBeGreaterThan(0);
   await demo[Symbol.asyncDispose]();
+  expect(time.timers).toBe(0);
 
   const now = clock.now();
   const stores = await openStores(config);
