@@ -20,7 +20,7 @@ interface Known {
 }
 
 /** What this server hands over with a request to a counter. The reply is learned with it. */
-export interface HandOver {
+export interface QuotaHandOver {
   readonly period: number;
   /** The state that the request hands over; undefined if the counter has it in this period. */
   readonly quota: Quota | undefined;
@@ -45,7 +45,7 @@ export class KnownQuotas {
     this.#period++;
   }
 
-  handOverFor(keyId: number): HandOver {
+  handOverFor(keyId: number): QuotaHandOver {
     const known = this.#keys.get(keyId);
     return { period: this.#period, quota: known?.reportedIn === this.#period ? undefined : known?.quota };
   }
@@ -54,7 +54,7 @@ export class KnownQuotas {
    * Learns a reply. One that came late is a part of what the counter that decides now has to learn, and so is what was
    * learned since the request was sent.
    */
-  learn(keyId: number, quota: Quota, { period, quota: handedOver }: HandOver, now: number): void {
+  learn(keyId: number, quota: Quota, { period, quota: handedOver }: QuotaHandOver, now: number): void {
     const known = this.#keys.get(keyId);
     const isCurrent =
       period === this.#period && (known?.reportedIn === period || known?.quota === handedOver);

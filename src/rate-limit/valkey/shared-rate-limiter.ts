@@ -19,7 +19,7 @@ import {
   type Quota,
 } from "../../domain/rate-limit.ts";
 import { type BanListeners, BanReporter, type KeyCounter } from "../../domain/key-counter.ts";
-import { type HandOver, KnownQuotas } from "../known-quotas.ts";
+import { type QuotaHandOver, KnownQuotas } from "../known-quotas.ts";
 import { Availability, type AvailabilityOptions } from "./availability.ts";
 import type { ValkeyLink } from "./connection.ts";
 import type {
@@ -278,7 +278,10 @@ export class SharedRateLimiter implements RateLimiter {
   }
 
   /** Times are those of Valkey's clock, since a batch may be late. */
-  #keyHandOversOf(subjects: readonly KeySubject[], handOvers: readonly HandOver[]): readonly KeyHandOver[] {
+  #keyHandOversOf(
+    subjects: readonly KeySubject[],
+    handOvers: readonly QuotaHandOver[],
+  ): readonly KeyHandOver[] {
     return subjects.flatMap((subject, i) => {
       const [known, unbannedAt] = [handOvers[i]?.quota, this.#unbans.get(subject.id)];
       if (known === undefined && unbannedAt === undefined) return [];
@@ -310,7 +313,7 @@ export class SharedRateLimiter implements RateLimiter {
    */
   #takeReplies(
     { unbans, groups, sentAt, isLate }: Batch,
-    handOvers: readonly HandOver[],
+    handOvers: readonly QuotaHandOver[],
     { now: valkeyNow, decided }: Replies,
   ): void {
     const now = this.#options.clock.steadyNow();
