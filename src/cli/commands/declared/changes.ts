@@ -41,7 +41,7 @@ export interface Change {
   readonly setBy?: PlanLimits["setBy"];
 }
 
-interface PlanOptions {
+interface ChangeOptions {
   readonly now: number;
   /** Whether keys and operators that are not in their list of the file are disabled. */
   readonly prune: boolean;
@@ -55,12 +55,12 @@ export interface PlannedChanges {
   readonly problems: readonly InputProblem[];
 }
 
-export function planChanges(declared: Declared, current: Current, options: PlanOptions): PlannedChanges {
+export function planChanges(declared: Declared, current: Current, options: ChangeOptions): PlannedChanges {
   const { operators, keys } = declared;
   const parts = [
-    planPolicy(declared, current),
-    ...(operators ?? []).map((each, index) => planOperator(each, { index, current, ...options })),
-    ...(keys ?? []).map((each, index) => planKey(each, { index, current, ...options })),
+    changesOfPolicy(declared, current),
+    ...(operators ?? []).map((each, index) => changesOfOperator(each, { index, current, ...options })),
+    ...(keys ?? []).map((each, index) => changesOfKey(each, { index, current, ...options })),
   ];
   const isPruned = options.prune;
   const endedOperators = isPruned && operators ? prunedOperators(operators, current.operators, options) : [];
@@ -142,7 +142,7 @@ function differing<T extends object>(
 const hasAny = (values: object): boolean => Object.keys(values).length > 0;
 const done = async (call: Promise<unknown>): Promise<undefined> => void (await call);
 
-function planPolicy({ plans, banRules }: Declared, current: Current): PlannedChanges {
+function changesOfPolicy({ plans, banRules }: Declared, current: Current): PlannedChanges {
   const changes = LIMITED_PLANS.flatMap((plan): Change[] => {
     const now = current.plans.find((each) => each.plan === plan);
     const { before, after } = differing(plans[plan] ?? {}, now ?? {});
@@ -169,7 +169,7 @@ function planPolicy({ plans, banRules }: Declared, current: Current): PlannedCha
   return { changes, problems: isTooShort ? [{ path: ["banRules", "maxLengthMs"], message }] : [] };
 }
 
-interface ItemOptions extends PlanOptions {
+interface ItemOptions extends ChangeOptions {
   readonly index: number;
   readonly current: Current;
 }
@@ -184,7 +184,7 @@ function problemOf(
   return { changes: [], problems: [{ path: [list, index, ...field], message }] };
 }
 
-function planOperator(operator: DeclaredOperator, { index, current, now }: ItemOptions): PlannedChanges {
+function changesOfOperator(operator: DeclaredOperator, { index, current, now }: ItemOptions): PlannedChanges {
   const { name, role, expiresAt } = operator;
   const holders = current.operators.filter((each) => each.name === name);
   const found = holders.find(({ state }) => state !== "revoked") ?? holders[0];
@@ -205,28 +205,28 @@ function planOperator(operator: DeclaredOperator, { index, current, now }: ItemO
   if (found === undefined) {
     const body = { name, role, ...(expiresAt && { expiresAt }) };
     const run = async (call: CallOperator) => (await call("createOperator", { body })).token;
-    return planOf({ action: "create", kind: "operator", name, before, after: body, run });
+    return withoutProblems({ action: "create", kind: "operator", name, before, after: body, run });
   }
   const run = (call: CallOperator) => done(call("updateOperator", { id: found.id, body: after }));
-  return planOf({ action: "update", kind: "operator", name, before, after, run });
+  return withoutProblems({ action: "update", kind: "operator", name, before, after, run });
 }
 
 const NOTHING: PlannedChanges = { changes: [], problems: [] };
-const planOf = (...changes: Change[]): PlannedChanges => ({ changes, problems: [] });
+const withoutProblems = (...changes: Change[]): PlannedChanges => ({ changes, problems: [] });
 
 /** Finds a key by its name in files, or by its identifier. */
 function keysOf(id: KeyReference, keys: readonly Key[]): readonly Key[] {
   return keys.filter((key) => (typeof id === "number" ? key.id === id : keyNames(key.labels).includes(id)));
 }
 
-function planKey({ id, disabled, ...fields }: DeclaredKey, options: ItemOptions): PlannedChanges {
+function changesOfKey({ id, disabled, ...fields }: DeclaredKey, options: ItemOptions): PlannedChanges {
   const { index, current } = options;
   const all = keysOf(id, current.keys);
   const [found, ...others] = all.filter(({ state }) => state !== "revoked");
   const problem = (message: string) => problemOf("keys", index, message, "id");
   if (others.length > 0)
     return problem(`is the name of several keys: ${all.map((key) => key.id).join(", ")}`);
-  if (found) return planExistingKey({ id, disabled, ...fields }, found, options);
+  if (found) return changesOfExistingKey({ id, disabled, ...fields }, found, options);
   if (all[0]) return problem(`names key ${all[0].id}, which is revoked; take another name`);
   if (typeof id === "number") return problem("names no key; give a new one a name such as mobile-app");
   const body = { ...fields, labels: withName(id, fields.labels ?? []) };
@@ -246,11 +246,11 @@ function planKey({ id, disabled, ...fields }: DeclaredKey, options: ItemOptions)
     },
   };
   return disabled
-    ? planOf(create, { kind: "key", name: id, ...switched(() => keyId, true) })
-    : planOf(create);
+    ? withoutProblems(create, { kind: "key", name: id, ...switched(() => keyId, true) })
+    : withoutProblems(create);
 }
 
-function planExistingKey(
+function changesOfExistingKey(
   { id, disabled, ...fields }: DeclaredKey,
   found: Key,
   options: ItemOptions,
@@ -287,7 +287,7 @@ function planExistingKey(
         `names key ${found.id}, which has expired; give it a later expiresAt`,
         "id",
       )
-    : planOf(...changes);
+    : withoutProblems(...changes);
 }
 
 /** The labels of a key that a file names. */
@@ -345,7 +345,7 @@ const EXPIRY_MS = 1_000;
 function prunedOperators(
   declared: readonly DeclaredOperator[],
   operators: readonly OperatorView[],
-  { now, self }: PlanOptions,
+  { now, self }: ChangeOptions,
 ): readonly Change[] {
   const named = new Set([...declared.map(({ name }) => name), self]);
   const others = operators.filter(
