@@ -11,7 +11,7 @@ import { type Environment, ENVIRONMENTS } from "../domain/environments.ts";
 import { removeDirectory, removeFile, writeNewFile } from "../runtime/own-files.ts";
 import { type DatabaseFacts, descriptionOf, readDescription } from "../store/sqlite/snapshot.ts";
 import { formatTime } from "../text/formatting.ts";
-import type { OnProgress } from "./contents.ts";
+import type { OnProgress } from "./progress.ts";
 import { callInThread } from "./call-in-thread.ts";
 
 /** A name such as production-2026-11-15T12-00-00Z. */
@@ -95,8 +95,8 @@ export function databaseOf(path: string): string {
   return names.find(existsSync) ?? join(path, "production.db");
 }
 
-/** Reads and verifies a backup. Throws if it is incomplete, or has changed since it was made. */
-export async function readBackup(path: string, onProgress: OnProgress) {
+/** Reads all of a backup and verifies it. Throws if it is incomplete, or has changed since it was made. */
+export async function verifyBackup(path: string, onProgress: OnProgress) {
   const database = databaseOf(path);
   const isFile = database === path;
   const checksums = isFile ? checksumFile(path) : join(path, CHECKSUMS);
@@ -107,7 +107,10 @@ export async function readBackup(path: string, onProgress: OnProgress) {
   const expected = lines.find((line) => basename(line.slice(66)) === basename(database))?.slice(0, 64);
   if (expected !== (await checksumOf(database, "comparing the checksum", onProgress)))
     throw new Error(`the backup ${path} is damaged: the checksum of ${basename(database)} is wrong`);
-  const facts = await inspect(database, `the backup ${path}`, { step: "checking the backup", onProgress });
+  const facts = await checkDatabase(database, `the backup ${path}`, {
+    step: "checking the backup",
+    onProgress,
+  });
   const file = join(path, DESCRIPTION);
   const description = isFile
     ? readDescription(path)
@@ -115,8 +118,8 @@ export async function readBackup(path: string, onProgress: OnProgress) {
   return { path, database, description, facts };
 }
 
-/** Reads all of a database, which `name` describes. Throws if it is damaged. */
-export async function inspect(
+/** Checks all of a database, which `name` describes. Throws if it is damaged. */
+export async function checkDatabase(
   database: string,
   name: string,
   { step, onProgress }: { readonly step: string; readonly onProgress: OnProgress },

@@ -13,7 +13,7 @@ import type { TableStore } from "../store/sql/table-store.ts";
 import { formatTime } from "../text/formatting.ts";
 import {
   bytesOf,
-  inspect,
+  checkDatabase,
   listBackups,
   newBackupPath,
   partialBackup,
@@ -21,7 +21,7 @@ import {
   removeRemains,
   writeChecksum,
 } from "./backup-files.ts";
-import type { OnProgress } from "./contents.ts";
+import type { OnProgress } from "./progress.ts";
 import { fillNewTables } from "./copy.ts";
 import { callInThread } from "./call-in-thread.ts";
 
@@ -64,7 +64,7 @@ export async function makeBackup(options: BackupOptions) {
   try {
     await (postgres ? copyTables(postgres, partial, onProgress) : copyFile(database, partial, onProgress));
     // A damaged database makes a damaged copy.
-    facts = await inspect(partial, "the database", { step: "checking", onProgress });
+    facts = await checkDatabase(partial, "the database", { step: "checking", onProgress });
     describeCopy(partial, { environment, createdAt: formatTime(at), version });
     await writeChecksum(partial, path, onProgress);
     publishDatabase(partial, path);

@@ -1,35 +1,8 @@
-/* The databases of an environment, and what they contain. */
+/* What a database contains, and whether another one contains the same. */
 
-import type { StorageConfig } from "../config/config.ts";
-import { postgresOf } from "../postgres-options.ts";
-import type { Counters, TableReader, TableStore } from "../store/sql/table-store.ts";
+import type { Counters, TableReader } from "../store/sql/table-store.ts";
 import { type Row, type Table, TABLES } from "../store/sql/tables.ts";
-
-/** Opens the database with the pets, orders and keys. Servers may be running on it. */
-export async function tableStoreOf(storage: StorageConfig): Promise<TableStore> {
-  if (storage.databaseUrl === undefined) {
-    const { directory } = storage;
-    directory.prepare();
-    directory.rejectLostDatabase();
-    const { sqliteTables } = await import("../store/sqlite/table-store.ts");
-    return sqliteTables(directory.files.database);
-  }
-  const { postgresTables } = await import("../store/postgres/table-store.ts");
-  return postgresTables(postgresOf(storage));
-}
-
-/** The progress of work that takes long. */
-export interface WorkProgress {
-  /** The current step, such as `copying`. */
-  readonly step?: string | undefined;
-  /** The rows of this step that are done, or its bytes; undefined if they cannot be counted. */
-  readonly done?: number | undefined;
-  readonly unit?: "bytes";
-  /** The share of this step that is done, from 0 to 1; undefined if the end is unknown. */
-  readonly share?: number | undefined;
-}
-
-export type OnProgress = (progress: WorkProgress) => void;
+import type { OnProgress } from "./progress.ts";
 
 interface TableSum {
   readonly rows: number;

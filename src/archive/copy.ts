@@ -12,7 +12,8 @@ import { sqliteTables } from "../store/sqlite/table-store.ts";
 import { openQuotaStore } from "../store/sqlite/quota-store.ts";
 import { API_KEYS } from "../store/sql/tables.ts";
 import type { KeyQuotas, NewTables, TableReader, TableStore } from "../store/sql/table-store.ts";
-import { type Contents, contentsOf, differencesBetween, type OnProgress } from "./contents.ts";
+import { type Contents, contentsOf, differencesBetween } from "./contents.ts";
+import type { OnProgress } from "./progress.ts";
 
 export type Direction = "to PostgreSQL" | "from PostgreSQL";
 

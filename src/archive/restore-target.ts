@@ -15,7 +15,8 @@ import { sqliteTables } from "../store/sqlite/table-store.ts";
 import type { NewTables, TableReader } from "../store/sql/table-store.ts";
 import { countOf } from "../text/formatting.ts";
 import { bytesOf, timedName } from "./backup-files.ts";
-import { contentsOf, type OnProgress } from "./contents.ts";
+import { contentsOf } from "./contents.ts";
+import type { OnProgress } from "./progress.ts";
 import { fillNewTables } from "./copy.ts";
 
 /** The reason why a backup cannot be restored, for the operator. */

@@ -10,8 +10,8 @@ import { schemaState } from "../store/sql/migrations.ts";
 import { removeDatabase } from "../store/sqlite/durable-files.ts";
 import { SQLITE_MIGRATIONS } from "../store/sqlite/migrations.ts";
 import { completeRestoredCopy } from "../store/sqlite/snapshot.ts";
-import { bytesOf, databaseOf, inspect, isBackup, listBackups, readBackup } from "./backup-files.ts";
-import type { OnProgress } from "./contents.ts";
+import { bytesOf, databaseOf, checkDatabase, isBackup, listBackups, verifyBackup } from "./backup-files.ts";
+import type { OnProgress } from "./progress.ts";
 import { pollWhile } from "./call-in-thread.ts";
 import { compareFiles, type RestoreTarget, RestoreRejection, targetOf } from "./restore-target.ts";
 
@@ -71,10 +71,10 @@ async function findBackup(request: RestoreRequest) {
   const { environment } = storage;
   /** The reasons why newer backups are skipped. */
   const skipped: string[] = [];
-  if (isBackup(from)) return { ...(await readAndVerify(from, request)), skipped };
+  if (isBackup(from)) return { ...(await verifiedBackupOf(from, request)), skipped };
   for (const path of listBackups(from, environment).toReversed()) {
     try {
-      return { ...(await readAndVerify(path, request)), skipped };
+      return { ...(await verifiedBackupOf(path, request)), skipped };
     } catch (error) {
       if (error instanceof RestoreRejection) throw error;
       const problem = messageOf(error);
@@ -88,10 +88,10 @@ async function findBackup(request: RestoreRequest) {
   throw new RestoreRejection(skipped[0] ?? `there is no backup of ${environment} in ${from}`);
 }
 
-/** Reads and verifies a backup completely. An error other than a rejection means that it is incomplete or damaged. */
-async function readAndVerify(path: string, { storage, onProgress }: RestoreRequest) {
+/** A backup that can be restored here. An error other than a rejection means that it is incomplete or damaged. */
+async function verifiedBackupOf(path: string, { storage, onProgress }: RestoreRequest) {
   const { environment } = storage;
-  const backup = await readBackup(path, onProgress);
+  const backup = await verifyBackup(path, onProgress);
   const { environment: actual } = backup.description;
   if (actual !== environment) {
     throw new RestoreRejection(
@@ -161,5 +161,5 @@ async function copyBackup(plan: RestorePlan, to: string, { by, onProgress }: Res
   };
   const entry = plan.hasAuditTrail ? ({ ...by, action: "data.restored", after } as const) : undefined;
   completeRestoredCopy(to, { assigned: comparison?.assigned ?? [], entry });
-  await inspect(to, `the copy ${to}`, { step: "checking the copy", onProgress });
+  await checkDatabase(to, `the copy ${to}`, { step: "checking the copy", onProgress });
 }

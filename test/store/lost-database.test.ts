@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { tableStoreOf } from "../../src/archive/contents.ts";
+import { tableStoreOf } from "../../src/archive/open-tables.ts";
 import { DataDirectory } from "../../src/data-directory.ts";
 import { directoryAt, storageIn } from "../data-directory.ts";
 import { newQuota } from "../../src/domain/rate-limit.ts";

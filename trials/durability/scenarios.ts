@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { readBackup } from "../../src/archive/backup-files.ts";
+import { verifyBackup } from "../../src/archive/backup-files.ts";
 import { DataDirectory } from "../../src/data-directory.ts";
 import { runProgram } from "../harness/child.ts";
 import { PETSTORE, runPetstore, startPetstore } from "../harness/petstore.ts";
@@ -73,7 +73,7 @@ async function backupProblems(root: string): Promise<readonly string[]> {
   const directory = backupsIn(root);
   const names = existsSync(directory) ? readdirSync(directory).filter((name) => name.endsWith("Z.db")) : [];
   const problems = names.map((name) =>
-    readBackup(join(directory, name), () => {}).then(
+    verifyBackup(join(directory, name), () => {}).then(
       ({ facts }) => (facts.rows["pets"] === ROWS ? [] : ["a backup lacks rows"]),
       (error: unknown) => [String(error)],
     ),

@@ -8,7 +8,7 @@ import { contentsIn } from "../harness/contents.ts";
 import { runPetstore } from "../harness/petstore.ts";
 import { postgresUrl } from "../harness/postgres.ts";
 import { valkeyUrl } from "../harness/valkey.ts";
-import { readBackup } from "../../src/archive/backup-files.ts";
+import { verifyBackup } from "../../src/archive/backup-files.ts";
 import { type Contents, differencesBetween } from "../../src/archive/contents.ts";
 import { postgresTables } from "../../src/store/postgres/table-store.ts";
 import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
@@ -119,7 +119,7 @@ async function backup({ data, backup, contents }: Fixture, isPostgres: boolean):
       const problems: string[] = [];
       for (const name of complete()) {
         const path = join(backups, name);
-        const read = await readBackup(path, () => {}).catch((error: unknown) => String(error));
+        const read = await verifyBackup(path, () => {}).catch((error: unknown) => String(error));
         if (typeof read === "string") problems.push(read);
         else if (keptIn(await contentsOfFile(path)) !== keptIn(contents)) problems.push("other rows");
       }

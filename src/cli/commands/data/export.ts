@@ -57,7 +57,7 @@ export const exportCommand = defineCommand({
     const progress = new Progress({ stream: context.errorStream, isJson: values.json });
     const isStopped = stopRequest(context);
     const startedAt = performance.now();
-    const { tableStoreOf } = await import("../../../archive/contents.ts");
+    const { tableStoreOf } = await import("../../../archive/open-tables.ts");
     await using reader = await (await tableStoreOf(storage)).read();
     const output = isFile ? fileOutput(path) : standardOutput(context);
     try {

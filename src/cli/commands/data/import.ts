@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { countOf, formatTime, grouped, printable } from "../../../text/formatting.ts";
-import { tableStoreOf } from "../../../archive/contents.ts";
+import { tableStoreOf } from "../../../archive/open-tables.ts";
 import { type InputFile, openInput } from "../../../archive/files.ts";
 import { type ImportedRow, type ImportKind, IMPORT_KINDS } from "../../../archive/import-kinds.ts";
 import {

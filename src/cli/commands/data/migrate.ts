@@ -54,7 +54,7 @@ interface Plan {
 }
 
 async function planOf(storage: StorageConfig): Promise<Plan> {
-  const { tableStoreOf } = await import("../../../archive/contents.ts");
+  const { tableStoreOf } = await import("../../../archive/open-tables.ts");
   const tables = await tableStoreOf(storage);
   const state = (await tables.exists()) ? await tables.schema() : undefined;
   const { version: from = 0, rejection } = state ?? {};

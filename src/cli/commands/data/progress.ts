@@ -1,5 +1,5 @@
 import { countOf } from "../../../text/formatting.ts";
-import type { WorkProgress } from "../../../archive/contents.ts";
+import type { WorkProgress } from "../../../archive/progress.ts";
 import type { ErrorStream } from "../../command.ts";
 
 /** The bar has room next to the text. */

@@ -1,5 +1,5 @@
 import { OutcomeUnknown } from "../../../api/errors.ts";
-import type { WorkProgress } from "../../../archive/contents.ts";
+import type { WorkProgress } from "../../../archive/progress.ts";
 import type { RestorePlan } from "../../../archive/restore.ts";
 import { formatOptionalTime } from "../../../text/formatting.ts";
 import { storageOf } from "../../../config/config.ts";

@@ -1,0 +1,16 @@
+import type { StorageConfig } from "../config/config.ts";
+import { postgresOf } from "../postgres-options.ts";
+import type { TableStore } from "../store/sql/table-store.ts";
+
+/** Opens the database with the pets, orders and keys. Servers may be running on it. */
+export async function tableStoreOf(storage: StorageConfig): Promise<TableStore> {
+  if (storage.databaseUrl === undefined) {
+    const { directory } = storage;
+    directory.prepare();
+    directory.rejectLostDatabase();
+    const { sqliteTables } = await import("../store/sqlite/table-store.ts");
+    return sqliteTables(directory.files.database);
+  }
+  const { postgresTables } = await import("../store/postgres/table-store.ts");
+  return postgresTables(postgresOf(storage));
+}
