@@ -123,7 +123,7 @@ function* setPetStatus(id: bigint, status: PetStatus, dialect: Dialect): Steps<v
 }
 
 /** The reads of clients that both databases share. */
-export class SqlOrderReads implements Pick<ClientStore, "listOrders" | "getOrder"> {
+export class SqlClientReads implements Pick<ClientStore, "listOrders" | "getOrder"> {
   constructor(protected readonly database: SqlDatabase) {}
 
   listOrders(keyId: number, query: OrderPageQuery): Awaitable<Page<Order>> {
@@ -151,6 +151,11 @@ export class SqlPetsAndOrdersStore implements PetsAndOrdersStore {
     return this.database.read(() => readPage(statement, query.limit, PET_ROWS.objectOf));
   }
 
+  searchPets(text: string, query: PetQuery): Awaitable<Page<Pet>> {
+    const page = petSearch(text, query, this.database.dialect);
+    return this.database.read(() => readBoundedPage(page, query.limit, PET_ROWS.objectOf));
+  }
+
   getPet(id: bigint): Awaitable<Pet | undefined> {
     return this.database.read(() => readFirst(PET_ROWS.objectOf, SELECT_PET, id));
   }
@@ -158,11 +163,6 @@ export class SqlPetsAndOrdersStore implements PetsAndOrdersStore {
   listOrders(query: OrderQuery): Awaitable<Page<OperatorOrder>> {
     const page = orderPage(query, this.database.dialect);
     return this.database.read(() => readBoundedPage(page, query.limit, OPERATOR_ORDER_ROWS.objectOf));
-  }
-
-  searchPets(text: string, query: PetQuery): Awaitable<Page<Pet>> {
-    const page = petSearch(text, query, this.database.dialect);
-    return this.database.read(() => readBoundedPage(page, query.limit, PET_ROWS.objectOf));
   }
 
   getOrder(id: bigint): Awaitable<OperatorOrder | undefined> {

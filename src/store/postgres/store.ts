@@ -20,7 +20,7 @@ import { BatchQueue } from "../sql/batch-queue.ts";
 import { InProgressRequests } from "../idempotency.ts";
 import type { TableUse } from "../sql/migrations.ts";
 import { operatorStores } from "../operator-stores.ts";
-import { placeOrder, SqlPetsAndOrdersStore, SqlOrderReads, updateOrder } from "../pets-and-orders.ts";
+import { placeOrder, SqlPetsAndOrdersStore, SqlClientReads, updateOrder } from "../pets-and-orders.ts";
 import { SqlQuestionStore } from "../questions.ts";
 import { SqlServerReportStore } from "../server-reports.ts";
 import type { RetentionNow } from "../retention-clock.ts";
@@ -208,7 +208,7 @@ async function insertPets(sql: SQL, creations: readonly PetCreation[]): Promise<
 }
 
 /** The pets and orders of clients. Creations of pets share transactions; each order has one of its own. */
-class PostgresClientStore extends SqlOrderReads implements ClientStore {
+class PostgresClientStore extends SqlClientReads implements ClientStore {
   readonly #petRecords: PostgresIdempotencyRecords;
   readonly #orderRecords: PostgresIdempotencyRecords;
   readonly #creations: BatchQueue<PetCreation, CreateResult>;

@@ -15,7 +15,7 @@ import { BatchQueue } from "../sql/batch-queue.ts";
 import { InProgressRequests } from "../idempotency.ts";
 import type { IdempotentOperation } from "../../domain/operation-ids.ts";
 import { operatorStores } from "../operator-stores.ts";
-import { placeOrder, SqlPetsAndOrdersStore, SqlOrderReads, updateOrder } from "../pets-and-orders.ts";
+import { placeOrder, SqlPetsAndOrdersStore, SqlClientReads, updateOrder } from "../pets-and-orders.ts";
 import { PET_ROWS } from "../sql/rows.ts";
 import type { TableUse } from "../sql/migrations.ts";
 import { SqlQuestionStore } from "../questions.ts";
@@ -142,7 +142,7 @@ interface Write<Code extends string> {
  * The pets and orders of clients. Reads return at once; writes share transactions. Work that returns a rejection has
  * written nothing.
  */
-export class SqliteClientStore extends SqlOrderReads implements ClientStore {
+export class SqliteClientStore extends SqlClientReads implements ClientStore {
   readonly petJson: SqlitePetJson;
   readonly petsAndOrders: PetsAndOrdersStore;
   readonly #records: SqliteIdempotencyRecords;
