@@ -76,7 +76,7 @@ const ARROWS: Readonly<Record<string, string>> = {
   "data-directory": "domain runtime store",
   config: "domain api runtime text data-directory",
   "postgres-options": "config domain store rate-limit",
-  auth: "domain api http1 config runtime",
+  auth: "domain api http1 runtime",
   archive: "store rate-limit domain api config postgres-options runtime text",
   "browser-bundle": "api executable",
   public: "auth observe domain api http1 runtime text",

@@ -1,5 +1,5 @@
 import { detachedCopy } from "../runtime/bounded-cache.ts";
-import { contains, countedAddress, type IpNetwork, parseIpAddress } from "../config/network.ts";
+import { contains, countedAddress, type IpNetwork, parseIpAddress } from "../runtime/ip-network.ts";
 import type { HeaderFields, Peer } from "../http1/index.ts";
 
 interface ClientAddress {

@@ -1,7 +1,13 @@
 import { hostUrls } from "../text/host-urls.ts";
 import { BASE_PATH } from "../domain/paths.ts";
 import { shownWebhookUrl } from "../domain/webhooks.ts";
-import { formatIpNetwork, type IpNetwork, ipVersionOf, parseIpNetwork, withoutHostBits } from "./network.ts";
+import {
+  formatIpNetwork,
+  type IpNetwork,
+  ipVersionOf,
+  parseIpNetwork,
+  withoutHostBits,
+} from "../runtime/ip-network.ts";
 import { alternatives } from "../text/formatting.ts";
 import { integerWithin, list, type ValueType } from "./value-types.ts";
 import { didYouMean } from "../text/nearest.ts";

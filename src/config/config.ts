@@ -4,7 +4,7 @@ import { DataDirectory } from "../data-directory.ts";
 import type { Environment } from "../domain/environments.ts";
 import { BASE_PATH } from "../domain/paths.ts";
 import { followSetting, type SettingFileReports } from "./follow-files.ts";
-import { ipVersionOf, isLoopback } from "./network.ts";
+import { ipVersionOf, isLoopback } from "../runtime/ip-network.ts";
 import {
   type ACCEPT_PRIMARY_OPTION,
   ADDRESS_OPTIONS,

@@ -2,7 +2,7 @@
 
 import { type RoleRule, SIGN_IN_ROLES } from "../domain/role-rules.ts";
 import { collectorUrl } from "./address-types.ts";
-import { isLoopback } from "./network.ts";
+import { isLoopback } from "../runtime/ip-network.ts";
 import { alternatives } from "../text/formatting.ts";
 import { didYouMean, nearest } from "../text/nearest.ts";
 import { type ValueType } from "./value-types.ts";

@@ -3,7 +3,7 @@
 import { X509Certificate } from "node:crypto";
 import { createServer, isIP } from "node:net";
 import { type Config, originOf } from "../config/config.ts";
-import { ADMIN_LISTEN_FLAGS, LISTEN_FLAGS, listenProblems } from "../config/network.ts";
+import { ADMIN_LISTEN_FLAGS, LISTEN_FLAGS, listenProblems } from "../config/listen-problems.ts";
 import { readTlsFiles } from "../config/tls.ts";
 import { HEALTH_PATH } from "../domain/paths.ts";
 import { DAY_MS } from "../text/time-units.ts";

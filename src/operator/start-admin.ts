@@ -2,7 +2,7 @@ import { hostname, networkInterfaces } from "node:os";
 import { Rejection } from "../api/errors.ts";
 import { type AdminConfig, originOf } from "../config/config.ts";
 import { type FollowedSetting, followSetting } from "../config/follow-files.ts";
-import { isLoopback } from "../config/network.ts";
+import { isLoopback } from "../runtime/ip-network.ts";
 import { OIDC_OPTIONS } from "../config/options.ts";
 import { readFromFile } from "../config/parse-options.ts";
 import { SECURITY_HEADER_LINES } from "../api/responses.ts";

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { parseIpNetwork } from "../../src/config/network.ts";
+import { parseIpNetwork } from "../../src/runtime/ip-network.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
 import { RawConnection } from "../../trials/harness/http-connection.ts";
 import { useAdminService } from "./admin-service.ts";

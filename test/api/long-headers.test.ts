@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { matchesEtag } from "../../src/runtime/etag.ts";
 import { Addresses } from "../../src/auth/client-address.ts";
-import { parseIpNetwork } from "../../src/config/network.ts";
+import { parseIpNetwork } from "../../src/runtime/ip-network.ts";
 import { isEverFasterThan } from "../timing.ts";
 
 const ETAG = '"0123456789abcdefghijkl"';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Addresses } from "../../src/auth/client-address.ts";
-import { parseIpNetwork } from "../../src/config/network.ts";
+import { parseIpNetwork } from "../../src/runtime/ip-network.ts";
 
 const trusting = (...cidrs: string[]) => new Addresses(cidrs.flatMap((cidr) => parseIpNetwork(cidr) ?? []));
 

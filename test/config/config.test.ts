@@ -9,7 +9,7 @@ import {
   listenUrl,
   plainTextConnections,
 } from "../../src/config/config.ts";
-import { formatIpNetwork } from "../../src/config/network.ts";
+import { formatIpNetwork } from "../../src/runtime/ip-network.ts";
 import { SETTINGS } from "../../src/config/options.ts";
 import { SHARED_VALUE_NAMES } from "../../src/domain/shared-values.ts";
 import type { Flags } from "../../src/config/parse-options.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { network } from "../../src/config/address-types.ts";
-import { formatIpNetwork } from "../../src/config/network.ts";
+import { formatIpNetwork } from "../../src/runtime/ip-network.ts";
 import type { SETTINGS } from "../../src/config/options.ts";
 import { duration, formatValue, limitPair, pointInTime, timeOf } from "../../src/config/value-types.ts";
 import { parseConfig, parseValues, usageError } from "./parsing.ts";

@@ -1,4 +1,4 @@
-import { isLoopback } from "../../config/network.ts";
+import { isLoopback } from "../../runtime/ip-network.ts";
 import type { ValuesOf } from "../../config/parse-options.ts";
 import { UsageError } from "../../config/usage-error.ts";
 import { Rejection } from "../../api/errors.ts";

@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { Rejection } from "../../api/errors.ts";
 import { describeEnvironment, storageOf } from "../../config/config.ts";
-import { isLoopback } from "../../config/network.ts";
+import { isLoopback } from "../../runtime/ip-network.ts";
 import { DATABASE_OPTIONS } from "../../config/options.ts";
 import { OPERATOR_NAME } from "../../domain/operators.ts";
 import type { ServerState } from "../../domain/servers.ts";

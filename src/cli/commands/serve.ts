@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { App } from "../../app.ts";
 import { type Config, configOf, describeStorage, plainTextConnections } from "../../config/config.ts";
-import { ADMIN_LISTEN_FLAGS, LISTEN_FLAGS, listenProblems } from "../../config/network.ts";
+import { ADMIN_LISTEN_FLAGS, LISTEN_FLAGS, listenProblems } from "../../config/listen-problems.ts";
 import {
   ACCEPT_PRIMARY_OPTION,
   type ADDRESS_OPTIONS,

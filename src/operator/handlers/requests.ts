@@ -1,4 +1,4 @@
-import { countedAddress, parseIpAddress } from "../../config/network.ts";
+import { countedAddress, parseIpAddress } from "../../runtime/ip-network.ts";
 import { cursorAfter, encodeCursor } from "../../domain/cursor.ts";
 import { pageOf } from "../../domain/pages.ts";
 import { formatOptionalTime, formatTime } from "../../text/formatting.ts";

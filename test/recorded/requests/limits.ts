@@ -1,4 +1,4 @@
-import { parseIpNetwork } from "../../../src/config/network.ts";
+import { parseIpNetwork } from "../../../src/runtime/ip-network.ts";
 import { clientOf, HOST, message } from "../message.ts";
 import type { Action, Scenario } from "../play.ts";
 

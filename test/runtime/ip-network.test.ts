@@ -7,7 +7,7 @@ import {
   type IpNetwork,
   parseIpAddress,
   parseIpNetwork,
-} from "../src/config/network.ts";
+} from "../../src/runtime/ip-network.ts";
 
 const format = (text: string) => {
   const address = parseIpAddress(text);
