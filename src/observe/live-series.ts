@@ -1,5 +1,6 @@
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../text/time-units.ts";
-import { byLabel, OUTCOMES, type OutcomeTotals, type RequestMetrics } from "./request-metrics.ts";
+import { MINUTE_MS } from "../text/time-units.ts";
+import { byOutcome, LIVE_RANGE_MS, type LiveRange, type OutcomeTotals, sum } from "../domain/live-series.ts";
+import type { RequestMetrics } from "./request-metrics.ts";
 import { quantilesOf, sumOfCounts } from "./histogram.ts";
 import { repeat, type RepeatedWork } from "../runtime/repeat.ts";
 
@@ -9,13 +10,6 @@ interface LiveSources {
   /** The time in milliseconds since the epoch. */
   readonly now: () => number;
 }
-
-const LIVE_RANGES = {
-  "15m": 15 * MINUTE_MS,
-  "1h": HOUR_MS,
-  "6h": 6 * HOUR_MS,
-  "24h": DAY_MS,
-} as const;
 
 const SHORT_STEP_MS = 5_000;
 const LONG_STEP_MS = MINUTE_MS;
@@ -34,8 +28,8 @@ export class LiveSeries {
 
   constructor(sources: LiveSources) {
     this.#sources = sources;
-    this.#short = new Series(sources, SHORT_STEP_MS, LIVE_RANGES["1h"]);
-    this.#long = new Series(sources, LONG_STEP_MS, 2 * LIVE_RANGES["24h"]);
+    this.#short = new Series(sources, SHORT_STEP_MS, LIVE_RANGE_MS["1h"]);
+    this.#long = new Series(sources, LONG_STEP_MS, 2 * LIVE_RANGE_MS["24h"]);
   }
 
   start(): void {
@@ -62,23 +56,23 @@ export class LiveSeries {
 
   /** The latencies of the last 15 minutes, and the requests per second of the last step. */
   recent(): { readonly latencies: Float64Array; readonly requestsPerSecond: number } {
-    const { rows } = this.#short.last(LIVE_RANGES["15m"]);
-    const requests = sumOf(Object.values(rows.at(-1)?.requests ?? {}));
+    const { rows } = this.#short.last(LIVE_RANGE_MS["15m"]);
+    const requests = sum(Object.values(rows.at(-1)?.requests ?? {}));
     return { latencies: latenciesOf(rows), requestsPerSecond: (requests * 1_000) / SHORT_STEP_MS };
   }
 
   /** The values of consecutive steps, the latest last; null for a step without data. */
-  read(range: keyof typeof LIVE_RANGES) {
-    const lengthMs = LIVE_RANGES[range];
-    const series = lengthMs <= LIVE_RANGES["1h"] ? this.#short : this.#long;
+  read(range: LiveRange) {
+    const lengthMs = LIVE_RANGE_MS[range];
+    const series = lengthMs <= LIVE_RANGE_MS["1h"] ? this.#short : this.#long;
     const { times, rows } = series.last(lengthMs);
     const values = (of: (row: Row) => number | null) => rows.map((row) => (row ? of(row) : null));
-    const long = 2 * lengthMs <= LIVE_RANGES["1h"] ? this.#short : this.#long;
+    const long = 2 * lengthMs <= LIVE_RANGE_MS["1h"] ? this.#short : this.#long;
     const before = long.last(lengthMs, lengthMs);
     return {
       step: series.stepMs / 1000,
       times,
-      requests: byLabel(OUTCOMES, (outcome) => values((row) => row.requests[outcome])),
+      requests: byOutcome((outcome) => values((row) => row.requests[outcome])),
       p50: values((row) => row.p50),
       p99: values((row) => row.p99),
       connections: values((row) => row.connections),
@@ -138,7 +132,7 @@ class Series {
     const latencies = Uint32Array.from(counts, (count, i) => count - (earlierCounts[i] ?? 0));
     this.#rows.delete(step);
     this.#rows.set(step, {
-      requests: byLabel(OUTCOMES, (outcome) => totals[outcome] - earlierTotals[outcome]),
+      requests: byOutcome((outcome) => totals[outcome] - earlierTotals[outcome]),
       latencies,
       ...quantilesOf(latencies),
       connections: connections(),
@@ -181,14 +175,10 @@ class Series {
 }
 
 function totalsOf(rows: readonly (Row | undefined)[]) {
-  const totals = byLabel(OUTCOMES, (outcome) => sumOf(rows.map((row) => row?.requests[outcome] ?? null)));
-  return { requests: sumOf(Object.values(totals)), ...totals, ...quantilesOf(latenciesOf(rows)) };
+  const totals = byOutcome((outcome) => sum(rows.map((row) => row?.requests[outcome] ?? null)));
+  return { requests: sum(Object.values(totals)), ...totals, ...quantilesOf(latenciesOf(rows)) };
 }
 
 function latenciesOf(rows: readonly (Row | undefined)[]): Float64Array {
   return sumOfCounts(rows.flatMap((row) => row?.latencies ?? []));
-}
-
-function sumOf(values: readonly (number | null)[]): number {
-  return values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
 }

@@ -1,6 +1,7 @@
 import { Unavailable } from "../api/errors.ts";
 import { ABORTED_RESPONSE } from "../api/responses.ts";
 import { AUTH_FAILURES, isPrincipal } from "../domain/api-keys.ts";
+import { byOutcome, type RequestOutcome, type OutcomeTotals } from "../domain/live-series.ts";
 import { PLANS } from "../domain/plans.ts";
 import { HEALTH_PATH } from "../domain/paths.ts";
 import type { ProtocolErrorStatus } from "../http1/index.ts";
@@ -10,14 +11,10 @@ import type { RequestObserver, RequestRecord } from "./request-record.ts";
 const PLAN_LABELS = [...PLANS, "anonymous"] as const;
 const FAILURE_REASONS = [...AUTH_FAILURES, "unavailable"] as const;
 
-export const OUTCOMES = ["success", "clientError", "limited", "banned", "serverError"] as const;
-/** Counts of requests since the start, health checks excluded. */
-export type OutcomeTotals = Readonly<Record<(typeof OUTCOMES)[number], number>>;
-
 /** The client sent what HTTP/1.1 has as an option, or another version: 501 and 505 are no fault of the server. */
 const UNSUPPORTED: readonly number[] = [501, 505] satisfies ProtocolErrorStatus[];
 
-function outcomeOf(status: number): keyof OutcomeTotals {
+function outcomeOf(status: number): RequestOutcome {
   if (status < 400) return "success";
   return status < 500 || UNSUPPORTED.includes(status) ? "clientError" : "serverError";
 }
@@ -80,8 +77,9 @@ export class RequestMetrics {
     return [...this.#operations, ["none", this.#none], ["page", this.#page], ["health", this.#health]];
   }
 
+  /** The requests since the start. */
   totals(): OutcomeTotals {
-    const totals = byLabel(OUTCOMES, () => 0);
+    const totals = byOutcome(() => 0);
     for (const { responses } of [...this.#operations.values(), this.#none, this.#page]) {
       for (const [status, count] of responses) totals[outcomeOf(status)] += count;
     }
@@ -108,6 +106,6 @@ export class RequestMetrics {
   }
 }
 
-export function byLabel<T extends string, V>(labels: readonly T[], valueOf: (label: T) => V): Record<T, V> {
+function byLabel<T extends string, V>(labels: readonly T[], valueOf: (label: T) => V): Record<T, V> {
   return Object.fromEntries(labels.map((label) => [label, valueOf(label)])) as Record<T, V>;
 }

@@ -21,6 +21,7 @@ import {
   type AuditedValues,
   type AuditTarget,
 } from "../domain/audit.ts";
+import { byOutcome, LIVE_RANGES, type RequestOutcome } from "../domain/live-series.ts";
 import { DEPRECATED_USE_DAYS, USAGE_INTERVALS } from "../domain/usage-history.ts";
 import { OPERATION_IDS } from "../domain/operation-ids.ts";
 import { CLOSE_TO_LIMIT_PERCENT } from "../domain/rate-limit.ts";
@@ -220,19 +221,19 @@ export const UsageTotals = object("Requests of all API keys in a period", {
 });
 export type UsageTotals = Infer<typeof UsageTotals>;
 
-export const Range = oneOf(["15m", "1h", "6h", "24h"], "How far the series go back");
+export const Range = oneOf(LIVE_RANGES, "How far the series go back");
 
 const series = (description: string) =>
   array(nullable(quantity()), { json: `${description}; null where there is no data` });
 
-/** The possible outcomes of a request. Each request has exactly one. */
-const outcomes = <S>(of: (description: string) => S) => ({
-  success: of("Responses below 400"),
-  clientError: of("4xx but 429"),
-  limited: of("429 `rate_limited`"),
-  banned: of("429 `key_banned`"),
-  serverError: of("5xx"),
-});
+const OUTCOME_MEANINGS: Readonly<Record<RequestOutcome, string>> = {
+  success: "Responses below 400",
+  clientError: "4xx but 429",
+  limited: "429 `rate_limited`",
+  banned: "429 `key_banned`",
+  serverError: "5xx",
+};
+const outcomes = <S>(of: (meaning: string) => S) => byOutcome((outcome) => of(OUTCOME_MEANINGS[outcome]));
 
 const TopKey = object("One of the API keys with the most requests", {
   id: KeyId,

@@ -1,5 +1,6 @@
 import { describe, expect, jest, test } from "bun:test";
-import { byLabel, OUTCOMES, type OutcomeTotals, RequestMetrics } from "../../src/observe/request-metrics.ts";
+import { byOutcome, type RequestOutcome } from "../../src/domain/live-series.ts";
+import { RequestMetrics } from "../../src/observe/request-metrics.ts";
 import { EventLoopDelay } from "../../src/observe/event-loop-delay.ts";
 import { latencyHistogram, quantilesOf } from "../../src/observe/histogram.ts";
 import { LiveSeries } from "../../src/observe/live-series.ts";
@@ -13,7 +14,7 @@ const MINUTE = 60_000;
 function fakeServer() {
   const server = { now: START, connections: 0 };
   const latencies = latencyHistogram();
-  const totals = byLabel(OUTCOMES, () => 0);
+  const totals = byOutcome(() => 0);
   const live = new LiveSeries({
     requests: { totals: () => ({ ...totals }), latencies: () => latencies.counts.slice() },
     connections: () => server.connections,
@@ -21,7 +22,7 @@ function fakeServer() {
   });
   return Object.assign(server, {
     live,
-    request(outcome: keyof OutcomeTotals, ms?: number) {
+    request(outcome: RequestOutcome, ms?: number) {
       totals[outcome]++;
       if (ms !== undefined) latencies.observe(ms / 1_000);
     },
@@ -39,7 +40,7 @@ test("a past that is filled in precedes what is recorded, and is as long as it i
   server.request("success");
   server.pass(5 * SECOND);
   const latencies = Uint32Array.from(latencyHistogram().counts);
-  const requests = { ...byLabel(OUTCOMES, () => 0), success: 3 };
+  const requests = { ...byOutcome(() => 0), success: 3 };
   const startsAt: number[] = [];
   server.live.fillPast(30 * MINUTE, (at, stepMs) => {
     if (stepMs === 5 * SECOND) startsAt.push(at);
@@ -70,7 +71,7 @@ describe("live series", () => {
     for (const values of [...Object.values(view.requests), view.p50, view.p99, view.connections]) {
       expect(values).toEqual(Array.from({ length: count }, () => null));
     }
-    expect(view.totals).toEqual({ requests: 0, ...byLabel(OUTCOMES, () => 0), p50: null, p99: null });
+    expect(view.totals).toEqual({ requests: 0, ...byOutcome(() => 0), p50: null, p99: null });
   });
 
   test("a step has its own requests, its own quantiles, and the connections at its end", () => {

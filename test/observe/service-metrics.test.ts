@@ -4,7 +4,7 @@ import { RawConnection } from "../../trials/harness/http-connection.ts";
 import { LAST_BACKUP } from "../../src/domain/stored-values.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { METRICS } from "../../src/observe/metrics.ts";
-import type { OutcomeTotals } from "../../src/observe/request-metrics.ts";
+import type { OutcomeTotals } from "../../src/domain/live-series.ts";
 import { IDLE_WEBHOOK, type Service, startService } from "../service.ts";
 import { sendRaw } from "../http/raw.ts";
 import { BY } from "../key-store-arguments.ts";

@@ -15,7 +15,14 @@ import { Badge, NO_VALUE, TimeAgo } from "../components/values.tsx";
 import { clock, figure, latency, percent } from "../../pages/format.ts";
 import { useCall } from "../polling.ts";
 import { current, server } from "../state.ts";
-import { forgottenOf, shownPartOf, RANGES, rangeOf, type ShownRange, usualRange } from "../live-range.ts";
+import {
+  forgottenOf,
+  shownPartOf,
+  RANGE_TEXTS,
+  rangeOf,
+  type ShownRange,
+  usualRange,
+} from "../live-range.ts";
 import { FirstSteps } from "./first-steps.tsx";
 import { Cards } from "./overview-cards.tsx";
 
@@ -61,7 +68,10 @@ function Content({ data, shown, usual, servers }: ContentProps) {
         <UrlSegments
           aria-label="Time range"
           name="range"
-          options={[...Object.entries(RANGES), ...(shown.part ? [[shown.value, shown.text] as const] : [])]}
+          options={[
+            ...Object.entries(RANGE_TEXTS),
+            ...(shown.part ? [[shown.value, shown.text] as const] : []),
+          ]}
           initial={usual}
         />
       </div>

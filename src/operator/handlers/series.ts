@@ -1,11 +1,7 @@
-import { byLabel, OUTCOMES } from "../../observe/request-metrics.ts";
+import { byOutcome, greatest, type SeriesValues, sum } from "../../domain/live-series.ts";
 import type { ServerSeries } from "../operations.ts";
 
 type LiveSeries = Omit<ServerSeries, "server" | "range">;
-type Values = readonly (number | null)[];
-
-const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
-const greatest = (values: readonly number[]) => Math.max(...values);
 
 /**
  * The series of all servers together, at the times of the first: sums of counts, and the response times of the slowest
@@ -18,8 +14,8 @@ export function combinedSeries(own: LiveSeries, others: readonly LiveSeries[]): 
   const lastTime = own.times.at(-1) ?? 0;
   const isComplete = all.every(({ times }) => (times.at(-1) ?? 0) >= lastTime);
   const combine = (
-    valuesOf: (series: LiveSeries) => Values,
-    combined: (values: readonly number[]) => number,
+    valuesOf: (series: LiveSeries) => SeriesValues,
+    combined: (values: SeriesValues) => number | null,
   ) => {
     const values = all.map(valuesOf);
     return own.times.map((time) => {
@@ -31,7 +27,7 @@ export function combinedSeries(own: LiveSeries, others: readonly LiveSeries[]): 
   const before = all.flatMap((each) => each.before ?? []);
   return {
     ...own,
-    requests: byLabel(OUTCOMES, (outcome) => combine(({ requests }) => requests[outcome], sum)),
+    requests: byOutcome((outcome) => combine(({ requests }) => requests[outcome], sum)),
     p50: combine(({ p50 }) => p50, greatest),
     p99: combine(({ p99 }) => p99, greatest),
     connections: combine(({ connections }) => connections, sum),
@@ -41,13 +37,10 @@ export function combinedSeries(own: LiveSeries, others: readonly LiveSeries[]): 
 }
 
 function combinedTotals(all: readonly LiveSeries["totals"][]): LiveSeries["totals"] {
-  const slowest = (name: "p50" | "p99") => {
-    const known = all.flatMap((totals) => totals[name] ?? []);
-    return known.length === 0 ? null : greatest(known);
-  };
   return {
-    ...byLabel(["requests", ...OUTCOMES], (name) => sum(all.map((totals) => totals[name]))),
-    p50: slowest("p50"),
-    p99: slowest("p99"),
+    requests: sum(all.map(({ requests }) => requests)),
+    ...byOutcome((outcome) => sum(all.map((totals) => totals[outcome]))),
+    p50: greatest(all.map(({ p50 }) => p50)),
+    p99: greatest(all.map(({ p99 }) => p99)),
   };
 }
