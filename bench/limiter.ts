@@ -68,7 +68,6 @@ async function openKeys(count: number, quota = STORED): Promise<Population> {
   const headers = generateHeaders(count);
   let verified = 0;
   const keys = {
-    changesSince: () => ({ revision: 1, timeline: "1", changed: [], hasQuestions: false }),
     findCredential() {
       if (verified === count) throw new Error("a verified key was evicted, or not found");
       const id = ++verified;
@@ -77,7 +76,7 @@ async function openKeys(count: number, quota = STORED): Promise<Population> {
     },
   };
   const limiter = new MemoryRateLimiter({ clock: CLOCK, ban: () => DEFAULT_BAN, ...quota });
-  const authenticator = await Authenticator.open({
+  const authenticator = new Authenticator({
     keys,
     environment: "production",
     policy: { current: DEFAULT_POLICY },

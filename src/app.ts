@@ -4,7 +4,8 @@ import { type Adapters, openAdapters } from "./adapters.ts";
 import { SECURITY_HEADER_LINES } from "./api/responses.ts";
 import { Authenticator } from "./auth/authenticator.ts";
 import { Addresses } from "./auth/client-address.ts";
-import { followKeyChanges, type KeyChangeFollower } from "./auth/key-changes.ts";
+import { ChangeReader } from "./auth/change-reader.ts";
+import { followChanges, type ChangeFollower } from "./auth/changes.ts";
 import { CacheStatistics } from "./runtime/bounded-cache.ts";
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, originOf } from "./config/config.ts";
@@ -112,7 +113,8 @@ export async function serveOn(
   const responseCache = new CacheStatistics();
 
   // What has to be read or written to start comes first: once a server listens, a database that fails does not end it.
-  const authenticator = await openAuthenticator(context);
+  const authenticator = createAuthenticator(context);
+  const changeReader = await openChangeReader(context, authenticator);
   const observers = add(await openObservers(context));
   const tls = await readCertificate(config);
   const credentials = await openCredentials(context);
@@ -120,8 +122,8 @@ export async function serveOn(
   const webhook = add(await startWebhook(context, add(followWebhookSecrets(context))));
   /** Resolves to true when every listener is open, and to false if that fails. */
   const start = Promise.withResolvers<boolean>();
-  const keyChanges = add(startKeyChanges(context, authenticator));
-  const forClients = { ...context, authenticator, keyChanges, observers, responseCache, tls, peerOf };
+  const changes = add(startFollowing(context, authenticator, changeReader));
+  const forClients = { ...context, authenticator, changes, observers, responseCache, tls, peerOf };
   const server = add(listen({ ...forClients, hasStarted: start.promise }));
   parts.defer(() => start.resolve(false));
   const lastBackup = add(new LastBackup(adapters.storedValues));
@@ -131,15 +133,15 @@ export async function serveOn(
   add(reportActivity(context, server, metrics));
 
   await respondToWaitingClients();
-  const about = aboutServer({ ...context, observers, webhook, keyChanges, server, metrics });
+  const about = aboutServer({ ...context, observers, webhook, changes, server, metrics });
   const admin = add(await openAdmin(about, { ...context, credentials, tls, peerOf }));
   start.resolve(true);
-  add(answerQuestions(about, keyChanges));
+  add(answerQuestions(about, changes));
   // Commands and other servers know at once where it listens.
   await adapters.servers.report();
   add(await followCertificate(context, admin ? [server, admin] : [server]));
   // A server that cannot listen has changed no limits.
-  const policyChange = add(await savePolicy(context, keyChanges));
+  const policyChange = add(await savePolicy(context, changes));
   add(startRegularWork(context, policyChange));
 
   const started = parts.move();
@@ -160,9 +162,13 @@ function urlOf({ publicUrl, host, tls }: Config, { port }: HttpServer): string {
   return publicUrl ?? listenUrl(host, port, { isTls: tls !== undefined });
 }
 
-function openAuthenticator({ adapters, config, clock }: Context): Promise<Authenticator> {
+function createAuthenticator({ adapters, config, clock }: Context): Authenticator {
   const { keys, rateLimiter, policy } = adapters;
-  return Authenticator.open({ keys, environment: config.environment, policy, clock, rateLimiter });
+  return new Authenticator({ keys, environment: config.environment, policy, clock, rateLimiter });
+}
+
+function openChangeReader({ adapters, clock }: Context, authenticator: Authenticator): Promise<ChangeReader> {
+  return ChangeReader.open({ keys: adapters.keys, authenticator, clock });
 }
 
 /** The observers of each request. */
@@ -206,7 +212,7 @@ interface Parts {
   readonly responseCache: CacheStatistics;
   /** Undefined if no webhook is configured. */
   readonly webhook: WebhookSender | undefined;
-  readonly keyChanges: KeyChangeFollower;
+  readonly changes: ChangeFollower;
   /** Whether every listener is open; pending during the start. */
   readonly hasStarted: Promise<boolean>;
   readonly server: HttpServer;
@@ -217,7 +223,7 @@ interface Parts {
 type With<Part extends keyof Parts> = Context & Pick<Parts, Part>;
 
 type PublicParts = With<
-  "authenticator" | "observers" | "tls" | "peerOf" | "responseCache" | "keyChanges" | "hasStarted"
+  "authenticator" | "observers" | "tls" | "peerOf" | "responseCache" | "changes" | "hasStarted"
 >;
 
 function listen(options: PublicParts): HttpServer {
@@ -244,7 +250,7 @@ function listen(options: PublicParts): HttpServer {
 }
 
 function publicHandler(server: HttpServer, options: PublicParts): RequestHandler {
-  const { adapters, config, authenticator, keyChanges, observers, responseCache, clock, log } = options;
+  const { adapters, config, authenticator, changes, observers, responseCache, clock, log } = options;
   const { rateLimiter, policy } = adapters;
   const baseUrl = urlOf(config, server);
   const docsSettings = { ...config, baseUrl, policy, now: () => clock.now() };
@@ -254,7 +260,7 @@ function publicHandler(server: HttpServer, options: PublicParts): RequestHandler
     authenticator,
     rateLimiter,
     policy,
-    whenCurrent: keyChanges.whenCurrent,
+    whenCurrent: changes.whenCurrent,
     clock,
     log,
     requestTimeoutMs: options.requestTimeoutMs,
@@ -323,9 +329,14 @@ function startRegularWork({ adapters, clock, log }: Context, policyChange: Polic
   };
 }
 
-function startKeyChanges({ adapters, clock, log }: Context, authenticator: Authenticator) {
+function startFollowing(
+  { adapters, clock, log }: Context,
+  authenticator: Authenticator,
+  reader: ChangeReader,
+): ChangeFollower {
   const { rateLimiter, policies, applyPolicy, petJson } = adapters;
-  return followKeyChanges({
+  return followChanges({
+    reader,
     authenticator,
     rateLimiter,
     clock,
@@ -357,13 +368,13 @@ interface PolicyChangeOfStart extends Closable {
  */
 async function savePolicy(
   { adapters, config, clock, log }: Context,
-  keyChanges: KeyChangeFollower,
+  changes: ChangeFollower,
 ): Promise<PolicyChangeOfStart> {
   const failures = new FailureReporter((error) => log.event("limits.save-failed", { error }));
   const save = async () => {
     try {
       await adapters.policies.updatePolicy(config.givenPolicy, byServer(clock));
-      await keyChanges.applyNow();
+      await changes.applyNow();
       return true;
     } catch (error) {
       failures.failed(error);
@@ -421,9 +432,9 @@ async function respondToWaitingClients(): Promise<void> {
 
 /** What operators and other servers may ask about this server. */
 function aboutServer(
-  options: With<"observers" | "webhook" | "keyChanges" | "server" | "metrics">,
+  options: With<"observers" | "webhook" | "changes" | "server" | "metrics">,
 ): ServerServices {
-  const { adapters, config, clock, log, observers, webhook, server, metrics, keyChanges } = options;
+  const { adapters, config, clock, log, observers, webhook, server, metrics, changes } = options;
   const publicUrl = urlOf(config, server);
   return {
     ...adapters,
@@ -443,7 +454,7 @@ function aboutServer(
     clock,
     log,
     isDraining: () => server.isShuttingDown,
-    applyKeyChanges: keyChanges.applyNow,
+    applyChanges: changes.applyNow,
   };
 }
 
@@ -460,10 +471,7 @@ async function openAdmin(
 }
 
 /** Answers what other servers and commands ask. The first question loads the code. */
-function answerQuestions(
-  about: ServerServices,
-  { onQuestions }: ReturnType<typeof startKeyChanges>,
-): Closable {
+function answerQuestions(about: ServerServices, { onQuestions }: ChangeFollower): Closable {
   const load = loadOnce(async () => (await import("./operator/answer-questions.ts")).answerQuestions(about));
   let answering = Promise.resolve();
   const remove = onQuestions(() => {

@@ -16,13 +16,13 @@ import type { Limits } from "../domain/rate-limit.ts";
 import { andThen, type Awaitable, recover } from "../runtime/awaitable.ts";
 import type { Scheduler } from "../runtime/scheduler.ts";
 import type { RateLimiter } from "../domain/ports/rate-limiter.ts";
-import type { KeyChanges, KeyStore } from "../domain/ports/keys.ts";
+import type { KeyStore } from "../domain/ports/keys.ts";
 import type { Clock } from "../domain/ports/clock.ts";
 import { LookupQueue } from "./lookup-queue.ts";
 import type { Request } from "../http1/index.ts";
 
 export interface AuthenticatorOptions {
-  readonly keys: Pick<KeyStore, "findCredential" | "changesSince">;
+  readonly keys: Pick<KeyStore, "findCredential">;
   readonly environment: Environment;
   readonly policy: PolicyInEffect;
   readonly clock: Clock;
@@ -31,21 +31,6 @@ export interface AuthenticatorOptions {
   /** How many verified keys are cached. */
   readonly maxVerified?: number;
   readonly scheduler?: Scheduler | undefined;
-}
-
-interface FollowedChanges extends Pick<KeyChanges, "changed" | "hasQuestions"> {
-  /** Whether there is a new revision, of a key or of the limits. */
-  readonly hasChanged: boolean;
-  /** The changes were made after this time of the steady clock. */
-  readonly after: number;
-  /** Set if another copy or an earlier state of the database has taken over. */
-  readonly replacement?: DatabaseReplacement;
-}
-
-/** The new copy lacks changes if its revision is lower. With a higher one it may lack some and have others. */
-export interface DatabaseReplacement {
-  readonly revision: number;
-  readonly revisionBefore: number;
 }
 
 /** The sender of a key. */
@@ -64,8 +49,8 @@ const MAX_REJECTED = 10_000;
 const MAX_REJECTED_LENGTH = 60;
 
 /**
- * Turns the Authorization header into a principal. Verified keys and rejected headers are cached; `followChanges`
- * applies the changes that others made to keys.
+ * Turns the Authorization header into a principal. Verified keys and rejected headers are cached until `keysChanged` says
+ * otherwise.
  */
 export class Authenticator {
   readonly #options: AuthenticatorOptions;
@@ -82,24 +67,12 @@ export class Authenticator {
   readonly cacheStatistics = new CacheStatistics();
   /** Grows with each change that arrives, also when the revision of the key store does not. */
   #generation = 0;
-  /** The last state of the key store that was read. */
-  #seen: Pick<KeyChanges, "revision" | "timeline">;
-  /** When the key store was last read, by the steady clock. */
-  #polledAt: number;
 
-  private constructor(options: AuthenticatorOptions, seen: KeyChanges, polledAt: number) {
+  constructor(options: AuthenticatorOptions) {
     this.#options = options;
     this.#maxVerified = options.maxVerified ?? MAX_VERIFIED;
     this.#verified = new KeyCache(this.#maxVerified);
-    this.#seen = seen;
-    this.#polledAt = polledAt;
     this.#queue = new LookupQueue(options.clock, options.scheduler);
-  }
-
-  static async open(options: AuthenticatorOptions): Promise<Authenticator> {
-    const polledAt = options.clock.steadyNow();
-    const seen = await options.keys.changesSince(Number.MAX_SAFE_INTEGER);
-    return new Authenticator(options, seen, polledAt);
   }
 
   authenticate(authorization: string | null, client: Client): Awaitable<ApiKeyPrincipal | AuthFailure> {
@@ -193,37 +166,16 @@ export class Authenticator {
     this.#rejected.add(detachedCopy(authorization));
   }
 
-  /** Called after a change of a key by this process, so that its secrets are looked up although no poll succeeds. */
-  keyChanged(id: number): void {
-    this.#verified.keyChanged(id, ++this.#generation);
-  }
-
   /**
-   * Applies the changes since the last call. Another copy of the database may lack some of them and use their revisions
-   * for other changes, so all keys are looked up again after it has taken over. Calls may overlap: one that comes after
-   * another one has applied changes reads once more.
+   * Keys have changed: their secrets are looked up again, or all of them if another copy of the database has taken over.
+   * A secret that was rejected may be that of a new key.
    */
-  async followChanges(): Promise<FollowedChanges> {
-    const { keys, clock } = this.#options;
-    const polledAt = clock.steadyNow();
-    const before = this.#seen;
-    const { changed, hasQuestions, ...seen } = await keys.changesSince(before.revision);
-    if (this.#seen !== before) return this.followChanges();
-    const after = this.#polledAt;
-    const isReplaced = seen.timeline !== before.timeline || seen.revision < before.revision;
-    const hasChanged = isReplaced || changed.length > 0 || seen.revision !== before.revision;
-    if (hasChanged) {
-      const generation = ++this.#generation;
-      for (const { key } of changed) this.#verified.keyChanged(key.id, generation);
-      if (isReplaced) this.#verified.allChanged(generation);
-      if (this.#verified.isOutdated) this.#verified = new KeyCache(this.#maxVerified);
-      // A rejected secret may be that of a new key.
-      this.#rejected.clear();
-      this.#seen = seen;
-    }
-    this.#polledAt = Math.max(after, polledAt);
-    const replacement = { revision: seen.revision, revisionBefore: before.revision };
-    return { after, changed, hasQuestions, hasChanged, ...(isReplaced && { replacement }) };
+  keysChanged(ids: readonly number[] | "all"): void {
+    const generation = ++this.#generation;
+    if (ids === "all") this.#verified.allChanged(generation);
+    else for (const id of ids) this.#verified.keyChanged(id, generation);
+    if (this.#verified.isOutdated) this.#verified = new KeyCache(this.#maxVerified);
+    this.#rejected.clear();
   }
 }
 

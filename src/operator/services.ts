@@ -33,7 +33,7 @@ export interface Services extends OperatorStores, Pick<DatabaseStores, "question
   /** All servers on the database, and which of them this server is. */
   readonly servers: ServerRegister & { readonly self: ServerIdentity };
   /** Applies a change to this server at once. It would follow the change within a second anyway. */
-  readonly applyKeyChanges: (changedKeyId?: number) => Promise<void>;
+  readonly applyChanges: (changedKeyId?: number) => Promise<void>;
   readonly applyOperatorChanges: () => void;
 
   readonly publicUrl: string;

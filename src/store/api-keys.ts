@@ -13,7 +13,7 @@ import type { KeyList, KeyListQuery } from "../domain/key-lists.ts";
 import type { NewSecret } from "../domain/secrets.ts";
 import type { Attribution } from "../domain/audit.ts";
 import { keyCreationEntry, keyExpiryEntry, keyRotationEntry, keyUpdateEntry } from "../domain/key-entries.ts";
-import type { ChangedKey, KeyChanges, KeyStore } from "../domain/ports/keys.ts";
+import type { ChangedKey, StoredChanges, KeyStore } from "../domain/ports/keys.ts";
 import { type Page, pageOf } from "../domain/pages.ts";
 import { DAY_MS } from "../text/time-units.ts";
 import { DAILY_USAGE_DAYS } from "../domain/usage-history.ts";
@@ -147,11 +147,11 @@ export class SqlKeyStore implements KeyStore {
   /**
    * Reads the revision before the keys, so that a change in between is reported twice. The other order would miss it.
    */
-  changesSince(since: number): Awaitable<KeyChanges> {
+  changesSince(since: number): Awaitable<StoredChanges> {
     const select = `SELECT revision, ${this.database.dialect.timeline} AS timeline,
       EXISTS (SELECT 1 FROM server_questions) AS "hasQuestions" FROM key_revision`;
     return this.database.read(function* () {
-      const [stored] = yield* objectsOf<Omit<KeyChanges, "changed">>(select);
+      const [stored] = yield* objectsOf<Omit<StoredChanges, "changed">>(select);
       const { revision, timeline, hasQuestions } = requireRow(stored);
       const rows = revision > since ? yield* rowsOf<KeyRow>(SELECT_CHANGED, since) : [];
       const changed = rows.map((row): ChangedKey => ({

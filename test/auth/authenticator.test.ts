@@ -10,7 +10,7 @@ import { CLIENT, openAuthenticator } from "./open-authenticator.ts";
 async function setUp({ maxVerified = 1_000 } = {}) {
   const keys = new MapKeyStore();
   const clock = new TestClock();
-  const authenticator = await openAuthenticator({ keys, clock, maxVerified });
+  const { authenticator, reader } = await openAuthenticator({ keys, clock, maxVerified });
   const authenticate = (secret: string) => authenticator.authenticate(`Bearer ${secret}`, CLIENT);
   /** How often the work asks the store. */
   const lookupsOf = async (work: () => unknown) => {
@@ -18,7 +18,7 @@ async function setUp({ maxVerified = 1_000 } = {}) {
     await work();
     return keys.lookups - before;
   };
-  return { keys, clock, authenticator, authenticate, lookupsOf };
+  return { keys, clock, authenticator, reader, authenticate, lookupsOf };
 }
 
 /** Delays the responses of the store until `release` is called. */
@@ -112,37 +112,37 @@ describe("a valid key", () => {
   });
 
   test("keeps its limits until its change is followed", async () => {
-    const { keys, clock, authenticator, authenticate } = await setUp();
+    const { keys, clock, reader, authenticate } = await setUp();
     const { id, secret } = keys.create();
     authenticate(secret);
     keys.update(id, { plan: "business" });
     expect(authenticate(secret)).toMatchObject({ limits: DEFAULT_PLANS.free });
-    await authenticator.followChanges();
+    await reader.read();
     expect(authenticate(secret)).toMatchObject({ limits: DEFAULT_PLANS.business });
     keys.update(id, { revokedAt: clock.now() });
-    await authenticator.followChanges();
+    await reader.read();
     expect(authenticate(secret)).toBe("invalid_api_key");
   });
 
   test("is looked up again after its change; other keys are not", async () => {
-    const { keys, authenticator, authenticate, lookupsOf } = await setUp();
+    const { keys, reader, authenticate, lookupsOf } = await setUp();
     const [changed, other] = [keys.create(), keys.create()];
-    await authenticator.followChanges();
+    await reader.read();
     authenticate(changed.secret);
     authenticate(other.secret);
     keys.update(changed.id, { plan: "pro" });
-    await authenticator.followChanges();
+    await reader.read();
     expect(await lookupsOf(() => authenticate(other.secret))).toBe(0);
     expect(await lookupsOf(() => authenticate(changed.secret))).toBe(1);
     expect(await lookupsOf(() => authenticate(changed.secret))).toBe(0);
   });
 
   test("works with both secrets during the overlap of a rotation, then with the new one", async () => {
-    const { keys, clock, authenticator, authenticate } = await setUp();
+    const { keys, clock, reader, authenticate } = await setUp();
     const { id, secret } = keys.create();
     authenticate(secret);
     const successor = keys.rotate(id, clock.now() + 1_000);
-    await authenticator.followChanges();
+    await reader.read();
     expect(authenticate(secret)).toMatchObject({ keyId: id });
     expect(authenticate(successor)).toMatchObject({ keyId: id });
     clock.advance(1_000);
@@ -159,52 +159,52 @@ describe("a valid key", () => {
   });
 
   test("is one of 10,000 that are looked up once, and again after their changes", async () => {
-    const { keys, authenticator, authenticate, lookupsOf } = await setUp({ maxVerified: 10_000 });
+    const { keys, reader, authenticate, lookupsOf } = await setUp({ maxVerified: 10_000 });
     const created = Array.from({ length: 10_000 }, () => keys.create());
-    await authenticator.followChanges();
+    await reader.read();
     const authenticateAll = () => {
       for (const { id, secret } of created) expect(authenticate(secret)).toMatchObject({ keyId: id });
     };
     expect(await lookupsOf(authenticateAll)).toBe(10_000);
     expect(await lookupsOf(authenticateAll)).toBe(0);
     for (const { id } of created) if (id % 3 === 0) keys.update(id, {});
-    await authenticator.followChanges();
+    await reader.read();
     expect(await lookupsOf(authenticateAll)).toBe(3_333);
   });
 
   test("is looked up again when a copy of the database takes over that lacks the last changes", async () => {
-    const { keys, clock, authenticator, authenticate } = await setUp();
+    const { keys, clock, reader, authenticate } = await setUp();
     const [kept, revoked] = [keys.create(), keys.create()];
     const takeOver = keys.copy();
     const lost = keys.create();
     keys.update(revoked.id, { revokedAt: clock.now() });
-    await authenticator.followChanges();
+    await reader.read();
     for (const { secret } of [kept, lost]) expect(authenticate(secret)).toMatchObject({ plan: "free" });
     expect(authenticate(revoked.secret)).toBe("invalid_api_key");
 
     takeOver();
-    expect(await authenticator.followChanges()).toMatchObject({
+    expect(await reader.read()).toMatchObject({
       replacement: { revision: 2, revisionBefore: 4 },
     });
     expect(authenticate(lost.secret)).toBe("invalid_api_key");
     for (const { id, secret } of [kept, revoked]) {
       expect(authenticate(secret)).toMatchObject({ plan: "free" });
       keys.update(id, { revokedAt: clock.now() });
-      expect(await authenticator.followChanges()).not.toHaveProperty("replacement");
+      expect(await reader.read()).not.toHaveProperty("replacement");
       expect(authenticate(secret)).toBe("invalid_api_key");
     }
   });
 
   test("is looked up again when the copy has given the revisions that it lacks to other changes", async () => {
-    const { keys, clock, authenticator, authenticate } = await setUp();
+    const { keys, clock, reader, authenticate } = await setUp();
     const { id, secret } = keys.create();
     const takeOver = keys.copy();
     keys.create();
-    await authenticator.followChanges();
+    await reader.read();
     expect(authenticate(secret)).toMatchObject({ keyId: id });
     takeOver();
     keys.update(id, { revokedAt: clock.now() });
-    await authenticator.followChanges();
+    await reader.read();
     expect(authenticate(secret)).toBe("invalid_api_key");
   });
 
@@ -223,14 +223,17 @@ describe("a valid key", () => {
       ),
     });
     const findCredential = (hash: string) => keys.findCredential(hash);
-    const authenticator = await openAuthenticator({ keys: { findCredential, changesSince }, clock });
+    const { authenticator, reader } = await openAuthenticator({
+      keys: { findCredential, changesSince },
+      clock,
+    });
     authenticator.authenticate(`Bearer ${secret}`, CLIENT);
     for (const [changed, lookups] of [
       [100_000, 1],
       [100_001, 2],
     ] as const) {
       others = changed;
-      await authenticator.followChanges();
+      await reader.read();
       authenticator.authenticate(`Bearer ${secret}`, CLIENT);
       expect(keys.lookups).toBe(lookups);
     }
@@ -250,11 +253,11 @@ describe("a valid key", () => {
 
 describe("a rejected key", () => {
   test("is looked up once, and again when any key has changed", async () => {
-    const { keys, authenticator, authenticate, lookupsOf } = await setUp();
+    const { keys, reader, authenticate, lookupsOf } = await setUp();
     const secret = generateSecret("production");
     expect(await lookupsOf(() => [authenticate(secret), authenticate(secret)])).toBe(1);
     keys.create();
-    await authenticator.followChanges();
+    await reader.read();
     expect(await lookupsOf(() => [authenticate(secret), authenticate(secret)])).toBe(1);
     expect(authenticate(secret)).toBe("invalid_api_key");
   });
@@ -279,12 +282,12 @@ describe("a rejected key", () => {
 
 describe("a late response of the store", () => {
   test("is used and not cached when the key changed meanwhile", async () => {
-    const { keys, authenticator, authenticate, lookupsOf } = await setUp();
+    const { keys, reader, authenticate, lookupsOf } = await setUp();
     const { id, secret } = keys.create();
     const delayed = delay(keys);
     const result = authenticate(secret);
     keys.update(id, { plan: "pro" });
-    await authenticator.followChanges();
+    await reader.read();
     delayed.release();
     expect(await result).toMatchObject({ limits: DEFAULT_PLANS.free });
 
@@ -294,12 +297,12 @@ describe("a late response of the store", () => {
   });
 
   test("does not reject a key that was created meanwhile", async () => {
-    const { keys, authenticator, authenticate } = await setUp();
+    const { keys, reader, authenticate } = await setUp();
     const delayed = delay(keys);
     const secret = generateSecret("production");
     const result = authenticate(secret);
     keys.create();
-    await authenticator.followChanges();
+    await reader.read();
     delayed.release();
     expect(await result).toBe("invalid_api_key");
     keys.respond = () => ({
@@ -309,13 +312,13 @@ describe("a late response of the store", () => {
   });
 
   test("comes before a lookup of the same secret that began later, so what a server shows never goes back", async () => {
-    const { keys, authenticator, authenticate } = await setUp();
+    const { keys, reader, authenticate } = await setUp();
     const { id, secret } = keys.create();
     const delayed = delay(keys);
     const shown: unknown[] = [];
     const first = Promise.resolve(authenticate(secret)).then((result) => shown.push(result));
     keys.update(id, { plan: "pro" });
-    await authenticator.followChanges();
+    await reader.read();
     keys.respond = (found) => found;
     const second = Promise.resolve(authenticate(secret)).then((result) => shown.push(result));
     delayed.release();
@@ -340,12 +343,12 @@ describe("a late response of the store", () => {
   });
 
   test("is not used for a request that came after the key's change was followed", async () => {
-    const { keys, clock, authenticator, authenticate, lookupsOf } = await setUp();
+    const { keys, clock, reader, authenticate, lookupsOf } = await setUp();
     const { id, secret } = keys.create();
     const delayed = delay(keys);
     const early = authenticate(secret);
     keys.update(id, { revokedAt: clock.now() });
-    await authenticator.followChanges();
+    await reader.read();
     const late = authenticate(secret);
     delayed.release();
     expect(await early).toMatchObject({ keyId: id });

@@ -22,7 +22,7 @@ async function setUp() {
   const keys = new MapKeyStore();
   const clock = new TestClock();
   const rateLimiter = new MemoryRateLimiter({ clock, ban: () => DEFAULT_BAN });
-  const authenticator = await openAuthenticator({ keys, clock, rateLimiter });
+  const { authenticator, reader } = await openAuthenticator({ keys, clock, rateLimiter });
   const authenticate = (secret: string, client = CLIENT) =>
     authenticator.authenticate(`Bearer ${secret}`, client);
   /** Counts a request of the client without a valid key, as the service does after each. */
@@ -37,7 +37,7 @@ async function setUp() {
     for (const secret of secrets) authenticate(secret);
     return keys.lookups - before;
   };
-  return { keys, clock, authenticator, authenticate, count, exhaust, lookupsOf };
+  return { keys, clock, authenticator, reader, authenticate, count, exhaust, lookupsOf };
 }
 
 /** Lookups end when the test releases them, and those that start later at once. */
@@ -102,7 +102,7 @@ describe("lookups of unknown keys", () => {
   test("on SQLite every key is looked up within its request: none waits, and none is turned away", async () => {
     const directory = temporaryDirectory();
     const { keys, close } = openSqlite(directory.path("store.db"));
-    const authenticator = await openAuthenticator({ keys, clock: new TestClock() });
+    const { authenticator } = await openAuthenticator({ keys, clock: new TestClock() });
     for (const secret of secrets(5_000))
       expect(authenticator.authenticate(`Bearer ${secret}`, CLIENT)).toBe("invalid_api_key");
     expect([authenticator.cacheStatistics.misses, authenticator.lookupQueueLength]).toEqual([5_000, 0]);
@@ -152,14 +152,14 @@ describe("lookups of unknown keys", () => {
   });
 
   test("a key that was verified before does not wait behind them after a change", async () => {
-    const { keys, authenticator, authenticate, exhaust } = await setUp();
+    const { keys, reader, authenticate, exhaust } = await setUp();
     const { id, secret } = keys.create();
     authenticate(secret);
     const delayed = delay(keys);
     for (const unknown of secrets(1_016)) authenticate(unknown);
     exhaust();
     keys.update(id, { plan: "pro" });
-    await authenticator.followChanges();
+    await reader.read();
     keys.respond = (found) => found;
     expect(authenticate(secret)).toMatchObject({ keyId: id, limits: DEFAULT_PLANS.pro });
     delayed.releaseAll();

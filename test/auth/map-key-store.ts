@@ -2,7 +2,7 @@ import type { ApiKey, Credential, NewKey } from "../../src/domain/api-keys.ts";
 import { generateSecret, hashSecret } from "../../src/domain/secrets.ts";
 import type { Environment } from "../../src/domain/environments.ts";
 import type { Awaitable } from "../../src/runtime/awaitable.ts";
-import type { KeyChanges } from "../../src/domain/ports/keys.ts";
+import type { StoredChanges } from "../../src/domain/ports/keys.ts";
 
 /** The part of a key store that an Authenticator uses, in Maps. It counts lookups, and can be slow or fail. */
 export class MapKeyStore {
@@ -22,7 +22,7 @@ export class MapKeyStore {
     return this.respond(this.peek(secretHash));
   }
 
-  changesSince(since: number): KeyChanges {
+  changesSince(since: number): StoredChanges {
     if (this.isCutOff) throw new Error("cut off");
     const keys = [...this.#keys.values()].filter(({ revision }) => revision > since);
     const kindOf = ({ unbanRevision = 0 }) => (unbanRevision > since ? "unban" : "key");

@@ -18,8 +18,8 @@ export async function followOn(servers: readonly Server[], clock: TestClock) {
   const clocks = new Set([clock, ...servers.map((server) => server.clock)]);
   const followers = await Promise.all(
     servers.map(async (server) => {
-      const authenticator = await openAuthenticator({ keys, clock: server.clock });
-      return followSilently({ authenticator, ...server });
+      const { authenticator, reader } = await openAuthenticator({ keys, clock: server.clock });
+      return followSilently({ authenticator, reader, ...server });
     }),
   );
   const { id } = keys.create();

@@ -50,7 +50,7 @@ const usage = {
   proof: Times.usageIsStoredWithin5Seconds,
 };
 const revoked = {
-  kept: { "auth/key-changes.ts": "POLL_EVERY_MS = 250" },
+  kept: { "auth/changes.ts": "POLL_EVERY_MS = 250" },
   proof: Times.keyChangesAreReadWithinASecond,
 };
 const valkeyPause = {

@@ -61,10 +61,11 @@ export async function lostDatabaseIsSavedWithinASecond(): Promise<void> {
 /** A poll that begins within a second shows a revocation, in whichever moment after the last one it was made. */
 export async function keyChangesAreReadWithinASecond(): Promise<void> {
   const read: number[] = [];
-  const followed = { after: 0, changed: [], hasChanged: false, hasQuestions: false };
+  const nothing = { after: 0, changed: [], hasChanged: false, hasQuestions: false };
   const clock = new TestClock();
   const follower = followSilently({
-    authenticator: { followChanges: async () => (read.push(1), followed) as never, keyChanged() {} },
+    reader: { read: async () => (read.push(1), nothing) },
+    authenticator: { keysChanged() {} },
     clock,
   });
   for (let second = 1; second <= 3; second++) {

@@ -3,7 +3,7 @@
 import { integer, names, runCommand } from "../harness/command-line.ts";
 import { formatCount } from "../harness/table.ts";
 import { simulateGroupCommit } from "./group-commit.ts";
-import { simulateKeyChanges } from "./key-changes.ts";
+import { simulateChanges } from "./changes.ts";
 import { simulateRateLimits } from "./rate-limits.ts";
 import { World } from "./world.ts";
 import { simulateWriteBehind } from "./write-behind.ts";
@@ -12,7 +12,7 @@ import { simulateWriteBehind } from "./write-behind.ts";
 const SIMULATIONS = {
   "group-commit": simulateGroupCommit,
   "write-behind": simulateWriteBehind,
-  "key-changes": simulateKeyChanges,
+  changes: simulateChanges,
   "rate-limits": simulateRateLimits,
 } as const;
 

@@ -43,7 +43,7 @@ export async function withDataHere(
       policy,
       limiterMonitor: monitorOf(quotas, warn),
       // Running servers see the change within a second.
-      applyKeyChanges: async () => {},
+      applyChanges: async () => {},
       applyOperatorChanges: () => {},
     });
     const execute = async (id: CommandOperationId, input: AnyCallInput): Promise<unknown> => {

@@ -13,7 +13,7 @@ export interface KeyStore {
   /** Looks up the SHA-256 (hex) of a secret; secrets are not stored. Expired and revoked keys are returned as well. */
   findCredential(secretHash: string): Awaitable<Credential | undefined>;
   /** Returns what changed after the given revision. Servers poll it several times a second. */
-  changesSince(revision: number): Awaitable<KeyChanges>;
+  changesSince(revision: number): Awaitable<StoredChanges>;
 
   createKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey>;
   /** Creates a key if there has never been one. Of concurrent calls, one creates it. */
@@ -39,7 +39,7 @@ export interface KeyStore {
   announceExpiries(until: number, by: Attribution): Promise<boolean>;
 }
 
-export interface KeyChanges {
+export interface StoredChanges {
   /** The current revision. */
   readonly revision: number;
   /** A text that changes when another copy of the database has taken over, which may lack the last changes. */

@@ -21,7 +21,7 @@ const ACTIVE_FIELDS = ["plan", "limits", "access", "expiresAt"] as const;
 
 type Inactive = Rejection<"key_not_found" | "key_not_active">;
 
-interface KeyServices extends KeyViewServices, Pick<Services, "environment" | "applyKeyChanges"> {}
+interface KeyServices extends KeyViewServices, Pick<Services, "environment" | "applyChanges"> {}
 
 export function keyHandlers(services: KeyServices) {
   const keys = new KeyOperations(services);
@@ -172,7 +172,7 @@ class KeyOperations {
   }
 
   async #applied(key: ApiKey): Promise<Key> {
-    await this.#services.applyKeyChanges(key.id);
+    await this.#services.applyChanges(key.id);
     return this.#views.view(key);
   }
 }

@@ -14,7 +14,7 @@ import { reuseByCost } from "../../runtime/reuse-by-cost.ts";
 import type { AdminHandlers } from "./context.ts";
 import type { Services } from "../services.ts";
 
-interface PolicyServices extends Pick<Services, "policies" | "operatorReads" | "applyKeyChanges"> {
+interface PolicyServices extends Pick<Services, "policies" | "operatorReads" | "applyChanges"> {
   readonly servers: Pick<Services["servers"], "list" | "lost">;
 }
 
@@ -49,7 +49,7 @@ export function policyHandlers(services: PolicyServices) {
 
   async function update(change: PolicyChange, by: Attribution): Promise<Policy> {
     const policy = await policies.updatePolicy(change, by);
-    await services.applyKeyChanges();
+    await services.applyChanges();
     return policy;
   }
 

@@ -73,7 +73,7 @@ test("an unban in the store ends the ban on a server that runs or starts, and no
 test("an unban that fails is tried again, is reported once, and does not stop the others", async () => {
   const keys = new MapKeyStore();
   const clock = new TestClock();
-  const authenticator = await openAuthenticator({ keys, clock });
+  const { authenticator, reader } = await openAuthenticator({ keys, clock });
   const attempts: [unknown, number][] = [];
   const errors: string[] = [];
   const rateLimiter: Pick<RateLimiter, "unban"> = {
@@ -86,6 +86,7 @@ test("an unban that fails is tried again, is reported once, and does not stop th
   for (const _ of "123") keys.update(keys.create().id, { unbannedAt: clock.now() });
   const { applyNow, close } = followSilently({
     authenticator,
+    reader,
     rateLimiter,
     clock,
     onUnreadable: () => errors.push("unreadable"),
@@ -108,8 +109,8 @@ test("a key that this process has changed is looked up again although the change
   const keys = new MapKeyStore();
   const clock = new TestClock();
   const [changed, other] = [keys.create(), keys.create()];
-  const authenticator = await openAuthenticator({ keys, clock });
-  const { applyNow, close } = followSilently({ authenticator, clock });
+  const { authenticator, reader } = await openAuthenticator({ keys, clock });
+  const { applyNow, close } = followSilently({ authenticator, reader, clock });
   const use = ({ secret }: typeof changed) => authenticator.authenticate(`Bearer ${secret}`, CLIENT);
   for (const each of [changed, other]) expect(await use(each)).toMatchObject({ keyId: each.id });
   keys.isCutOff = true;
@@ -129,10 +130,11 @@ describe("changes", () => {
     const keys = new MapKeyStore();
     const clock = new TestClock();
     const [changed, unbanned] = [keys.create(), keys.create()];
-    const authenticator = await openAuthenticator({ keys, clock });
+    const { authenticator, reader } = await openAuthenticator({ keys, clock });
     const seen: string[] = [];
     const { close } = followSilently({
       authenticator,
+      reader,
       rateLimiter: { unban: ({ id }, agoMs) => void seen.push(`unban ${id}, ${agoMs} ms ago`) },
       clock,
       onChanges: (list) => seen.push(...list.map(({ id }) => `change ${id}`)),
@@ -170,7 +172,7 @@ async function openPolled() {
   const { id } = keys.create();
   const waiting: { readonly answer: () => void; readonly fail: () => void }[] = [];
   let hangs = false;
-  const authenticator = await openAuthenticator({
+  const { authenticator, reader } = await openAuthenticator({
     keys: {
       findCredential: (hash) => keys.findCredential(hash),
       changesSince(revision) {
@@ -186,6 +188,7 @@ async function openPolled() {
   const changed: string[] = [];
   const { whenCurrent } = followSilently({
     authenticator,
+    reader,
     clock: process.clock,
     onChanges: (list) => changed.push(...list.map(({ plan }) => plan)),
     scheduler: process,

@@ -7,13 +7,15 @@ import type { Clock } from "../domain/ports/clock.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import { repeat } from "../runtime/repeat.ts";
 import { scheduler, type Scheduler } from "../runtime/scheduler.ts";
-import type { Authenticator, DatabaseReplacement } from "./authenticator.ts";
+import type { Authenticator } from "./authenticator.ts";
+import type { ChangeReader, DatabaseReplacement } from "./change-reader.ts";
 
 interface FollowOptions {
-  readonly authenticator: Pick<Authenticator, "followChanges" | "keyChanged">;
+  readonly reader: Pick<ChangeReader, "read">;
+  readonly authenticator: Pick<Authenticator, "keysChanged">;
   readonly rateLimiter: Pick<RateLimiter, "unban">;
   readonly clock: Clock;
-  /** Reads the limits of the plans and the ban rules, after the start and when they may have changed. */
+  /** Reads the policy, after the start and when it may have changed. */
   readonly readPolicy: () => Awaitable<Policy>;
   applyPolicy(policy: Policy): void;
   /** Called at each poll, for what the store itself caches. */
@@ -40,7 +42,7 @@ interface Unban {
   readonly attempts: FailureReporter;
 }
 
-export interface KeyChangeFollower {
+export interface ChangeFollower {
   /**
    * Returns undefined if everything that is cached is as it was at most a second before `now`. Otherwise the caller
    * waits for the promise, and then uses what is cached.
@@ -66,8 +68,8 @@ const MAX_WAIT_MS = 1_000;
 const RETRY_MS = 50;
 
 /**
- * Applies changes that other processes make: to keys (plans, secrets, revocations, unbans); to the limits of plans and
- * the ban rules, which have revisions too; and to what the store caches.
+ * Follows what other processes change in the database: keys (plans, secrets, revocations), unbans, the policy, questions
+ * to servers, a copy of the database that takes over, and what the store itself caches.
  *
  * All that is cached is used only within a second of the start of a poll. A process that was paused for longer, or
  * whose event loop was busy, polls before it handles the next request (`whenCurrent`). Polls may overlap, because one
@@ -82,8 +84,8 @@ const RETRY_MS = 50;
  * - `unbannedAt`, by the operator's clock. If that clock is ahead, the unban may also end a ban that began between the
  *   unban and the poll that shows it, within a quarter of a second.
  */
-export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
-  const { authenticator, rateLimiter, clock, scheduler: time = scheduler } = options;
+export function followChanges(options: FollowOptions): ChangeFollower {
+  const { reader, authenticator, rateLimiter, clock, scheduler: time = scheduler } = options;
   const unbans = new Map<number, Unban>();
   const questionListeners = new Set<() => void>();
   const reading = new FailureReporter(options.onUnreadable, options.onReadable);
@@ -112,7 +114,7 @@ export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
   );
 
   async function applyNow(changedKeyId?: number): Promise<void> {
-    if (changedKeyId !== undefined) authenticator.keyChanged(changedKeyId);
+    if (changedKeyId !== undefined) authenticator.keysChanged([changedKeyId]);
     await poll();
     await applying;
     await applyUnbans();
@@ -171,7 +173,7 @@ export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
 
   async function readChanges(): Promise<void> {
     options.followStore?.();
-    const { after, changed, hasChanged, hasQuestions, replacement } = await authenticator.followChanges();
+    const { after, changed, hasChanged, hasQuestions, replacement } = await reader.read();
     if (hasQuestions) for (const listener of questionListeners) listener();
     if (hasChanged) policyChanges++;
     if (replacement) options.onReplacement?.(replacement);

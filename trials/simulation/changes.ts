@@ -1,11 +1,12 @@
 import { Unavailable } from "../../src/api/errors.ts";
 import { Authenticator, type Client } from "../../src/auth/authenticator.ts";
-import { followKeyChanges } from "../../src/auth/key-changes.ts";
+import { ChangeReader } from "../../src/auth/change-reader.ts";
+import { followChanges } from "../../src/auth/changes.ts";
 import { type ApiKey, type Credential, credentialFailure, validUntil } from "../../src/domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
 import { generateSecret, hashSecret } from "../../src/domain/secrets.ts";
 import { applyPolicyChange, DEFAULT_POLICY, type Policy } from "../../src/domain/policy.ts";
-import type { KeyChanges } from "../../src/domain/ports/keys.ts";
+import type { StoredChanges } from "../../src/domain/ports/keys.ts";
 import { newQuota, peek } from "../../src/domain/rate-limit.ts";
 import { Process, Remote, STARTS_AT, Troubles, type World } from "./world.ts";
 
@@ -17,6 +18,7 @@ interface Version {
 interface ServerOptions {
   readonly process: Process;
   readonly authenticator: Authenticator;
+  readonly reader: ChangeReader;
   readonly startedAt: number;
   readonly policy: { current: Policy };
   readonly readPolicy: () => Promise<Policy>;
@@ -53,7 +55,7 @@ class KeyDatabase {
     return this.versions[HASHES.indexOf(hash)]?.at(-1)?.credential;
   }
 
-  changesSince(since: number): KeyChanges {
+  changesSince(since: number): StoredChanges {
     const keys = [...this.#keys.values()].filter(({ revision }) => revision > since);
     const changed = keys.map((key) => ({ key, kind: key.unbanRevision > since ? "unban" : "key" }) as const);
     return { revision: this.#revision, timeline: "1", changed, hasQuestions: false };
@@ -118,7 +120,7 @@ function policyAt(version: number): Policy {
  * back. The same holds for the limits of the plan. An unban lifts every ban from before it, once on each server, and no
  * ban that began after it.
  */
-export function simulateKeyChanges(world: World): void {
+export function simulateChanges(world: World): void {
   const { random } = world;
   const keys = new KeyDatabase(world);
   const troubles = new Troubles();
@@ -153,17 +155,18 @@ export function simulateKeyChanges(world: World): void {
     } as const;
     const open = async () => {
       policy.current = await readPolicy();
-      return Authenticator.open(options);
+      const authenticator = new Authenticator(options);
+      return { authenticator, reader: await ChangeReader.open({ ...options, authenticator }) };
     };
     open().then(
-      (authenticator) => new Server({ process, authenticator, startedAt, policy, readPolicy }).serve(),
+      (opened) => new Server({ process, ...opened, startedAt, policy, readPolicy }).serve(),
       () => process.setTimeout(() => start(name), 100),
     );
   }
 
   class Server {
     readonly #steadyStart: number;
-    readonly #follower: ReturnType<typeof followKeyChanges>;
+    readonly #follower: ReturnType<typeof followChanges>;
     /** The oldest state that a client may get, by secret, because states never go back. */
     readonly #floors = SECRETS.map(() => 0);
     readonly #applied: { readonly keyId: number; readonly before: number }[] = [];
@@ -175,13 +178,14 @@ export function simulateKeyChanges(world: World): void {
     /** The version of the policy that a client has got. */
     #policyFloor = 0;
 
-    constructor({ process, authenticator, startedAt, policy, readPolicy }: ServerOptions) {
+    constructor({ process, authenticator, reader, startedAt, policy, readPolicy }: ServerOptions) {
       this.process = process;
       this.authenticator = authenticator;
       this.startedAt = startedAt;
       this.#policy = policy;
       this.#steadyStart = process.clock.steadyNow() - process.now();
-      this.#follower = followKeyChanges({
+      this.#follower = followChanges({
+        reader,
         authenticator,
         clock: process.clock,
         scheduler: process,
