@@ -1,6 +1,6 @@
 import { OPERATION_PATHS, PETSTORE_API, RESPONSE_STATUSES } from "./petstore/operations.ts";
 import packageJson from "../package.json" with { type: "json" };
-import { type Adapters, openAdapters } from "./adapters.ts";
+import { type Adapters, openAdapters } from "./adapters/open-adapters.ts";
 import { SECURITY_HEADER_LINES } from "./api/responses.ts";
 import { Authenticator } from "./auth/authenticator.ts";
 import { Addresses } from "./auth/client-address.ts";

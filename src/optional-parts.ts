@@ -1,7 +1,7 @@
 /* The parts of an app that not every server has. Each imports its code when it is used, so that others start sooner. */
 
 import { resolve } from "node:path";
-import type { Adapters } from "./adapters.ts";
+import type { Adapters } from "./adapters/open-adapters.ts";
 import type { Config } from "./config/config.ts";
 import { type FollowedSetting, followFiles, followSetting } from "./config/follow-files.ts";
 import { WEBHOOK_OPTIONS } from "./config/options.ts";

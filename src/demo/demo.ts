@@ -1,4 +1,4 @@
-import { openStores } from "../adapters.ts";
+import { openStores } from "../adapters/open-stores.ts";
 import { startApp } from "../app.ts";
 import type { Config } from "../config/config.ts";
 import { generateSecret, toNewSecret } from "../domain/secrets.ts";

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { startApp } from "../../src/app.ts";
 import { createLog } from "../../src/observe/log.ts";
-import { openStores } from "../../src/adapters.ts";
+import { openStores } from "../../src/adapters/open-stores.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { BY } from "../key-store-arguments.ts";
 import { configIn, TestClock } from "../service.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { openStores } from "../../src/adapters.ts";
+import { openStores } from "../../src/adapters/open-stores.ts";
 import type { OperationId } from "../../src/domain/operation-ids.ts";
 import { configIn } from "../service.ts";
 import { useAdminService } from "./admin-service.ts";

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { openStores } from "../../src/adapters.ts";
+import { openStores } from "../../src/adapters/open-stores.ts";
 import { startApp } from "../../src/app.ts";
 import { generateSecret, toNewSecret } from "../../src/domain/secrets.ts";
 import type { RateLimiter } from "../../src/domain/ports/rate-limiter.ts";

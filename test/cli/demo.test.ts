@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { openStores } from "../../src/adapters.ts";
+import { openStores } from "../../src/adapters/open-stores.ts";
 import { DEMO_CLIENTS } from "../../src/demo/clients.ts";
 import { startDemo } from "../../src/demo/demo.ts";
 import { earlierRequests } from "../../src/demo/history.ts";

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, describe, expect, test } from "bun:test";
-import { type Adapters, openAdapters } from "../../src/adapters.ts";
+import { type Adapters, openAdapters } from "../../src/adapters/open-adapters.ts";
 import { serveOn } from "../../src/app.ts";
 import { Overloaded, Unavailable } from "../../src/api/errors.ts";
 import type { ClientStore } from "../../src/domain/ports/pets-and-orders.ts";

@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { type Adapters, openAdapters } from "../../src/adapters.ts";
+import { type Adapters, openAdapters } from "../../src/adapters/open-adapters.ts";
 import type { Setting } from "../../src/operator/operations.ts";
 import { type App, serveOn } from "../../src/app.ts";
 import type { Config } from "../../src/config/config.ts";

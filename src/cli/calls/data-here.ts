@@ -25,7 +25,7 @@ export async function withDataHere(
 ): Promise<Outcome> {
   const storage = storageOf(input.values);
   const { clock, warn } = context;
-  const { openStores } = await import("../../adapters.ts");
+  const { openStores } = await import("../../adapters/open-stores.ts");
   const { dataHandlers } = await import("../../operator/handlers/data-handlers.ts");
   const stores = await openStores(storage, { use: data === "creates" ? "create" : "existing" });
   const quotas = await openQuotas(storage, stores, context);

@@ -120,7 +120,7 @@ async function openSharedQuotas(
   counters: Pick<QuotaSources, "openKeyCounter">,
   { clock, warn }: Pick<Context, "clock" | "warn">,
 ): Promise<Quotas> {
-  const { openValkey } = await import("../../adapters.ts");
+  const { openValkey } = await import("../../adapters/open-rate-limiter.ts");
   const timeoutMs = SETTINGS["limits-timeout"].default;
   // While Valkey is unavailable, what it has counted is unknown.
   let problem: string | undefined;

@@ -32,7 +32,7 @@ export const adminUrl = defineCommand({
   async run({ values }, context) {
     const { clock, user = "unknown" } = context;
     const storage = storageOf(values);
-    const { openStores } = await import("../../adapters.ts");
+    const { openStores } = await import("../../adapters/open-stores.ts");
     const stores = await openStores(storage, { use: "existing" });
     try {
       const servers = await openRegister(stores.serverReports, clock).list();

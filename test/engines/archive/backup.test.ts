@@ -4,7 +4,7 @@ import { version } from "../../../package.json";
 import { Database } from "bun:sqlite";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { openStores } from "../../../src/adapters.ts";
+import { openStores } from "../../../src/adapters/open-stores.ts";
 import type { Contents } from "../../../src/archive/contents.ts";
 import { putQuotas } from "../../../src/store/postgres/key-counter.ts";
 import { postgresTables } from "../../../src/store/postgres/table-store.ts";

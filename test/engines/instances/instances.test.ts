@@ -8,7 +8,7 @@ import { Fleet } from "../../../trials/harness/fleet.ts";
 import { adminFlags, isOfOutage, type LogLine } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
-import { openStores } from "../../../src/adapters.ts";
+import { openStores } from "../../../src/adapters/open-stores.ts";
 import { storageIn } from "../../data-directory.ts";
 import type { NewKey } from "../../../src/domain/api-keys.ts";
 import { generateSecret, toNewSecret } from "../../../src/domain/secrets.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { hostname } from "node:os";
-import { openStores } from "../../../src/adapters.ts";
+import { openStores } from "../../../src/adapters/open-stores.ts";
 import { NO_ACTIVITY } from "../../../src/domain/servers.ts";
 import { rateLimitStatus } from "../../../trials/harness/api-client.ts";
 import {

@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
-import { openAdapters, openStores } from "../../../src/adapters.ts";
+import { openStores } from "../../../src/adapters/open-stores.ts";
+import { openAdapters } from "../../../src/adapters/open-adapters.ts";
 import type { Attribution } from "../../../src/domain/audit.ts";
 import type { DatabaseStores } from "../../../src/domain/ports/stores.ts";
 import type { Operator } from "../../../src/domain/operators.ts";

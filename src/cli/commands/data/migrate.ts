@@ -77,7 +77,7 @@ async function planOf(storage: StorageConfig): Promise<Plan> {
 }
 
 async function applyMigrations(storage: StorageConfig, isForced: boolean, context: Context): Promise<void> {
-  const { openStores } = await import("../../../adapters.ts");
+  const { openStores } = await import("../../../adapters/open-stores.ts");
   const { databaseUrl, directory } = storage;
   // A server on SQLite holds this lock. Without one, none starts meanwhile.
   using lock = databaseUrl === undefined ? await directory.lock() : undefined;

@@ -1,0 +1,133 @@
+import packageJson from "../../package.json" with { type: "json" };
+import { hostname } from "node:os";
+import { type Config, followStorageUrls } from "../config/config.ts";
+import type { DataDirectory } from "../data-directory.ts";
+import type { RateLimiter } from "../domain/ports/rate-limiter.ts";
+import type { KeyStore } from "../domain/ports/keys.ts";
+import type { Clock } from "../domain/ports/clock.ts";
+import type { Policy, PolicyInEffect } from "../domain/policy.ts";
+import { ActivityCollector } from "../domain/servers.ts";
+import { BanRecorder } from "../observe/ban-recorder.ts";
+import { byServer } from "../observe/attribution.ts";
+import { logAudit, reportSettingFiles } from "../observe/event-reports.ts";
+import type { Log } from "../observe/log.ts";
+import { ReportingRegister } from "../observe/server-register.ts";
+import { RetentionClock } from "../store/retention-clock.ts";
+import type { Migrator } from "../store/sql/migrations.ts";
+import { type OpenedRateLimiter, openRateLimiter } from "./open-rate-limiter.ts";
+import { type MonitoredStores, openStores, prepareDirectory } from "./open-stores.ts";
+
+export interface Adapters extends MonitoredStores, Omit<OpenedRateLimiter, "restoredBans"> {
+  /** Records the bans of the rate limiter. */
+  readonly bans: BanRecorder;
+  readonly servers: ReportingRegister;
+  /** The policy that this server applies. `applyPolicy` replaces it. */
+  readonly policy: PolicyInEffect;
+  readonly applyPolicy: (stored: Policy) => void;
+  /** What this server reports to the others. */
+  readonly activity: ActivityCollector;
+  /** Returns the time by which old data is deleted. */
+  readonly retentionNow: () => number;
+  /** Resolves when the server has to stop, with the reason. */
+  readonly failed: Promise<Error>;
+}
+
+/**
+ * Imports adapters when they are used, so that a start on SQLite does not load the code of PostgreSQL. `testClock`
+ * replaces the clock of PostgreSQL for the rate limits.
+ */
+export async function openAdapters(
+  config: Config,
+  clock: Clock,
+  log: Log,
+  testClock?: Clock,
+): Promise<Adapters> {
+  // Adapters close in reverse order, also after one of them could not close.
+  const opened = new AsyncDisposableStack();
+  try {
+    const usesSqlite = config.databaseUrl === undefined;
+    // Without Valkey the latest primary is stored in the directory alone.
+    if (usesSqlite || config.limitsUrls === undefined) prepareServerDirectory(config.directory, log);
+    if (usesSqlite) opened.defer((await lockDirectory(config.directory)).release);
+    const onDoubt = () => log.event("clock.doubted");
+    const retention = new RetentionClock(clock, onDoubt, () => log.event("clock.trusted"));
+    const { now: retentionNow } = retention;
+    const { promise: failed, resolve: onLost } = Promise.withResolvers<Error>();
+    const urls = followStorageUrls(config, reportSettingFiles(log));
+    opened.defer(() => urls.close());
+    const use: Migrator = {
+      ...byServer(clock),
+      onMigrated(entry) {
+        const { before, after } = entry;
+        log.event("database.migrated", { from: before?.["schemaVersion"], to: after?.["schemaVersion"] });
+        logAudit(log)(entry);
+      },
+    };
+    const stores = await openStores(config, { log, retentionNow, onLost, urls, use });
+    opened.defer(() => stores.close());
+    await retention.start(stores.storedValues);
+    opened.defer(() => retention.stop());
+    const bans = new BanRecorder({ audit: stores.audit, keys: stores.keys, log, server: hostname() });
+    opened.defer(() => bans.close());
+    const onBan = bans.record;
+    const activity = new ActivityCollector();
+    const { version } = packageJson;
+    const self = { id: crypto.randomUUID(), name: hostname(), version, startedAt: clock.now() };
+    const servers = await ReportingRegister.open(self, {
+      reports: stores.serverReports,
+      clock,
+      activity: () => activity.collect(),
+    });
+    opened.defer(() => servers.close());
+    const policy = { current: await stores.policies.readPolicy() };
+    const ban = () => policy.current.ban;
+    const { limiterMonitor, rateLimiter, restoredBans } = await openRateLimiter(config, {
+      clock,
+      log,
+      ban,
+      onBan,
+      onEarlierBan: bans.recordIfMissing,
+      urls,
+      stores,
+      testClock,
+    });
+    opened.defer(() => rateLimiter.close());
+    for (const id of restoredBans) await applyMissedUnban(id, { rateLimiter, keys: stores.keys, clock });
+    const close = () => opened.disposeAsync();
+    const applyPolicy = (stored: Policy) => {
+      if (Bun.deepEquals(stored, policy.current)) return;
+      policy.current = stored;
+      log.event("limits.changed");
+    };
+    const shared = { policy, applyPolicy, servers, activity };
+    return { ...stores, ...shared, rateLimiter, bans, limiterMonitor, retentionNow, failed, close };
+  } catch (error) {
+    await opened
+      .disposeAsync()
+      .catch((closeError: unknown) => log.event("server.close-failed", { error: closeError }));
+    throw error;
+  }
+}
+
+/** Applies an unban that the last server missed before it stopped. A ban that began after the unban stays. */
+async function applyMissedUnban(
+  id: number,
+  { rateLimiter, keys, clock }: { rateLimiter: RateLimiter; keys: KeyStore; clock: Clock },
+): Promise<void> {
+  const unbannedAt = (await keys.getKey(id))?.unbannedAt;
+  if (unbannedAt === undefined) return;
+  await rateLimiter.unban({ kind: "key", id }, Math.max(0, clock.now() - unbannedAt));
+}
+
+function prepareServerDirectory(directory: DataDirectory, log: Log): void {
+  prepareDirectory(directory, log);
+  const mode = directory.modeIfOpenToOthers();
+  if (mode !== undefined) log.event("data-directory.open-to-others", { directory: directory.path, mode });
+}
+
+/** A directory has one server. Two would each apply the limits in full and miss the other's writes. */
+async function lockDirectory(directory: DataDirectory) {
+  const lock = await directory.lock();
+  if (!lock) throw new Error(`another server is already running on ${directory.name}`);
+  return lock;
+}

@@ -1,0 +1,142 @@
+import { messageOf } from "../runtime/message-of.ts";
+import {
+  type Config,
+  describeStorage,
+  type StorageConfig,
+  type StorageUrls,
+  storageUrlsOf,
+  valkeyOf,
+} from "../config/config.ts";
+import type { RateLimiter } from "../domain/ports/rate-limiter.ts";
+import type { Clock } from "../domain/ports/clock.ts";
+import type { BanRules, OnBan } from "../domain/rate-limit.ts";
+import { byServer } from "../observe/attribution.ts";
+import type { Log } from "../observe/log.ts";
+import { AdapterMonitor } from "../observe/adapter-monitor.ts";
+import type { SharedRateLimiter } from "../rate-limit/valkey/shared-rate-limiter.ts";
+import type { ValkeyRateLimiterOptions } from "../rate-limit/valkey/valkey-rate-limiter.ts";
+import type { PostgresStores } from "../store/postgres/store.ts";
+import type { MonitoredStores } from "./open-stores.ts";
+
+interface RateLimiterOptions extends Pick<ValkeyOptions, "onEarlierBan" | "urls"> {
+  readonly clock: Clock;
+  readonly testClock: Clock | undefined;
+  readonly log: Log;
+  readonly ban: () => BanRules;
+  readonly onBan: OnBan;
+}
+
+export interface OpenedRateLimiter {
+  /** `queueLength` is the number of decisions that wait, of a rate limiter with a queue. */
+  readonly rateLimiter: RateLimiter & { readonly queueLength?: number };
+  /** Monitors the adapter that counts for the rate limits. */
+  readonly limiterMonitor: AdapterMonitor;
+  /** Keys with a ban of the last server in this directory. */
+  readonly restoredBans: readonly number[];
+}
+
+export function openRateLimiter(
+  config: Config,
+  { stores, ...options }: RateLimiterOptions & { readonly stores: MonitoredStores },
+): Promise<OpenedRateLimiter> {
+  if (config.limitsUrls) return valkeyRateLimiter(config, stores, options);
+  const { openKeyCounter, database } = stores;
+  return openKeyCounter
+    ? postgresRateLimiter(openKeyCounter, database, options)
+    : memoryRateLimiter(config, options);
+}
+
+async function memoryRateLimiter(
+  config: Config,
+  { clock, log, ban, onBan }: RateLimiterOptions,
+): Promise<OpenedRateLimiter> {
+  const { MemoryRateLimiter } = await import("../rate-limit/memory/memory-rate-limiter.ts");
+  const { openQuotaStore } = await import("../store/sqlite/quota-store.ts");
+  const { quotas: file } = config.directory.files;
+  const onQuotaStoreError = (error: unknown) => log.event("usage.save-failed", { error });
+  const onRescue = () => log.event("usage.rewritten", { file });
+  const rateLimiter = new MemoryRateLimiter({
+    clock,
+    ban,
+    onBan,
+    quotaStore: openQuotaStore(file, { use: byServer(clock), onRescue, onFailure: onQuotaStoreError }),
+    onQuotaStoreError,
+    onQuotaStoreRecovery: () => log.event("usage.saved-again"),
+  });
+  const limiterMonitor = new AdapterMonitor("memory");
+  return { rateLimiter, limiterMonitor, restoredBans: rateLimiter.restoredBans };
+}
+
+async function postgresRateLimiter(
+  openKeyCounter: PostgresStores["openKeyCounter"],
+  database: AdapterMonitor,
+  { clock, testClock, ban, onBan, onEarlierBan }: RateLimiterOptions,
+): Promise<OpenedRateLimiter> {
+  const { MemoryRateLimiter } = await import("../rate-limit/memory/memory-rate-limiter.ts");
+  const { PostgresRateLimiter } = await import("../rate-limit/postgres/postgres-rate-limiter.ts");
+  const limiterMonitor = new AdapterMonitor("PostgreSQL", { uses: database });
+  const onResponse = (ms: number) => limiterMonitor.responded(ms);
+  const rateLimiter = new PostgresRateLimiter({
+    clock,
+    counter: openKeyCounter({ clock, testClock, ban, onBan, onEarlierBan, onResponse }),
+    local: new MemoryRateLimiter({ clock, ban }),
+  });
+  return { rateLimiter, limiterMonitor, restoredBans: [] };
+}
+
+async function valkeyRateLimiter(
+  config: Config,
+  stores: MonitoredStores,
+  options: RateLimiterOptions,
+): Promise<OpenedRateLimiter> {
+  const { log, testClock: _, ...rest } = options;
+  const limiterMonitor = new AdapterMonitor("Valkey", { spare: stores.database });
+  const { limitsTimeoutMs: timeoutMs } = config;
+  const address = describeStorage(config).rateLimits;
+  const rateLimiter = await openValkey(config, stores, {
+    ...rest,
+    timeoutMs,
+    onResponse: (ms) => limiterMonitor.responded(ms),
+    onStateChange(state, reason) {
+      limiterMonitor.isAvailable = state === "available";
+      const cause = messageOf(reason);
+      if (state === "available") log.event("valkey.available");
+      else
+        log.event(MISCONFIGURED.test(cause) ? "valkey.rejects-commands" : "valkey.unavailable", {
+          address,
+          cause,
+        });
+    },
+  });
+  return { rateLimiter, limiterMonitor, restoredBans: [] };
+}
+
+/** Errors that only an operator can fix. */
+const MISCONFIGURED = /^(?:NOAUTH|WRONGPASS|NOPERM|MOVED|CROSSSLOT|ERR)\b/;
+
+type ValkeyOptions = Omit<
+  ValkeyRateLimiterOptions,
+  "urls" | "readServers" | "ca" | "prefix" | "local" | "counter"
+> & {
+  readonly urls?: StorageUrls;
+};
+
+/** While Valkey is unavailable, PostgreSQL counts, or on SQLite the only server. */
+export async function openValkey(
+  storage: StorageConfig,
+  { openKeyCounter }: Pick<MonitoredStores, "openKeyCounter">,
+  { urls = storageUrlsOf(storage), ...options }: ValkeyOptions,
+): Promise<SharedRateLimiter> {
+  const { MemoryRateLimiter } = await import("../rate-limit/memory/memory-rate-limiter.ts");
+  const { createValkeyRateLimiter } = await import("../rate-limit/valkey/valkey-rate-limiter.ts");
+  const { MemoryKeyCounter } = await import("../rate-limit/memory/memory-key-counter.ts");
+  const { clock, ban, onBan, onEarlierBan } = options;
+  const counterOptions = { clock, ban, onBan, onEarlierBan };
+  return createValkeyRateLimiter({
+    ...options,
+    counter: openKeyCounter?.(counterOptions) ?? new MemoryKeyCounter(counterOptions),
+    ...valkeyOf(storage, urls),
+    readServers: () => urls.valkey(),
+    local: new MemoryRateLimiter({ clock, ban }),
+  });
+}

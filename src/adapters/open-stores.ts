@@ -1,0 +1,149 @@
+import { makeTemporaryDirectory, removeDirectory } from "../runtime/own-files.ts";
+import { messageOf } from "../runtime/message-of.ts";
+import { describeStorage, type StorageConfig, type StorageUrls } from "../config/config.ts";
+import { DataDirectory } from "../data-directory.ts";
+import type { StateChange, DatabaseStores } from "../domain/ports/stores.ts";
+import { logAudit } from "../observe/event-reports.ts";
+import type { Log } from "../observe/log.ts";
+import { AdapterMonitor, CommitMonitor } from "../observe/adapter-monitor.ts";
+import { postgresOf } from "../postgres-options.ts";
+import { NoTables, type TableUse } from "../store/sql/migrations.ts";
+import type { StandbyChange } from "../store/postgres/standby-watch.ts";
+import type { PostgresStores } from "../store/postgres/store.ts";
+import type { RescueOptions } from "../store/sqlite/open-files.ts";
+
+export interface MonitoredStores extends DatabaseStores {
+  /** Monitors the adapter that stores the data. */
+  readonly database: AdapterMonitor;
+  readonly commits: CommitMonitor;
+  /** Returns the number of writes that wait for the next transaction. */
+  readonly commitQueueLength: () => number;
+  /** Returns the number of queries that run or wait for a connection of PostgreSQL. */
+  readonly queueLength?: () => number;
+  /** Returns the free space on the disk of SQLite. */
+  readonly freeBytes?: () => number;
+  /** Opens what counts requests of keys in PostgreSQL. */
+  readonly openKeyCounter?: PostgresStores["openKeyCounter"] | undefined;
+  close(): Promise<void>;
+}
+
+interface StoreOptions {
+  /** Which tables are opened; by default, tables are made where there are none. */
+  readonly use?: TableUse;
+  readonly log?: Log;
+  /** How to connect; by default, as the process did when it started. */
+  readonly urls?: StorageUrls;
+  /** Returns the time by which old data is deleted; by default, that of the writes. */
+  readonly retentionNow?: () => number;
+  /** Called when the database was deleted or replaced, after its data was saved elsewhere. */
+  readonly onLost?: (error: Error) => void;
+}
+
+/** Opens the stores of an environment. Where existing ones are asked for and there are none, they are empty. */
+export async function openStores(
+  storage: StorageConfig,
+  options: StoreOptions = {},
+): Promise<MonitoredStores> {
+  const { log, retentionNow, use } = options;
+  if (storage.databaseUrl === undefined) {
+    const { directory } = storage;
+    if (use === "existing" && !directory.hasDatabase()) {
+      directory.rejectLostDatabase();
+      return openEmptyStores();
+    }
+    prepareDirectory(directory, log);
+    directory.rejectLostDatabase();
+    return openSqliteStores(directory, { ...options, rescue: rescueOf(directory, options) });
+  }
+  const { openPostgres } = await import("../store/postgres/store.ts");
+  const database = new AdapterMonitor("PostgreSQL");
+  const commits = new CommitMonitor();
+  const { url, ...postgres } = postgresOf(storage, options.urls);
+  const address = describeStorage(storage).data;
+  const opened = await openPostgres(url, {
+    ...postgres,
+    use,
+    ...(retentionNow && { retentionNow }),
+    onAudit: log && logAudit(log),
+    onCommit: commits.committed,
+    onResponse: (ms) => database.responded(ms),
+    onStateChange: (change) => reportDatabase(database, change, { log, address }),
+    onStandbyChange: (change) => reportStandbys(database, change, log),
+  }).catch((error: unknown) => {
+    if (error instanceof Error && error.cause instanceof NoTables) return undefined;
+    throw error;
+  });
+  return opened ? { ...opened, database, commits } : openEmptyStores();
+}
+
+/** Opens empty stores that only this process uses. */
+async function openEmptyStores(): Promise<MonitoredStores> {
+  const path = makeTemporaryDirectory("petstore-empty-");
+  const stores = await openSqliteStores(new DataDirectory({ path, environment: "production" }));
+  const close = async () => {
+    await stores.close();
+    removeDirectory(path);
+  };
+  return { ...stores, close };
+}
+
+/** Only servers rescue a database, because they have it open for long. */
+function rescueOf(directory: DataDirectory, { log, onLost }: StoreOptions): RescueOptions | undefined {
+  const { database: file, rescued: savedTo } = directory.files;
+  if (onLost === undefined) return undefined;
+  return {
+    to: savedTo,
+    onRescue() {
+      log?.event("database.lost", { file, savedTo });
+      const lost = directory.findLostDatabase();
+      onLost(new Error(`${lost?.message}; ${lost?.remedy}`));
+    },
+    onFailure: (error) => log?.event("database.rescue-failed", { file, pid: process.pid, error }),
+  };
+}
+
+async function openSqliteStores(
+  directory: DataDirectory,
+  { log, retentionNow, use, rescue }: StoreOptions & { readonly rescue?: RescueOptions | undefined } = {},
+): Promise<MonitoredStores> {
+  const { openSqlite } = await import("../store/sqlite/store.ts");
+  const address = directory.files.database;
+  const database = new AdapterMonitor("SQLite");
+  const commits = new CommitMonitor(database);
+  const opened = openSqlite(directory.files.database, {
+    use,
+    ...(retentionNow && { retentionNow }),
+    ...(rescue && { rescue, operatorReadsInThread: true }),
+    onAudit: log && logAudit(log),
+    onCommit: commits.committed,
+    onStateChange: (change) => reportDatabase(database, change, { log, address }),
+  });
+  return { ...opened, database, commits, freeBytes: () => directory.freeBytes() };
+}
+
+interface DatabaseLog {
+  readonly log: Log | undefined;
+  /** Where the database is. */
+  readonly address: string;
+}
+
+function reportDatabase(monitor: AdapterMonitor, change: StateChange, { log, address }: DatabaseLog): void {
+  const database = monitor.name;
+  monitor.isAvailable = change.state === "up";
+  if (change.state === "up") log?.event("database.available", { database, afterMs: change.afterMs });
+  else log?.event("database.unavailable", { database, address, cause: messageOf(change.cause) });
+}
+
+function reportStandbys(monitor: AdapterMonitor, change: StandbyChange, log: Log | undefined): void {
+  monitor.waitsForStandby = change.state === "waiting";
+  if (change.state === "released") log?.event("database.commits-again", { afterMs: change.afterMs });
+  else {
+    const { synchronousStandbyNames, connectedStandbys } = change;
+    log?.event("database.waits-for-standby", { synchronousStandbyNames, connectedStandbys });
+  }
+}
+
+export function prepareDirectory(directory: DataDirectory, log: Log | undefined): void {
+  const files = directory.prepare();
+  if (files.length > 0) log?.event("data-directory.made-private", { files });
+}
