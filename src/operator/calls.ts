@@ -13,7 +13,7 @@ import {
   type BodyOf,
   type ResponseOf,
 } from "./operations.ts";
-import { apiErrorSchema } from "./resources.ts";
+import { apiErrorSchema } from "./error-schema.ts";
 
 /** The input of any operation, before it is validated. */
 export interface AnyCallInput {

@@ -2,7 +2,7 @@ import { dateTime, line, oneOf, queryInteger } from "../api/schema.ts";
 import { KEY_SORTS } from "../domain/key-lists.ts";
 import { KEY_LABEL, KEY_OWNER } from "../domain/key-fields.ts";
 import { created, cursor, limit, ok, Reasoned, tagged } from "./operation-rows.ts";
-import * as keys from "./key-resources.ts";
+import * as keys from "./key-schemas.ts";
 
 /** The operations on API keys. */
 export const KEY_OPERATIONS = tagged("Keys", {

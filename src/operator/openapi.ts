@@ -14,8 +14,9 @@ import { NewPet, OrderStatus, OrderUpdate, Pet, PetStatus, PetUpdate } from "../
 import { ADMIN_API } from "./api.ts";
 import { changesCredentials } from "./sign-in/credential-rules.ts";
 import { ADMIN_ERRORS, type AdminErrorCode } from "./errors.ts";
-import * as history from "./history-resources.ts";
-import * as keys from "./key-resources.ts";
+import { apiErrorSchema, inputProblem } from "./error-schema.ts";
+import * as history from "./history-schemas.ts";
+import * as keys from "./key-schemas.ts";
 import {
   type AdminOperation,
   type AdminOperationId,
@@ -24,8 +25,11 @@ import {
   SESSION_HEADER,
 } from "./operations.ts";
 import { Reasoned } from "./operation-rows.ts";
+import * as operators from "./operator-schemas.ts";
+import { AdminOrder, OrderPage, PetPage } from "./pet-and-order-operations.ts";
 import { BanRulesUpdate, BanRulesView, PlanLimits, PlanList, PlanUpdate } from "./policy-operations.ts";
-import * as resources from "./resources.ts";
+import * as servers from "./server-schemas.ts";
+import * as sessions from "./session-schemas.ts";
 
 import packageJson from "../../package.json" with { type: "json" };
 
@@ -93,15 +97,20 @@ function isSchema(value: unknown): value is Schema<unknown> {
   return typeof value === "object" && value !== null && "json" in value && "read" in value;
 }
 
-const ApiErrorSchema = resources.apiErrorSchema(text(100, { enum: Object.keys(ADMIN_ERRORS) }));
+/** Exports of several modules in the order in which one module has its exports. */
+function byName(exports: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(exports).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+const ApiErrorSchema = apiErrorSchema(text(100, { enum: Object.keys(ADMIN_ERRORS) }));
 
 const SCHEMAS: JsonSchema = {
   ...schemasIn(keys),
-  ...schemasIn(resources),
+  ...schemasIn(byName({ ...servers, ...operators, ...sessions, AdminOrder, OrderPage, PetPage })),
   ...schemasIn(history),
   ...schemasIn({ PlanLimits, PlanList, PlanUpdate, BanRulesView, BanRulesUpdate }),
   ...schemasIn({ Pet, NewPet, PetStatus, PetUpdate, OrderStatus, OrderUpdate, Reasoned }),
-  ...schemasIn({ InputProblem: resources.inputProblem, ApiErrorSchema }),
+  ...schemasIn({ InputProblem: inputProblem, ApiErrorSchema }),
 };
 
 function paths(): JsonSchema {

@@ -4,7 +4,7 @@ import type { BoundedList, Operation } from "../api/api.ts";
 import { cursorSchema, type ListName } from "../domain/cursor.ts";
 import { dateTime, line, object, queryInteger, type Schema } from "../api/schema.ts";
 import { type AuditAction, MAX_REASON_LENGTH } from "../domain/audit.ts";
-import type { Role } from "../domain/operators.ts";
+import { type Role, ROLES } from "../domain/operators.ts";
 import type { AdminErrorCode } from "./errors.ts";
 
 export interface AdminOperation extends Operation<AdminErrorCode> {
@@ -43,6 +43,9 @@ export interface AdminOperation extends Operation<AdminErrorCode> {
    */
   readonly cost?: number;
 }
+
+/** The role of operations that every operator may call. */
+export const EVERY_OPERATOR = ROLES[0];
 
 /** Whether the operation changes data. */
 export function changesData({ audited = "nothing" }: AdminOperation): boolean {

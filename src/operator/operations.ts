@@ -2,10 +2,11 @@ import type { InputOf, RejectionOf, SuccessBodyOf } from "../api/api.ts";
 import { dateTime, line, queryIdentifier, queryInteger } from "../api/schema.ts";
 import { MAX_ROWS_SEARCHED } from "../domain/size-limits.ts";
 import { DAILY_USAGE_DAYS, HOURLY_USAGE_DAYS } from "../domain/usage-history.ts";
-import * as history from "./history-resources.ts";
+import * as history from "./history-schemas.ts";
 import {
   created,
   cursor,
+  EVERY_OPERATOR,
   limit,
   ok,
   Reasoned,
@@ -15,11 +16,12 @@ import {
   until,
   USAGE_LIMIT,
 } from "./operation-rows.ts";
+import * as operators from "./operator-schemas.ts";
 import { KEY_OPERATIONS } from "./key-operations.ts";
 import { ORDER_OPERATIONS, PET_OPERATIONS } from "./pet-and-order-operations.ts";
 import { POLICY_OPERATIONS } from "./policy-operations.ts";
-import * as resources from "./resources.ts";
 import { SERVER_OPERATIONS } from "./server-operations.ts";
+import * as sessions from "./session-schemas.ts";
 
 /** The period of the usage history. Its first and last hours or days count in full. */
 const period = {
@@ -39,8 +41,8 @@ export const ADMIN_OPERATIONS = {
       audited: "admin.signed-in",
       summary: "Sign in",
       description: `Trades a token, a code or the response of a provider for a session, for browsers: a cookie, and a secret that the page sends as the header \`${SESSION_HEADER}\`. It is valid for 12 hours, and no longer than the token. Programs send the token in every request instead: \`Authorization: Bearer <token>\`.`,
-      body: resources.NewSession,
-      success: ok("The session; `Set-Cookie` has the cookie", resources.CreatedSession),
+      body: sessions.NewSession,
+      success: ok("The session; `Set-Cookie` has the cookie", sessions.CreatedSession),
       errors: [
         "invalid_token",
         "invalid_code",
@@ -62,7 +64,7 @@ export const ADMIN_OPERATIONS = {
       summary: "Begin to sign in with the provider",
       description:
         "For browsers: responds with the URL of the provider (OpenID Connect), and with what the page keeps until the provider has sent the browser back. `createSession` takes both.",
-      success: ok("Where to sign in", resources.BegunSignIn),
+      success: ok("Where to sign in", sessions.BegunSignIn),
       errors: ["no_provider", "provider_unavailable", "too_many_attempts"],
       needsNoToken: true,
       needsRequest: true,
@@ -74,7 +76,7 @@ export const ADMIN_OPERATIONS = {
       summary: "Make a code for the command line",
       description:
         "Makes a code for `petstore login`, for an operator who signs in with a provider and has no token. Its session ends as theirs does, 12 hours after they signed in.",
-      success: ok("The code", resources.CreatedCode),
+      success: ok("The code", sessions.CreatedCode),
       errors: ["no_provider"],
       makesCredential: true,
       role: "viewer",
@@ -85,7 +87,7 @@ export const ADMIN_OPERATIONS = {
       path: "/session",
       summary: "Show who is signed in",
       description: "Shows the operator of the session or of the token. Responds without either, too.",
-      success: ok("The session", resources.Session),
+      success: ok("The session", sessions.Session),
       errors: ["too_many_attempts"],
       needsNoToken: true,
       needsRequest: true,
@@ -118,7 +120,7 @@ export const ADMIN_OPERATIONS = {
       summary: "List the operators with their roles",
       description:
         "Lists the operators, oldest first, also those that are revoked. Of a token it shows the first and the last characters; the whole is not stored. The last use is to the hour.",
-      success: ok("The operators", resources.Operators),
+      success: ok("The operators", operators.Operators),
     },
     createOperator: {
       method: "POST",
@@ -127,8 +129,8 @@ export const ADMIN_OPERATIONS = {
       summary: "Create an operator",
       description:
         "Creates an operator and responds with their token, which is shown only this once. From `expiresAt` on, the token and its sessions get 401. A name is not used again after its operator is revoked: the audit trail has it.",
-      body: resources.NewOperatorSchema,
-      success: created("The new operator and their token", resources.OperatorWithToken),
+      body: operators.NewOperatorSchema,
+      success: created("The new operator and their token", operators.OperatorWithToken),
       errors: ["operator_exists", "too_many_operators"],
     },
     updateOperator: {
@@ -138,8 +140,8 @@ export const ADMIN_OPERATIONS = {
       summary: "Change the role or the expiry of an operator",
       description:
         "Tokens and sessions follow on every server within a second. An operator who has expired is let in again with a new expiry. The last admin whose token does not expire keeps the role, and gets no expiry. An operator who signs in with a provider gets no higher role and no later expiry.",
-      body: resources.OperatorUpdate,
-      success: ok("The changed operator", resources.OperatorSchema),
+      body: operators.OperatorUpdate,
+      success: ok("The changed operator", operators.OperatorSchema),
       errors: ["operator_not_active", "operator_of_provider", "last_admin"],
     },
     rotateOperator: {
@@ -149,10 +151,11 @@ export const ADMIN_OPERATIONS = {
       summary: "Replace the token of an operator",
       description:
         "Makes a new token, which is shown only this once. The earlier ones stop working and the operator's other sessions end when the overlap is over, by default at once: on every server within a second. Every operator may replace their own token, with the newest one or a session of it; that of somebody else needs the role admin.",
-      body: resources.OperatorRotation,
-      success: ok("The operator and their new token", resources.OperatorWithToken),
+      body: operators.OperatorRotation,
+      success: ok("The operator and their new token", operators.OperatorWithToken),
       errors: ["operator_not_active", "forbidden_role", "invalid_token", "too_many_attempts"],
-      role: "metrics",
+      // That of somebody else needs the role admin, which the handler checks.
+      role: EVERY_OPERATOR,
     },
     revokeOperator: {
       method: "POST",
@@ -162,7 +165,7 @@ export const ADMIN_OPERATIONS = {
       description:
         "Ends the token and the sessions of the operator, on every server within a second. This cannot be undone. Nobody can revoke themselves, or the last admin whose token does not expire. An operator who is already revoked stays so.",
       body: Reasoned,
-      success: ok("The revoked operator", resources.OperatorSchema),
+      success: ok("The revoked operator", operators.OperatorSchema),
       errors: ["own_operator", "last_admin"],
     },
   }),
@@ -254,7 +257,10 @@ export type AdminRejectionOf<Id extends AdminOperationId> = RejectionOf<Table[Id
 
 export type { AdminErrorCode } from "./errors.ts";
 export * from "./operation-rows.ts";
-export type * from "./history-resources.ts";
-export type * from "./key-resources.ts";
+export type * from "./history-schemas.ts";
+export type * from "./key-schemas.ts";
+export type * from "./operator-schemas.ts";
+export type * from "./pet-and-order-operations.ts";
 export type * from "./policy-operations.ts";
-export type * from "./resources.ts";
+export type * from "./server-schemas.ts";
+export type * from "./session-schemas.ts";

@@ -1,15 +1,32 @@
-import { line, queryIdentifier } from "../api/schema.ts";
+import { array, type Infer, line, nullable, object, queryIdentifier } from "../api/schema.ts";
+import { schemasOf } from "../domain/fields.ts";
 import {
   NewPet,
+  OPERATOR_ORDER_FIELDS,
   ORDER_FILTERS,
   OrderUpdate,
   Pet,
+  PET_FIELDS,
   PET_FILTERS,
   PetUpdate,
 } from "../domain/pets-and-orders.ts";
 import { MAX_ROWS_SEARCHED, PET_SEARCH } from "../domain/size-limits.ts";
+import { nextCursor } from "./key-schemas.ts";
 import { created, cursor, limit, ok, tagged } from "./operation-rows.ts";
-import * as resources from "./resources.ts";
+
+export const PetPage = object("A page of pets, in ascending order of their identifiers", {
+  items: array(Pet),
+  nextCursor,
+});
+
+export const AdminOrder = object("An order with the API key that placed it", {
+  ...schemasOf(OPERATOR_ORDER_FIELDS).required,
+  petName: nullable(PET_FIELDS.name.schema, "Name of the pet"),
+  keyName: nullable(line(100), "Name of the API key"),
+});
+export type AdminOrder = Infer<typeof AdminOrder>;
+
+export const OrderPage = object("A page of orders, newest first", { items: array(AdminOrder), nextCursor });
 
 /** The operations on pets. */
 export const PET_OPERATIONS = tagged("Pets", {
@@ -27,7 +44,7 @@ export const PET_OPERATIONS = tagged("Pets", {
       cursor: cursor("pets"),
     },
     maxRowsRead: PET_SEARCH.maxSteps * PET_SEARCH.rowsPerStep,
-    success: ok("A page of pets", resources.PetPage),
+    success: ok("A page of pets", PetPage),
   },
   createPet: {
     method: "POST",
@@ -86,14 +103,14 @@ export const ORDER_OPERATIONS = tagged("Orders", {
       cursor: cursor("orders"),
     },
     maxRowsRead: MAX_ROWS_SEARCHED,
-    success: ok("A page of orders", resources.OrderPage),
+    success: ok("A page of orders", OrderPage),
   },
   getOrder: {
     method: "GET",
     path: "/orders/{orderId}",
     summary: "Show one order",
     description: "Shows an order, whichever API key placed it. Orders of earlier releases may have no key.",
-    success: ok("The order", resources.AdminOrder),
+    success: ok("The order", AdminOrder),
   },
   updateOrder: {
     method: "PATCH",
@@ -103,7 +120,7 @@ export const ORDER_OPERATIONS = tagged("Orders", {
     description:
       "An order that is `completed` makes its pet `sold`; one that is `cancelled` makes it `available` again. Both are final.",
     body: OrderUpdate,
-    success: ok("The updated order", resources.AdminOrder),
+    success: ok("The updated order", AdminOrder),
     errors: ["order_closed"],
     role: "support",
   },

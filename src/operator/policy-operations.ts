@@ -2,7 +2,7 @@ import { array, type Infer, integer, line, nullable, object, oneOf, updateSchema
 import { LIMITED_PLANS } from "../domain/policy.ts";
 import { BAN_BOUNDS } from "../domain/rate-limit.ts";
 import { REQUEST_LIMITS } from "../domain/key-fields.ts";
-import { count } from "./key-resources.ts";
+import { count } from "./key-schemas.ts";
 import { ok, tagged } from "./operation-rows.ts";
 
 const setBy = array(

@@ -1,6 +1,6 @@
-import * as history from "./history-resources.ts";
+import * as history from "./history-schemas.ts";
 import { ok, tagged } from "./operation-rows.ts";
-import * as resources from "./resources.ts";
+import * as servers from "./server-schemas.ts";
 
 /** The operations on servers: what they are, what they do and how they are set. */
 export const SERVER_OPERATIONS = tagged("Server", {
@@ -10,7 +10,7 @@ export const SERVER_OPERATIONS = tagged("Server", {
     summary: "Show the server and what it depends on",
     description: "Describes the server that responds, and the state of its database and its rate limiter.",
     needsRunningServer: true,
-    success: ok("The server", resources.Server),
+    success: ok("The server", servers.Server),
   },
   listServers: {
     method: "GET",
@@ -18,7 +18,7 @@ export const SERVER_OPERATIONS = tagged("Server", {
     summary: "List the servers on the database",
     description:
       "Lists all servers, and their figures together. A server that stops is removed; one that was killed is `lost` after 5 seconds, for an hour. While the database is unavailable, the list is that of before.",
-    success: ok("The servers", resources.ServerList),
+    success: ok("The servers", servers.ServerList),
   },
   getWebhook: {
     method: "GET",
@@ -26,7 +26,7 @@ export const SERVER_OPERATIONS = tagged("Server", {
     summary: "Show the webhook and its last deliveries",
     description:
       "Shows where audit entries are delivered, how many wait, and the last attempts of all servers.",
-    success: ok("The webhook", resources.Webhook),
+    success: ok("The webhook", servers.Webhook),
     needsRunningServer: true,
   },
   testWebhook: {
@@ -36,7 +36,7 @@ export const SERVER_OPERATIONS = tagged("Server", {
     summary: "Send a test event to the webhook",
     description:
       "The server that responds sends an event of the type `webhook.test`, once, and waits for up to 10 seconds for the response.",
-    success: ok("The response of the receiver", resources.WebhookTest),
+    success: ok("The response of the receiver", servers.WebhookTest),
     errors: ["no_webhook"],
     needsRunningServer: true,
   },
@@ -66,6 +66,6 @@ export const SERVER_OPERATIONS = tagged("Server", {
     summary: "List settings",
     description: "Lists the settings of the server that responds, each with its source. Secrets are masked.",
     needsRunningServer: true,
-    success: ok("The settings", resources.Settings),
+    success: ok("The settings", servers.Settings),
   },
 });

@@ -1,5 +1,5 @@
 import { grouped } from "../../text/formatting.ts";
-import { LATE_SECONDS, settingText } from "../../operator/resources.ts";
+import { LATE_SECONDS, settingText } from "../../operator/server-schemas.ts";
 import type { ServerList, Setting } from "../../operator/operations.ts";
 import { operationCommand } from "../operation-command.ts";
 import { locationOf } from "../calls/call.ts";

@@ -7,7 +7,7 @@ import type { ServerList, Setting } from "../operations.ts";
 import { ownState } from "./other-servers.ts";
 import type { AdminHandlers } from "./context.ts";
 import type { Services } from "../services.ts";
-import { LATE_SECONDS } from "../resources.ts";
+import { LATE_SECONDS } from "../server-schemas.ts";
 
 type ServerServices = Pick<
   Services,

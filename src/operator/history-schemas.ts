@@ -29,7 +29,7 @@ import { MAX_LOGGED_LENGTH, MAX_LOGGED_METHOD_LENGTH } from "../domain/logging.t
 import { EXPIRES_SOON_MS } from "../domain/api-keys.ts";
 import { DAY_MS, HOUR_MS } from "../text/time-units.ts";
 import { KeyId } from "../domain/key-fields.ts";
-import { count, KeyStateSchema, KeyUsage, nextCursor, Plan, time } from "./key-resources.ts";
+import { count, KeyStateSchema, KeyUsage, nextCursor, Plan, time } from "./key-schemas.ts";
 
 export const ActorKind = oneOf(ACTOR_KINDS, "Where the change was made");
 export const Action = oneOf(AUDIT_ACTIONS, "What was done");
