@@ -1,3 +1,4 @@
+import { createSignInUrl } from "../../src/operator/sign-in/token.ts";
 import { afterAll, expect } from "bun:test";
 import type { AdminConfig, Config } from "../../src/config/config.ts";
 import { silentLog } from "../../src/observe/log.ts";
@@ -46,6 +47,13 @@ export const sessionOf = ({ headers, json }: Pick<AdminResponse, "headers" | "js
   Cookie: cookieOf(headers),
   "Petstore-Session": String(json["secret"]),
 });
+
+/** A code with which an operator signs in, by default the first admin, as `petstore admin-url` makes it. */
+export async function codeOf({ app, clock }: Service, operator?: string): Promise<string> {
+  const { operators } = app;
+  const url = await createSignInUrl({ url: "", operators, clock, operator, madeBy: "admin-url (root)" });
+  return String(url).replace("/?code=", "");
+}
 
 export const ADMIN_CONFIG: AdminConfig = {
   host: "127.0.0.1",

@@ -5,8 +5,7 @@ import {
   type AdminOperation,
   type AdminOperationId,
 } from "../../src/operator/operations.ts";
-import { createSignInUrl } from "../../src/operator/sign-in/token.ts";
-import { type AdminRequest, sessionOf, useAdminService } from "./admin-service.ts";
+import { type AdminRequest, codeOf, sessionOf, useAdminService } from "./admin-service.ts";
 
 const service = await useAdminService();
 
@@ -54,18 +53,7 @@ async function signIn(body: object): Promise<Credential> {
   expect(response.status).toBe(200);
   return { token: null, headers: { ...sessionOf(response), Origin: service.adminUrl } };
 }
-async function newCode({ name }: Holder): Promise<{ code: string }> {
-  const { app, clock } = service;
-  const { operators } = app;
-  const url = await createSignInUrl({
-    url: "",
-    operators,
-    clock,
-    operator: name,
-    madeBy: "admin-url (root)",
-  });
-  return { code: String(url).replace("/?code=", "") };
-}
+const newCode = async ({ name }: Holder) => ({ code: await codeOf(service, name) });
 /** Replaces the token of an operator with an overlap, by default as an admin. Resolves to the new one. */
 async function rotate({ id }: Holder, as: Credential = {}): Promise<string> {
   const body = { overlapSeconds: OVERLAP_SECONDS };

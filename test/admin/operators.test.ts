@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { leastRoleOf, mayCall, type Role, ROLES } from "../../src/domain/operators.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
-import { createSignInUrl, generateToken, toNewToken } from "../../src/operator/sign-in/token.ts";
-import { cookieOf, sessionOf, useAdminService } from "./admin-service.ts";
+import { generateToken, toNewToken } from "../../src/operator/sign-in/token.ts";
+import { codeOf, cookieOf, sessionOf, useAdminService } from "./admin-service.ts";
 
 const OPERATIONS = Object.entries<AdminOperation>(ADMIN_OPERATIONS).filter(([, row]) => !row.needsNoToken);
 
@@ -20,17 +20,6 @@ async function newOperator(role: Role, name = `${role}-${++names}`): Promise<Cre
 
 const signIn = (body: object, headers: Record<string, string> = {}) =>
   service.admin("POST /api/session", { token: null, body, headers });
-async function codeOf(operator?: string): Promise<string> {
-  const { app, clock } = service;
-  const url = await createSignInUrl({
-    url: "",
-    operators: app.operators,
-    clock,
-    operator,
-    madeBy: "admin-url (root)",
-  });
-  return String(url).replace("/?code=", "");
-}
 const get = (path: string, headers: Record<string, string>) => service.admin(path, { token: null, headers });
 const getStatus = async (path: string, headers: Record<string, string>) => (await get(path, headers)).status;
 const status = async (path: string, token: string) => (await service.admin(path, { token })).status;
@@ -150,16 +139,16 @@ describe("operators", () => {
 describe("signing in", () => {
   test("a code works once, for five minutes, and names its operator", async () => {
     const { operator } = await newOperator("viewer");
-    const code = await codeOf(operator.name);
+    const code = await codeOf(service, operator.name);
     const response = await signIn({ code });
     expect(response).toMatchObject({ status: 200, json: { operator: { id: operator.id } } });
     expect(await getStatus("/api/keys", sessionOf(response))).toBe(200);
     const invalid = { status: 401, json: { code: "invalid_code" } };
     expect(await signIn({ code })).toMatchObject(invalid);
-    const late = await codeOf(operator.name);
+    const late = await codeOf(service, operator.name);
     service.clock.advance(300_000);
     expect(await signIn({ code: late })).toMatchObject(invalid);
-    const inTime = await codeOf();
+    const inTime = await codeOf(service);
     service.clock.advance(299_999);
     const byAdmin = await signIn({ code: inTime });
     expect(byAdmin).toMatchObject({ status: 200, json: { operator: { name: "bootstrap", role: "admin" } } });

@@ -11,7 +11,7 @@ import {
 } from "../../src/http1/index.ts";
 import { slowRejectedClients } from "../../src/http1/connection.ts";
 import { RawConnection } from "../../trials/harness/http-connection.ts";
-import { nextIteration, respond } from "./test-connection.ts";
+import { iterateUntil, nextIteration, respond } from "./test-connection.ts";
 
 const GET = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
@@ -42,10 +42,6 @@ function connectTo({ port }: HttpServer, from?: string): RawConnection {
   return connection;
 }
 
-async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await nextIteration();
-}
-
 const countResponses = (text: string, status = 200) => text.split(`HTTP/1.1 ${status} `).length - 1;
 
 describe("a server", () => {
@@ -67,7 +63,7 @@ describe("a server", () => {
     const { socket, rest } = connectTo(server);
     socket.pause();
     socket.write(GET.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));
-    await until(() => server.statistics.bytesSent > 0);
+    await iterateUntil(() => server.statistics.bytesSent > 0);
     socket.resume();
     const text = await rest();
     expect(Buffer.from(text.slice(text.indexOf("\r\n\r\n") + 4), "latin1").toString() === body).toBe(true);
@@ -83,7 +79,7 @@ describe("a server", () => {
     for (let second = 0; second < 16; second++) {
       const { bytesReceived } = server.statistics;
       socket.write("x".repeat(1_000));
-      await until(() => server.statistics.bytesReceived > bytesReceived);
+      await iterateUntil(() => server.statistics.bytesReceived > bytesReceived);
       jest.advanceTimersByTime(1_000);
     }
     socket.resume();
@@ -129,7 +125,7 @@ describe("a server", () => {
     await open("127.0.0.3");
     await open("127.0.0.4");
     expect(await first.rest()).toEndWith("ok");
-    await until(() => server.statistics.connections === 2);
+    await iterateUntil(() => server.statistics.connections === 2);
     expect(server.statistics).toMatchObject({ accepted: 3, rejected: 1, evicted: 1 });
     jest.advanceTimersByTime(10_000);
     expect(events.map(({ limit, isOver, peer }) => [limit, isOver, peer])).toEqual([
@@ -176,7 +172,7 @@ describe("a connection above the maximum of its peer", () => {
     jest.useFakeTimers();
     const server = await fullServer();
     for (let i = 0; i < 64; i++) openWithoutEnd(server);
-    await until(() => server.statistics.rejected === 64);
+    await iterateUntil(() => server.statistics.rejected === 64);
     expect(await connectTo(server).rest()).toBe("");
     for (let second = 0; second < 5; second++) {
       jest.advanceTimersByTime(1_000);
@@ -199,7 +195,7 @@ describe("a connection above the maximum of its peer", () => {
     const server = await fullServer({ maxConnections: 2 });
     const { promise: isClosed, resolve } = Promise.withResolvers<void>();
     openWithoutEnd(server).on("close", resolve);
-    await until(() => server.statistics.rejected === 1);
+    await iterateUntil(() => server.statistics.rejected === 1);
     const other = connectTo(server, "127.0.0.2");
     other.socket.write(GET);
     await other.until((text) => text.endsWith("ok"));
@@ -235,7 +231,7 @@ describe("a graceful shutdown", () => {
     const [inTime, tooLate] = [connectTo(server), connectTo(server)];
     inTime.socket.write(GET.replace("/", "/late"));
     tooLate.socket.write(GET);
-    await until(() => started === 2);
+    await iterateUntil(() => started === 2);
     const closed = server.close(5_000);
     await advance(4_950, 8_049);
     late.resolve(respond("in time"));
@@ -250,7 +246,7 @@ describe("a graceful shutdown", () => {
     jest.useFakeTimers();
     const server = listen(() => respond("still open"));
     const { socket, rest } = connectTo(server);
-    await until(() => server.statistics.connections === 1);
+    await iterateUntil(() => server.statistics.connections === 1);
     const closed = server.close(5_000);
     await advance(4_950, 49);
     socket.write(GET);
@@ -265,7 +261,7 @@ describe("a graceful shutdown", () => {
     const [late, silent, used] = [connectTo(server), connectTo(server), connectTo(server)];
     used.socket.write(GET);
     await used.until((text) => text.endsWith("responded"));
-    await until(() => server.statistics.connections === 3);
+    await iterateUntil(() => server.statistics.connections === 3);
     const closed = server.close(5_000);
     await advance(4_950, 50, 999);
     expect(countResponses(await used.rest())).toBe(1);
@@ -297,7 +293,7 @@ describe("a graceful shutdown", () => {
     const server = listen(() => ((isStarted = true), finish.promise));
     const [idle, busy] = [connectTo(server), connectTo(server)];
     busy.socket.write(GET);
-    await until(() => isStarted && server.statistics.connections === 2);
+    await iterateUntil(() => isStarted && server.statistics.connections === 2);
     const closed = server.close(0);
     expect(await idle.rest()).toBe("");
     finish.resolve(respond("finished"));
@@ -343,7 +339,7 @@ describe("a graceful shutdown", () => {
     await received((text) => countResponses(text, 401) === 21);
     jest.advanceTimersByTime(10);
     socket.write(GET);
-    await until(() => started === 22);
+    await iterateUntil(() => started === 22);
     const closed = server.close(0);
     jest.advanceTimersByTime(0);
     finish.resolve(respond("finished"));

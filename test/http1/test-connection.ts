@@ -152,3 +152,8 @@ export function deferredHandler() {
 
 /** Until promises and immediates that are due have run. */
 export const nextIteration = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** Waits for iterations of the event loop, which the clocks of tests do not stop. */
+export async function iterateUntil(isTrue: () => boolean): Promise<void> {
+  while (!isTrue()) await nextIteration();
+}

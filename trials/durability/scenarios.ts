@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { verifyBackup } from "../../src/archive/backup-files.ts";
 import { DataDirectory } from "../../src/data-directory.ts";
 import { runProgram } from "../harness/child.ts";
-import { PETSTORE, runPetstore, startPetstore } from "../harness/petstore.ts";
+import { PETSTORE, startPetstore, succeed } from "../harness/petstore.ts";
 import type { SystemCall } from "./trace.ts";
 
 /** What happens on a disk, and what holds when the power fails in the middle of it. */
@@ -29,11 +29,6 @@ const WRITES = 60;
 
 const dataIn = (root: string) => join(root, DATA);
 const backupsIn = (root: string) => join(root, BACKUPS);
-
-async function succeed(...argv: string[]): Promise<void> {
-  const { code, err } = await runPetstore(...argv);
-  if (code !== 0) throw new Error(`petstore ${argv[0]}: ${err}`);
-}
 
 function petRows(count: number, name: string): string {
   return `name,categoryId\n${Array.from({ length: count }, (_, i) => `${name} ${i},${i % 90}\n`).join("")}`;

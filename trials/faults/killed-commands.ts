@@ -4,8 +4,8 @@ import { SQL } from "bun";
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryDirectory } from "../harness/cleanup.ts";
-import { contentsIn } from "../harness/contents.ts";
-import { runPetstore } from "../harness/petstore.ts";
+import { contentsIn, sqliteIn } from "../harness/contents.ts";
+import { runPetstore, succeed } from "../harness/petstore.ts";
 import { postgresUrl } from "../harness/postgres.ts";
 import { valkeyUrl } from "../harness/valkey.ts";
 import { verifyBackup } from "../../src/archive/backup-files.ts";
@@ -38,8 +38,6 @@ const MORE_PETS = 10;
 
 type Fixture = Awaited<ReturnType<typeof createFixture>>;
 
-const sqliteIn = (dataDir: string) => sqliteTables(join(dataDir, "production.db"));
-
 /**
  * Creates a data directory that nothing changes, its contents, its backup and a later state, and the rows of an import.
  */
@@ -59,11 +57,6 @@ export async function createFixture(pets: number) {
   const name = readdirSync(backups).find((entry) => entry.endsWith(".db")) ?? "";
   const contents = await contentsIn(sqliteIn(data));
   return { data, laterData, backup: join(backups, name), contents, rows: 20 * pets };
-}
-
-async function succeed(...argv: string[]): Promise<void> {
-  const { code, err } = await runPetstore(...argv);
-  if (code !== 0) throw new Error(`petstore ${argv[0]}: ${err}`);
 }
 
 async function addPets(data: string, count: number): Promise<void> {

@@ -1,5 +1,6 @@
 /* Runs `npx bun trials/faults/workers.ts`; its --help describes the options. */
 
+import { startForwardingProxy } from "../harness/forwarding-proxy.ts";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { GUIDE_SOURCES } from "../../src/docs-site/sources.ts";
@@ -42,24 +43,17 @@ ${trialLines(TRIALS)}
 
 /** A proxy that delays every request, and knows every response. */
 function startProxy(target: string, leastMs: number, mostMs: number) {
-  const origin = new URL(target).origin;
   const counts = { allowed: 0, limited: 0, banned: 0 };
-  const proxy = Bun.serve({
-    hostname: "127.0.0.1",
-    port: 0,
-    idleTimeout: 60,
-    async fetch(request) {
-      const delayMs = leastMs + Math.random() * (mostMs - leastMs);
-      await Bun.sleep(delayMs / 2);
-      const { pathname, search } = new URL(request.url);
-      const response = await fetch(origin + pathname + search, { headers: request.headers });
-      const text = await response.text();
-      counts[response.ok ? "allowed" : text.includes("key_banned") ? "banned" : "limited"]++;
-      await Bun.sleep(delayMs / 2);
-      return new Response(text, response);
-    },
+  const proxy = startForwardingProxy(target, async (forward) => {
+    const delayMs = leastMs + Math.random() * (mostMs - leastMs);
+    await Bun.sleep(delayMs / 2);
+    const response = await forward();
+    const text = await response.text();
+    counts[response.ok ? "allowed" : text.includes("key_banned") ? "banned" : "limited"]++;
+    await Bun.sleep(delayMs / 2);
+    return new Response(text, response);
   });
-  return { url: `http://127.0.0.1:${proxy.port}/v1`, counts, stop: () => proxy.stop(true) };
+  return { ...proxy, counts };
 }
 
 type Counts = ReturnType<typeof startProxy>["counts"];

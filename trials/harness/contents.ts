@@ -1,4 +1,6 @@
 import { type Contents, contentsOf } from "../../src/archive/contents.ts";
+import { join } from "node:path";
+import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
 import type { Counters, TableStore } from "../../src/store/sql/table-store.ts";
 
 /** Reads the contents of a database. With the counters of its source, the audit entry of a copy is left out. */
@@ -6,3 +8,6 @@ export async function contentsIn(store: TableStore, sourceCounters?: Counters): 
   await using reader = await store.read();
   return await contentsOf(reader, { sourceCounters });
 }
+
+/** The database of SQLite in the data directory of a server. */
+export const sqliteIn = (dataDir: string): TableStore => sqliteTables(join(dataDir, "production.db"));

@@ -75,6 +75,12 @@ export async function runKeysCommand(
   return JSON.parse(out);
 }
 
+/** Runs a command that has to succeed. */
+export async function succeed(...argv: string[]): Promise<void> {
+  const { code, err } = await runPetstore(...argv);
+  if (code !== 0) throw new Error(`petstore ${argv[0]}: ${err}`);
+}
+
 export const UNLIMITED_PER_MINUTE = 1_000_000_000;
 const UNLIMITED = ["--per-minute", `${UNLIMITED_PER_MINUTE}`, "--per-day", `${UNLIMITED_PER_MINUTE}`];
 

@@ -4,7 +4,7 @@ import { Database } from "bun:sqlite";
 import { version } from "../../../package.json";
 import { existsSync, mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
-import { contentsIn } from "../../../trials/harness/contents.ts";
+import { contentsIn, sqliteIn } from "../../../trials/harness/contents.ts";
 import { startPetstore } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
@@ -18,7 +18,6 @@ import { openQuotaStore } from "../../../src/store/sqlite/quota-store.ts";
 import { openSqlite } from "../../../src/store/sqlite/store.ts";
 import { acquireLock } from "../../../src/store/sqlite/process-lock.ts";
 import { postgresTables } from "../../../src/store/postgres/table-store.ts";
-import { sqliteTables } from "../../../src/store/sqlite/table-store.ts";
 import type { TableStore } from "../../../src/store/sql/table-store.ts";
 import { recordDurableSteps } from "../../archive/durable-steps.ts";
 import { fillData, NOW } from "../../archive/sample-data.ts";
@@ -27,7 +26,6 @@ import { cleanUp, InProcessCli, petstore, type Result, cliDirectory, wrongUsage 
 const PETS = 2_100;
 const filled = new InProcessCli();
 await fillData(filled.dataDir, PETS);
-const sqliteIn = (dataDir: string) => sqliteTables(join(dataDir, "production.db"));
 const original = await contentsIn(sqliteIn(filled.dataDir));
 afterAll(cleanUp);
 

@@ -5,10 +5,9 @@ import { join } from "node:path";
 import type { Contents } from "../../../src/archive/contents.ts";
 import { createClock } from "../../../src/clock.ts";
 import { postgresTables } from "../../../src/store/postgres/table-store.ts";
-import { sqliteTables } from "../../../src/store/sqlite/table-store.ts";
 import { runProgram } from "../../../trials/harness/child.ts";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
-import { contentsIn } from "../../../trials/harness/contents.ts";
+import { contentsIn, sqliteIn } from "../../../trials/harness/contents.ts";
 import { PETSTORE } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { InProcessCli } from "../../cli/cli.ts";
@@ -28,7 +27,6 @@ async function petstore(...argv: string[]): Promise<string> {
   return out;
 }
 
-const sqliteIn = (data: string) => sqliteTables(join(data, "production.db"));
 const postgresIn = (url: string) => postgresTables({ url, schema: "production" });
 
 /** The contents without the audit trail, where migrations and restores have entries, and its identifiers. */

@@ -1,3 +1,4 @@
+import { startForwardingProxy } from "../../../trials/harness/forwarding-proxy.ts";
 import { afterAll, describe, expect, test } from "bun:test";
 import { OPERATIONS } from "../../../src/petstore/operations.ts";
 import type { OperationId } from "../../../src/domain/operation-ids.ts";
@@ -78,25 +79,16 @@ afterAll(() => service.stop());
 
 /** Forwards requests to a service. `change` sees each response and can give the client another. */
 function startProxy(
-  { url }: Service,
+  { url: target }: Service,
   change: (response: Response) => Response | Promise<Response> | undefined,
 ) {
-  const { origin } = new URL(url);
   const statuses: number[] = [];
-  const server = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    async fetch(request) {
-      const { pathname, search } = new URL(request.url);
-      const { method, headers } = request;
-      const body = method === "GET" ? null : await request.text();
-      const response = await fetch(origin + pathname + search, { method, headers, body });
-      statuses.push(response.status);
-      return (await change(response)) ?? response;
-    },
+  const { url, stop } = startForwardingProxy(target, async (forward) => {
+    const response = await forward();
+    statuses.push(response.status);
+    return (await change(response)) ?? response;
   });
-  const stop = () => server.stop(true);
-  return { url: `http://127.0.0.1:${server.port}/v1`, statuses, [Symbol.asyncDispose]: stop };
+  return { url, statuses, [Symbol.asyncDispose]: stop };
 }
 
 const problem = (status: number, code: string, headers: Record<string, string> = {}) =>

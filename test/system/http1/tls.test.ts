@@ -8,7 +8,7 @@ import { selfSigned } from "../../../trials/harness/certificates.ts";
 import { RawConnection } from "../../../trials/harness/http-connection.ts";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { executable, OPENSSL } from "../../../trials/harness/programs.ts";
-import { nextIteration, respond } from "../../http1/test-connection.ts";
+import { iterateUntil, respond } from "../../http1/test-connection.ts";
 
 const GET = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
@@ -59,10 +59,6 @@ function received(socket: TLSSocket): Promise<string> {
   return new Promise((resolve) => socket.on("close", () => resolve(text)).on("end", () => resolve(text)));
 }
 
-async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await nextIteration();
-}
-
 const commonName = (socket: TLSSocket) => socket.getPeerCertificate().subject.CN;
 
 describe("a server with TLS", () => {
@@ -90,7 +86,7 @@ describe("a server with TLS", () => {
     const socket = await connectTo(server);
     socket.write(GET.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));
     socket.pause();
-    await until(() => server.statistics.bytesSent > 0);
+    await iterateUntil(() => server.statistics.bytesSent > 0);
     const text = received(socket);
     socket.resume();
     const bytes = Buffer.from(await text, "latin1").toString();
@@ -115,7 +111,7 @@ describe("a server with TLS", () => {
     const client = new RawConnection(server.port);
     await client.write(bytes);
     expect(await client.rest()).not.toContain("HTTP/1.1");
-    await until(() => server.statistics.connections === 0);
+    await iterateUntil(() => server.statistics.connections === 0);
     const secure = await connectTo(server);
     secure.write(GET);
     expect(await new Promise((resolve) => secure.once("data", (data) => resolve(String(data))))).toEndWith(
@@ -130,10 +126,10 @@ describe("a server with TLS", () => {
     const closed = new Promise((resolve) => socket.on("close", resolve));
     socket.write(Buffer.from([0x16, 0x03, 0x01, 0x02]));
     socket.resume();
-    await until(() => server.statistics.connections === 1);
+    await iterateUntil(() => server.statistics.connections === 1);
     jest.advanceTimersByTime(11_000);
     await closed;
-    await until(() => server.statistics.connections === 0);
+    await iterateUntil(() => server.statistics.connections === 0);
     expect(commonName(await connectTo(server))).toBe("first");
   });
 
@@ -143,7 +139,7 @@ describe("a server with TLS", () => {
     const server = listen(() => respond("ok"), { onLimit: ({ limit }) => limits.push(limit) });
     const clients = Array.from({ length: 101 }, () => new RawConnection(server.port));
     closing.push(() => clients.forEach(({ socket }) => socket.destroy()));
-    await until(() => clients.some(({ isClosed }) => isClosed));
+    await iterateUntil(() => clients.some(({ isClosed }) => isClosed));
     expect(clients.filter(({ isClosed }) => isClosed)).toHaveLength(1);
     expect(limits).toEqual(["handshakes"]);
     jest.advanceTimersByTime(1_000);
