@@ -49,8 +49,8 @@ const MAX_REJECTED = 10_000;
 const MAX_REJECTED_LENGTH = 60;
 
 /**
- * Turns the Authorization header into a principal. Verified keys and rejected headers are cached until `keysChanged` says
- * otherwise.
+ * Turns the Authorization header into a principal. Verified keys and rejected headers are cached until `keysChanged`
+ * says otherwise.
  */
 export class Authenticator {
   readonly #options: AuthenticatorOptions;
@@ -167,8 +167,8 @@ export class Authenticator {
   }
 
   /**
-   * Keys have changed: their secrets are looked up again, or all of them if another copy of the database has taken over.
-   * A secret that was rejected may be that of a new key.
+   * Keys have changed: their secrets are looked up again, or all of them if another copy of the database has taken
+   * over. A secret that was rejected may be that of a new key.
    */
   keysChanged(ids: readonly number[] | "all"): void {
     const generation = ++this.#generation;

@@ -68,8 +68,8 @@ const MAX_WAIT_MS = 1_000;
 const RETRY_MS = 50;
 
 /**
- * Follows what other processes change in the database: keys (plans, secrets, revocations), unbans, the policy, questions
- * to servers, a copy of the database that takes over, and what the store itself caches.
+ * Follows what other processes change in the database: keys (plans, secrets, revocations), unbans, the policy,
+ * questions to servers, a copy of the database that takes over, and what the store itself caches.
  *
  * All that is cached is used only within a second of the start of a poll. A process that was paused for longer, or
  * whose event loop was busy, polls before it handles the next request (`whenCurrent`). Polls may overlap, because one
