@@ -1,4 +1,14 @@
-import { array, type Infer, integer, line, matching, nullable, object, oneOf, updateSchema } from "../api/schema.ts";
+import {
+  array,
+  type Infer,
+  integer,
+  line,
+  matching,
+  nullable,
+  object,
+  oneOf,
+  updateSchema,
+} from "../api/schema.ts";
 import { MAX_OVERLAP_MS } from "../domain/key-fields.ts";
 import { OPERATOR_NAME, OPERATOR_NAME_EXPECTED, OPERATOR_STATES, ROLES } from "../domain/operators.ts";
 import { time } from "./key-schemas.ts";

@@ -1,4 +1,15 @@
-import { array, boolean, type Infer, integer, line, nullable, object, oneOf, quantity, text } from "../api/schema.ts";
+import {
+  array,
+  boolean,
+  type Infer,
+  integer,
+  line,
+  nullable,
+  object,
+  oneOf,
+  quantity,
+  text,
+} from "../api/schema.ts";
 import { ENVIRONMENTS } from "../domain/environments.ts";
 import { count, time } from "./key-schemas.ts";
 

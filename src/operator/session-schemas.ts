@@ -39,11 +39,7 @@ export const BegunSignIn = object("A sign-in with the provider", {
 });
 
 const session = {
-  operator: object(
-    "Who has signed in",
-    { id: operatorId, name: operatorName, role },
-    { subject },
-  ),
+  operator: object("Who has signed in", { id: operatorId, name: operatorName, role }, { subject }),
   environment,
   version,
 };

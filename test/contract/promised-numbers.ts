@@ -16,7 +16,7 @@ export interface PromisedNumber {
 const POOL = "store/postgres/pool.ts";
 const CONNECTION = "http1/connection.ts";
 const LIMITS = "http1/connection-limits.ts";
-const RULES = "domain/rate-limit.ts";
+const TIME_UNITS = "text/time-units.ts";
 const FAULTS = "test/engines/store/postgres-faults.test.ts";
 const CASES = "test/conformance/rate-limiter-cases.ts";
 const OUTAGES = "test/rate-limit/shared-rate-limiter-outages.test.ts";
@@ -121,7 +121,11 @@ export const PROMISED_NUMBERS: Readonly<Record<string, readonly PromisedNumber[]
     { text: "set forward by more than a day", ...setForward },
     { text: "when it is right, or after a day", ...setForward },
     { text: "for requests beyond 10,000 that wait", ...queue },
-    { text: "allow 60 requests of a limit of 60,", kept: { [RULES]: "MINUTE_MS = 60_000" }, proof: EXACT },
+    {
+      text: "allow 60 requests of a limit of 60,",
+      kept: { [TIME_UNITS]: "MINUTE_MS = 60_000" },
+      proof: EXACT,
+    },
     { text: "--limits-timeout, 500 ms by default", ...valkeyPause },
     {
       text: "requests beyond 10,000",
@@ -134,12 +138,15 @@ export const PROMISED_NUMBERS: Readonly<Record<string, readonly PromisedNumber[]
     { text: "A clock that is set back by more than a day.", ...setForward },
     {
       text: "its clock that counts the 24 hours",
-      kept: { "domain/idempotency.ts": "IDEMPOTENCY_LIFETIME_MS = 24 * 60 * 60 * 1000" },
+      kept: {
+        "domain/idempotency.ts": "IDEMPOTENCY_LIFETIME_MS = DAY_MS",
+        [TIME_UNITS]: "DAY_MS = 24 * HOUR_MS",
+      },
       proof: IDEMPOTENCY,
     },
     {
       text: "the five minutes of a sign-in code",
-      kept: { "operator/sign-in/token.ts": "CODE_MS = 5 * 60_000" },
+      kept: { "operator/sign-in/token.ts": "CODE_MS = 5 * MINUTE_MS" },
       proof: ["test/admin/operators.test.ts", "a code works once, for five minutes, and names its operator"],
     },
   ],
@@ -252,7 +259,11 @@ export const PROMISED_NUMBERS: Readonly<Record<string, readonly PromisedNumber[]
     },
   ],
   "rate-limits.md": [
-    { text: "closes 60 seconds, or 24 hours, later", kept: { [RULES]: "MINUTE_MS = 60_000" }, proof: EXACT },
+    {
+      text: "closes 60 seconds, or 24 hours, later",
+      kept: { [TIME_UNITS]: "MINUTE_MS = 60_000" },
+      proof: EXACT,
+    },
     { text: "a random delay of up to a second", kept: {}, proof: WORKERS },
     { text: "Up to ten workers", kept: {}, proof: WORKERS },
     {
