@@ -13,7 +13,7 @@ import type { BanRules, OnBan } from "../domain/rate-limit.ts";
 import { byServer } from "../observe/attribution.ts";
 import type { Log } from "../observe/log.ts";
 import { AdapterMonitor } from "../observe/adapter-monitor.ts";
-import type { SharedRateLimiter } from "../rate-limit/valkey/shared-rate-limiter.ts";
+import { LocalAddresses } from "../rate-limit/local-addresses.ts";
 import type { ValkeyRateLimiterOptions } from "../rate-limit/valkey/valkey-rate-limiter.ts";
 import type { PostgresStores } from "../store/postgres/store.ts";
 import type { MonitoredStores } from "./open-stores.ts";
@@ -76,11 +76,9 @@ async function postgresRateLimiter(
   const { PostgresRateLimiter } = await import("../rate-limit/postgres/postgres-rate-limiter.ts");
   const limiterMonitor = new AdapterMonitor("PostgreSQL", { uses: database });
   const onResponse = (ms: number) => limiterMonitor.responded(ms);
-  const rateLimiter = new PostgresRateLimiter({
-    clock,
-    counter: openKeyCounter({ clock, testClock, ban, onBan, onEarlierBan, onResponse }),
-    local: new MemoryRateLimiter({ clock, ban }),
-  });
+  const counter = openKeyCounter({ clock, testClock, ban, onBan, onEarlierBan, onResponse });
+  const keys = new PostgresRateLimiter(counter, clock);
+  const rateLimiter = new LocalAddresses(keys, new MemoryRateLimiter({ clock, ban }));
   return { rateLimiter, limiterMonitor, restoredBans: [] };
 }
 
@@ -126,7 +124,7 @@ export async function openValkey(
   storage: StorageConfig,
   { openKeyCounter }: Pick<MonitoredStores, "openKeyCounter">,
   { urls = storageUrlsOf(storage), ...options }: ValkeyOptions,
-): Promise<SharedRateLimiter> {
+): Promise<LocalAddresses> {
   const { MemoryRateLimiter } = await import("../rate-limit/memory/memory-rate-limiter.ts");
   const { createValkeyRateLimiter } = await import("../rate-limit/valkey/valkey-rate-limiter.ts");
   const { MemoryKeyCounter } = await import("../rate-limit/memory/memory-key-counter.ts");

@@ -16,6 +16,9 @@ export const CLOSE_TO_LIMIT_PERCENT = 80;
 export type Subject =
   { readonly kind: "key"; readonly id: number } | { readonly kind: "address"; readonly id: string };
 
+/** An API key, the only subject that servers share. */
+export type KeySubject = Extract<Subject, { kind: "key" }>;
+
 /** Writes a subject as it is stored, such as `key:7`. */
 export function formatSubject({ kind, id }: Subject): string {
   return `${kind}:${id}`;
@@ -204,6 +207,7 @@ export function exhaustedWindow({ minute, day }: Decision): "minute" | "day" {
 
 /** Moves the times of a decision, which has whole seconds, by as much as a clock was set. */
 export function shiftDecision(decision: Decision, byMs: number): Decision {
+  if (byMs === 0) return decision;
   const bySeconds = Math.ceil(byMs / 1000);
   const moved = <S extends HeaderValues>(state: S): S => ({ ...state, resetAt: state.resetAt + bySeconds });
   return { ...moved(decision), minute: moved(decision.minute), day: moved(decision.day) };

@@ -7,8 +7,11 @@ import {
   newQuota,
   peek,
   type Quota,
+  shiftDecision,
   unban,
 } from "../domain/rate-limit.ts";
+import type { KeyCounter } from "../domain/key-counter.ts";
+import type { Clock } from "../domain/ports/clock.ts";
 
 /** 50,000 keys take 15 MB. */
 const MAX_KEYS = 50_000;
@@ -36,6 +39,8 @@ export class KnownQuotas {
   readonly #keys = new Map<number, Known>();
   #period = 0;
 
+  constructor(private readonly clock: Pick<Clock, "steadyNow" | "stepMs">) {}
+
   get size(): number {
     return this.#keys.size;
   }
@@ -43,6 +48,14 @@ export class KnownQuotas {
   /** Must be called when another counter takes over. */
   beginPeriod(): void {
     this.#period++;
+  }
+
+  /** Lets the counter decide, with what it may not know of the key. The decision is by the machine's clock. */
+  async decide(counter: KeyCounter, keyId: number, limits: Limits): Promise<Decision> {
+    const handOver = this.handOverFor(keyId);
+    const { decision, quota } = await counter.decide({ keyId, limits, known: handOver.quota });
+    this.learn(keyId, quota, handOver, this.clock.steadyNow());
+    return shiftDecision(decision, this.clock.stepMs);
   }
 
   handOverFor(keyId: number): QuotaHandOver {
@@ -73,8 +86,9 @@ export class KnownQuotas {
     return copyOf(this.#keys.get(keyId)?.quota ?? newQuota());
   }
 
-  peek(keyId: number, limits: Limits, now: number): Decision {
-    return peek(this.quotaOf(keyId), limits, now);
+  /** Returns the decision about a request now, by the machine's clock. */
+  peek(keyId: number, limits: Limits): Decision {
+    return shiftDecision(peek(this.quotaOf(keyId), limits, this.clock.steadyNow()), this.clock.stepMs);
   }
 
   /** Ends a ban that began at or before `at`. */

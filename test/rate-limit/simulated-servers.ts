@@ -1,6 +1,5 @@
 import { expect, onTestFinished } from "bun:test";
 import { type BanRules, DEFAULT_BAN, type Limits, type OnBan } from "../../src/domain/rate-limit.ts";
-import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import type { ValkeyLink } from "../../src/rate-limit/valkey/connection.ts";
 import type { KeyHandOver, RequestGroup } from "../../src/rate-limit/valkey/script.ts";
 import { SharedRateLimiter } from "../../src/rate-limit/valkey/shared-rate-limiter.ts";
@@ -63,7 +62,6 @@ export async function setUp(settings: Settings = {}) {
         clock,
         scheduler: process,
         ban: () => rules,
-        local: new MemoryRateLimiter({ clock, ban: () => rules, scheduler: process }),
         timeoutMs,
         counter: database.counterOf(process, onBan),
         onBan,

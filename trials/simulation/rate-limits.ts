@@ -7,7 +7,6 @@ import {
   type Quota,
 } from "../../src/domain/rate-limit.ts";
 import { DAY_MS, MINUTE_MS } from "../../src/text/time-units.ts";
-import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { SharedRateLimiter } from "../../src/rate-limit/valkey/shared-rate-limiter.ts";
 import { SimulatedDatabase } from "./database.ts";
 import { SimulatedValkey, ValkeyModel } from "./valkey.ts";
@@ -332,7 +331,6 @@ class Server {
         clock,
         scheduler: this.process,
         ban,
-        local: new MemoryRateLimiter({ clock, ban, scheduler: this.process, flushEveryMs: DAY_MS }),
         counter: game.database.counterOf(this.process),
         timeoutMs: TIMEOUT_MS,
         onStateChange: (state) => this.#changed(state),

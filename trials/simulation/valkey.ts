@@ -1,4 +1,5 @@
 import {
+  type KeySubject,
   type BanRules,
   charge,
   expire,
@@ -9,13 +10,7 @@ import {
   takeOver,
 } from "../../src/domain/rate-limit.ts";
 import type { ValkeyLink } from "../../src/rate-limit/valkey/connection.ts";
-import type {
-  GroupReply,
-  KeyHandOver,
-  KeySubject,
-  Replies,
-  RequestGroup,
-} from "../../src/rate-limit/valkey/script.ts";
+import type { GroupReply, KeyHandOver, Replies, RequestGroup } from "../../src/rate-limit/valkey/script.ts";
 import type { Process, World } from "./world.ts";
 
 /** A model of the scripts, by the rules of the domain. A test compares both. */

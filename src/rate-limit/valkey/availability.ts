@@ -1,6 +1,6 @@
 import type { ScheduledTimer, Scheduler } from "../../runtime/scheduler.ts";
 import { loggableError, type ValkeyLink } from "./connection.ts";
-import type { KeySubject } from "./script.ts";
+import type { KeySubject } from "../../domain/rate-limit.ts";
 
 export interface AvailabilityOptions {
   /** Opens a connection on which requests of this key work. */

@@ -3,6 +3,7 @@ import { messageOf } from "../../runtime/message-of.ts";
 import type { Clock } from "../../domain/ports/clock.ts";
 import { parseTimeline, type Timeline } from "../../domain/timeline.ts";
 import {
+  type KeySubject,
   type BanRules,
   expire,
   formatSubject,
@@ -14,14 +15,7 @@ import {
   fromStored,
 } from "../../domain/rate-limit.ts";
 import { withTimeout } from "../../runtime/timeout.ts";
-import {
-  type KeyHandOver,
-  type KeySubject,
-  parseReplies,
-  type Replies,
-  type RequestGroup,
-  runScript,
-} from "./script.ts";
+import { type KeyHandOver, parseReplies, type Replies, type RequestGroup, runScript } from "./script.ts";
 
 interface ServerAddress {
   readonly host: string;

@@ -5,13 +5,10 @@ import {
   type Limits,
   NEVER,
   newQuota,
-  type Subject,
+  type KeySubject,
   type Quota,
 } from "../../domain/rate-limit.ts";
 import text from "./decide.lua" with { type: "text" };
-
-/** An API key, the only subject that servers share. */
-export type KeySubject = Extract<Subject, { kind: "key" }>;
 
 export interface DecisionRequest {
   readonly subject: KeySubject;

@@ -1,7 +1,6 @@
 import type { Awaitable } from "../../runtime/awaitable.ts";
 import { type ScheduledTimer, type Scheduler, scheduler } from "../../runtime/scheduler.ts";
 import { Overloaded } from "../../api/errors.ts";
-import type { RateLimiter } from "../../domain/ports/rate-limiter.ts";
 import type { Clock } from "../../domain/ports/clock.ts";
 import {
   type BanRules,
@@ -9,27 +8,21 @@ import {
   type Decision,
   decisionOf,
   isExpired,
+  type KeySubject,
   type Limits,
   merge,
   NEVER,
   newQuota,
   shift,
   shiftDecision,
-  type Subject,
   type Quota,
 } from "../../domain/rate-limit.ts";
 import { type BanListeners, BanReporter, type KeyCounter } from "../../domain/key-counter.ts";
 import { type QuotaHandOver, KnownQuotas } from "../known-quotas.ts";
+import type { KeyRateLimiter } from "../local-addresses.ts";
 import { Availability, type AvailabilityOptions } from "./availability.ts";
 import type { ValkeyLink } from "./connection.ts";
-import type {
-  DecisionRequest,
-  GroupReply,
-  KeyHandOver,
-  KeySubject,
-  Replies,
-  RequestGroup,
-} from "./script.ts";
+import type { DecisionRequest, GroupReply, KeyHandOver, Replies, RequestGroup } from "./script.ts";
 
 export interface SharedRateLimiterOptions
   extends
@@ -41,8 +34,6 @@ export interface SharedRateLimiterOptions
   readonly ban: () => BanRules;
   /** Counts while Valkey is unavailable. The rate limiter closes it. */
   readonly counter: KeyCounter;
-  /** Decides for addresses. The rate limiter closes it. */
-  readonly local: RateLimiter;
   /** Called after each batch of decisions. */
   readonly onResponse?: ((ms: number) => void) | undefined;
 }
@@ -93,8 +84,7 @@ interface Batch {
 
 /**
  * Rate limits of keys that all servers share. Valkey counts exactly, by its own clock. Requests that arrive in one
- * iteration of the event loop, or while a batch is sent, form a batch, so a busy server sends few large ones. Each
- * server counts addresses in its own process, because anybody can send from many and could fill Valkey.
+ * iteration of the event loop, or while a batch is sent, form a batch, so a busy server sends few large ones.
  *
  * An outage begins when Valkey has not replied for `timeoutMs` or its connection fails. From then on another counter
  * decides, that of PostgreSQL, until Valkey replies again. Whoever takes over learns with the first request of a key
@@ -105,11 +95,11 @@ interface Batch {
  *
  * A cluster is available as a whole or not at all: it is unavailable until every node serves its keys.
  */
-export class SharedRateLimiter implements RateLimiter {
+export class SharedRateLimiter implements KeyRateLimiter {
   readonly #options: SharedRateLimiterOptions;
   readonly #links: LinkOptions;
   readonly #scheduler: Scheduler;
-  readonly #known = new KnownQuotas();
+  readonly #known: KnownQuotas;
   /** The times of unbans that Valkey does not know of, by key. */
   readonly #unbans = new Map<number, number>();
   readonly #valkey: Availability;
@@ -128,6 +118,7 @@ export class SharedRateLimiter implements RateLimiter {
     this.#scheduler = options.scheduler ?? scheduler;
     this.#timeoutMs = options.timeoutMs;
     this.#bans = new BanReporter(options);
+    this.#known = new KnownQuotas(options.clock);
     this.#valkey = new Availability(
       {
         ...options,
@@ -153,8 +144,7 @@ export class SharedRateLimiter implements RateLimiter {
     return this.#queue.length + this.#options.counter.queueLength;
   }
 
-  decide(subject: Subject, limits: Limits): Awaitable<Decision> {
-    if (subject.kind === "address") return this.#options.local.decide(subject, limits);
+  decide(subject: KeySubject, limits: Limits): Promise<Decision> {
     if (!this.#valkey.isAvailable) return this.#decideWithoutValkey({ subject, limits });
     // An overload is different from an outage: Valkey still counts.
     if (this.#queue.length >= MAX_QUEUED) {
@@ -166,14 +156,12 @@ export class SharedRateLimiter implements RateLimiter {
     });
   }
 
-  peek(subject: Subject, limits: Limits): Decision {
-    if (subject.kind === "address") return this.#options.local.peek(subject, limits);
-    return this.#onWallClock(this.#known.peek(subject.id, limits, this.#options.clock.steadyNow()));
+  peek({ id }: KeySubject, limits: Limits): Decision {
+    return this.#known.peek(id, limits);
   }
 
   /** While Valkey does not reply, returns what this server and the other counter know. */
-  async quota(subject: Subject): Promise<Quota | undefined> {
-    if (subject.kind === "address") return this.#options.local.quota(subject);
+  async quota(subject: KeySubject): Promise<Quota | undefined> {
     const { link, isAvailable } = this.#valkey;
     const { clock, counter } = this.#options;
     if (link && isAvailable) {
@@ -193,13 +181,8 @@ export class SharedRateLimiter implements RateLimiter {
     return quota;
   }
 
-  bannedKeys(): undefined {
-    return undefined;
-  }
-
   /** Resolves when both counters have applied the unban; in an outage Valkey does it afterwards. */
-  async unban(subject: Subject, agoMs: number): Promise<void> {
-    if (subject.kind === "address") return this.#options.local.unban(subject, agoMs);
+  async unban(subject: KeySubject, agoMs: number): Promise<void> {
     const { id } = subject;
     const at = this.#options.clock.steadyNow() - agoMs;
     this.#known.unban(id, at);
@@ -216,21 +199,10 @@ export class SharedRateLimiter implements RateLimiter {
     this.#timeout?.close();
     this.#valkey.close();
     await this.#options.counter.close();
-    await this.#options.local.close();
   }
 
-  async #decideWithoutValkey({ subject, limits }: DecisionRequest): Promise<Decision> {
-    const { counter, clock } = this.#options;
-    const handOver = this.#known.handOverFor(subject.id);
-    const { decision, quota } = await counter.decide({ keyId: subject.id, limits, known: handOver.quota });
-    this.#known.learn(subject.id, quota, handOver, clock.steadyNow());
-    return this.#onWallClock(decision);
-  }
-
-  /** Moves a decision from the steady clock to the wall clock. */
-  #onWallClock(decision: Decision): Decision {
-    const { stepMs } = this.#options.clock;
-    return stepMs === 0 ? decision : shiftDecision(decision, stepMs);
+  #decideWithoutValkey({ subject, limits }: DecisionRequest): Promise<Decision> {
+    return this.#known.decide(this.#options.counter, subject.id, limits);
   }
 
   #sendQueue(): void {
@@ -343,7 +315,7 @@ export class SharedRateLimiter implements RateLimiter {
         minute.used++;
         day.used++;
       }
-      resolve(this.#onWallClock(decisionOf(outcome, quota, limits, now)));
+      resolve(shiftDecision(decisionOf(outcome, quota, limits, now), this.#options.clock.stepMs));
     });
   }
 

@@ -1,8 +1,12 @@
 import type { Clock } from "../../domain/ports/clock.ts";
+import type { RateLimiter } from "../../domain/ports/rate-limiter.ts";
+import { LocalAddresses } from "../local-addresses.ts";
 import { parseServers, ValkeyConnection, type ValkeyOptions } from "./connection.ts";
 import { SharedRateLimiter, type SharedRateLimiterOptions } from "./shared-rate-limiter.ts";
 
 export interface ValkeyRateLimiterOptions extends ValkeyOptions, SharedRateLimiterOptions {
+  /** Decides for addresses. The rate limiter closes it. */
+  readonly local: RateLimiter;
   /** How to connect now: when Valkey cannot be used, its password, host or certificate may have been changed. */
   readonly readServers?: () => Pick<ValkeyOptions, "urls" | "ca">;
   /** How long Valkey may take for what no request waits for: connecting, and what operators do. */
@@ -12,7 +16,7 @@ export interface ValkeyRateLimiterOptions extends ValkeyOptions, SharedRateLimit
 }
 
 /** Throws on an invalid address. A Valkey that is unavailable delays the start a little and does not prevent it. */
-export async function createValkeyRateLimiter(options: ValkeyRateLimiterOptions): Promise<SharedRateLimiter> {
+export async function createValkeyRateLimiter(options: ValkeyRateLimiterOptions): Promise<LocalAddresses> {
   const { urls, ca, readServers = () => options, ...others } = options;
   const servers = parseServers(urls, ca);
   const serversNow = () => {
@@ -20,12 +24,12 @@ export async function createValkeyRateLimiter(options: ValkeyRateLimiterOptions)
     const now = parseServers(urlsNow, caNow);
     return now.isCluster === servers.isCluster ? now : servers;
   };
-  const rateLimiter = new SharedRateLimiter(options, {
+  const keys = new SharedRateLimiter(options, {
     ...(servers.isCluster ? CLUSTER : SINGLE_SERVER),
     open: async (subject) => ValkeyConnection.open({ servers: serversNow(), ...others }, subject),
   });
-  await rateLimiter.start();
-  return rateLimiter;
+  await keys.start();
+  return new LocalAddresses(keys, options.local);
 }
 
 /**

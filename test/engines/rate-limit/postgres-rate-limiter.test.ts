@@ -9,6 +9,7 @@ import {
   type OnBan,
 } from "../../../src/domain/rate-limit.ts";
 import { MemoryRateLimiter } from "../../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { LocalAddresses } from "../../../src/rate-limit/local-addresses.ts";
 import { createValkeyRateLimiter } from "../../../src/rate-limit/valkey/valkey-rate-limiter.ts";
 import { PostgresRateLimiter } from "../../../src/rate-limit/postgres/postgres-rate-limiter.ts";
 import { PostgresKeyCounter } from "../../../src/store/postgres/key-counter.ts";
@@ -54,12 +55,14 @@ async function openServer(settings: Settings = {}) {
     onEarlierBan,
     testClock,
   });
-  const common = { clock, counter, local: new MemoryRateLimiter({ clock, ban: () => ban }) };
+  const local = new MemoryRateLimiter({ clock, ban: () => ban });
   const limiter =
     limitsUrl === undefined
-      ? new PostgresRateLimiter(common)
+      ? new LocalAddresses(new PostgresRateLimiter(counter, clock), local)
       : await createValkeyRateLimiter({
-          ...common,
+          clock,
+          counter,
+          local,
           urls: [limitsUrl],
           prefix: "",
           timeoutMs: 500,
