@@ -1,6 +1,6 @@
-import type { Request, Response } from "../http1/index.ts";
+import type { Request } from "../http1/index.ts";
 import type { Operation } from "./api.ts";
-import { andThen, type Awaitable, recover } from "../runtime/awaitable.ts";
+import { andThen, type Awaitable } from "../runtime/awaitable.ts";
 import { scheduler, yieldToEventLoop } from "../runtime/scheduler.ts";
 import { withTimeout } from "../runtime/timeout.ts";
 import {
@@ -26,6 +26,7 @@ export interface OperationCall {
   readonly requestId: string;
   /** The identifier in the path; empty if the path has none. */
   readonly identifier: string;
+  readonly maxBodyBytes: number;
   /** Whether other work ran since the head arrived, which may have changed the credential of the caller. */
   readonly hasWaited: boolean;
 }
@@ -49,90 +50,64 @@ export function handlerOf<Id extends string, Context extends readonly unknown[],
 }
 
 /** The steps of a call in which APIs differ. */
-export interface DispatchSteps<C extends OperationCall, Result> {
-  maxBodyBytes(call: C): number;
+export interface CallSteps<C extends OperationCall, Result> {
   /**
    * Called after a body that was waited for, before anything is executed: a body may arrive 30 seconds after the head
    * that authenticated the caller. Returns the call with what is known of the caller now, or why it is no longer
    * allowed.
    */
-  reauthenticate(call: C): Awaitable<C | Rejection>;
+  reauthenticate(call: C): Promise<C | Rejection>;
   /** Calls the handler of the operation. */
-  callHandler(input: AnyInput, call: C): Awaitable<Result | Rejection>;
-  succeed(result: Result, call: C): Awaitable<Response>;
-  reject(rejection: Rejection, call: C): Response;
-  fail(error: unknown, call: C): Response;
+  handle(input: AnyInput, call: C): Awaitable<Result | Rejection>;
   readonly timeoutMs?: number | undefined;
 }
 
-/** receive → validate the body → authenticate again after a wait → handle → respond */
-export function dispatch<C extends OperationCall, R>(
+/**
+ * receive → validate the body → authenticate again after a wait → handle. Returns what the handler returns, or why the
+ * request does not reach it. As a coroutine, it would take 0.6 µs more for each request.
+ */
+export function dispatch<C extends OperationCall, Result>(
   call: C,
-  steps: DispatchSteps<C, R>,
-): Awaitable<Response> {
-  return recover(
-    () => {
-      const received = receive(call, steps);
-      return received instanceof Promise
-        ? received.then((late) => processInTime(late, { ...call, hasWaited: true }, steps))
-        : processInTime(received, call, steps);
-    },
-    (error) => steps.fail(error, call),
-  );
+  steps: CallSteps<C, Result>,
+): Awaitable<Result | Rejection> {
+  const received = receive(call);
+  return received instanceof Promise
+    ? received.then((late) => handleInTime(late, { ...call, hasWaited: true }, steps))
+    : handleInTime(received, call, steps);
 }
 
 /** The timeout begins after the body has arrived: slow clients have a timeout of their own. */
-function processInTime<C extends OperationCall, R>(
+function handleInTime<C extends OperationCall, Result>(
   received: Received | Rejection,
   call: C,
-  steps: DispatchSteps<C, R>,
-): Awaitable<Response> {
+  steps: CallSteps<C, Result>,
+): Awaitable<Result | Rejection> {
   const { timeoutMs = HANDLING_TIMEOUT_MS } = steps;
-  const response = process(received, call, steps);
-  return response instanceof Promise ? withTimeout(timeoutMs, response, Unavailable) : response;
-}
-
-function process<C extends OperationCall, R>(
-  received: Received | Rejection,
-  call: C,
-  steps: DispatchSteps<C, R>,
-): Awaitable<Response> {
-  const input = received instanceof Rejection ? received : readInput(received, call, steps);
+  const input = received instanceof Rejection ? received : readInput(received, call, timeoutMs);
   if (input instanceof Promise || (call.hasWaited && call.operation.body !== undefined))
-    return executeAfterWait(input, call, steps);
-  return input instanceof Rejection ? steps.reject(input, call) : execute(input, call, steps);
+    return withTimeout(timeoutMs, handleAfterWait(input, call, steps), Unavailable);
+  if (input instanceof Rejection) return input;
+  const handled = steps.handle(input, call);
+  return handled instanceof Promise ? withTimeout(timeoutMs, handled, Unavailable) : handled;
 }
 
-async function executeAfterWait<C extends OperationCall, R>(
+async function handleAfterWait<C extends OperationCall, Result>(
   input: Awaitable<AnyInput | Rejection>,
   call: C,
-  steps: DispatchSteps<C, R>,
-): Promise<Response> {
+  steps: CallSteps<C, Result>,
+): Promise<Result | Rejection> {
   const read = await input;
   const current = await steps.reauthenticate(call);
-  if (current instanceof Rejection) return steps.reject(current, call);
-  return read instanceof Rejection ? steps.reject(read, current) : execute(read, current, steps);
-}
-
-function execute<C extends OperationCall, R>(
-  input: AnyInput,
-  call: C,
-  steps: DispatchSteps<C, R>,
-): Awaitable<Response> {
-  return andThen(steps.callHandler(input, call), (result) =>
-    result instanceof Rejection ? steps.reject(result, call) : steps.succeed(result, call),
-  );
+  if (current instanceof Rejection) return current;
+  return read instanceof Rejection ? read : steps.handle(read, current);
 }
 
 /** The input with its body as the client sent it, which has not been parsed. */
 type Received = AnyInput & { readonly body: undefined };
 
 /** Validates the path, then the query, and waits for the body. */
-function receive<C extends OperationCall, R>(
-  call: C,
-  steps: DispatchSteps<C, R>,
-): Awaitable<Received | Rejection> {
-  const { operation, request, identifier: text } = call;
+function receive(call: OperationCall): Awaitable<Received | Rejection> {
+  const { operation, request, identifier: text, maxBodyBytes } = call;
   const { identifier, query: parameters, body: schema } = operation;
   const id =
     identifier && (parseIdentifier(text) ?? malformedIdentifier(identifier.name, identifier.notFound));
@@ -140,17 +115,16 @@ function receive<C extends OperationCall, R>(
   const query = parameters && readQuery(request.query, parameters);
   if (query instanceof Rejection) return query;
   if (schema === undefined) return { id, query, body: undefined, bytes: undefined };
-  const maxBytes = steps.maxBodyBytes(call);
-  return andThen(request.body(maxBytes), (bytes) =>
-    bytes === undefined ? bodyTooLarge(maxBytes) : { id, query, body: undefined, bytes },
+  return andThen(request.body(maxBodyBytes), (bytes) =>
+    bytes === undefined ? bodyTooLarge(maxBodyBytes) : { id, query, body: undefined, bytes },
   );
 }
 
 /** Validates the body. Values are never coerced. */
-function readInput<C extends OperationCall, R>(
+function readInput(
   received: Received,
-  { operation: { body: schema }, request }: C,
-  { timeoutMs = HANDLING_TIMEOUT_MS }: DispatchSteps<C, R>,
+  { operation: { body: schema }, request }: OperationCall,
+  timeoutMs: number,
 ): Awaitable<AnyInput | Rejection> {
   const { bytes } = received;
   if (schema === undefined || bytes === undefined) return received;

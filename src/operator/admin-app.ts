@@ -1,6 +1,6 @@
 import { andThen, type Awaitable } from "../runtime/awaitable.ts";
 import { takingTurns } from "../runtime/scheduler.ts";
-import { type OperationCall, dispatch, type DispatchSteps, handlerOf } from "../api/dispatch.ts";
+import { type CallSteps, dispatch, handlerOf, type OperationCall } from "../api/dispatch.ts";
 import { PROTOCOL_ERRORS, protocolErrorResponse } from "../api/protocol-errors.ts";
 import { newRequestId, requestIdOf, withRequestId } from "../api/request-ids.ts";
 import { emptyResponse, errorResponse, headerLinesOf, jsonResponse } from "../api/responses.ts";
@@ -133,13 +133,15 @@ class AdminApp {
   readonly #services: Services;
   readonly #ready: ReturnType<typeof readinessOf>;
   readonly #pages: ReturnType<typeof createConsole>;
-  readonly #steps: DispatchSteps<AdminCall, unknown>;
+  readonly #steps: CallSteps<AdminCall, Response>;
   /** Requests that arrive together are handled one by one, with those of clients in between. */
   readonly #turn = takingTurns();
+  readonly #errorLog: ErrorLog;
   #openApi: string | undefined;
 
   constructor(services: Services, errorLog: ErrorLog) {
     this.#services = services;
+    this.#errorLog = errorLog;
     this.#pages = createConsole(services.environment);
     this.#ready = readinessOf(readinessChecks(services));
     const handlers: AdminHandlers = {
@@ -149,7 +151,6 @@ class AdminApp {
       ...dataHandlers(services),
     };
     this.#steps = {
-      maxBodyBytes: ({ operation }) => (operation.needsNoToken ? MAX_OPEN_BODY_BYTES : MAX_ADMIN_BODY_BYTES),
       reauthenticate: async (call) => {
         const { operation, request } = call;
         const identity = await this.#identify(request, operation);
@@ -157,14 +158,13 @@ class AdminApp {
           ? identity
           : { ...call, context: this.#contextOf(request, identity) };
       },
-      async callHandler(input, { id, context }) {
-        return handlerOf<AdminOperationId, [RequestContext], unknown>(handlers, id)(input, context);
-      },
-      succeed,
-      reject: (rejection) => reject(rejection),
-      fail(error, call) {
-        errorLog.report(`admin ${call.id}`, error, call);
-        return reject(rejectionOf(error));
+      async handle(input, call) {
+        const { id, context } = call;
+        const result = await handlerOf<AdminOperationId, [RequestContext], unknown>(handlers, id)(
+          input,
+          context,
+        );
+        return result instanceof Rejection ? result : respond(result, call);
       },
     };
   }
@@ -203,8 +203,16 @@ class AdminApp {
     if (id === undefined || operation === undefined) return otherMethod(request, match.route.allowed);
     const { identifier } = match;
     const context = this.#contextOf(request, identity);
+    const maxBodyBytes = operation.needsNoToken ? MAX_OPEN_BODY_BYTES : MAX_ADMIN_BODY_BYTES;
     const hasWaited = true;
-    return dispatch({ id, operation, request, requestId, identifier, hasWaited, context }, this.#steps);
+    const call = { id, operation, request, requestId, identifier, maxBodyBytes, hasWaited, context };
+    try {
+      const response = await dispatch(call, this.#steps);
+      return response instanceof Rejection ? reject(response) : response;
+    } catch (error) {
+      this.#errorLog.report(`admin ${id}`, error, call);
+      return reject(rejectionOf(error));
+    }
   }
 
   /** Finds out who sends the request. For an operation that needs no token, the result has only the actor. */
@@ -260,7 +268,7 @@ const REQUEST_TOO_SLOW = new Rejection(
   `The request did not arrive within ${RECEIVE_TIMEOUT_SECONDS} seconds, or its body without a valid token within ${UNAUTHENTICATED_BODY_SECONDS} seconds.`,
 );
 
-async function succeed(result: unknown, { operation: { success }, context }: AdminCall): Promise<Response> {
+function respond(result: unknown, { operation: { success }, context }: AdminCall): Response {
   const lines = API_LINES + headerLinesOf(context.responseHeaders);
   if (success.body === undefined) return emptyResponse(204, lines);
   return jsonResponse(success.status, lines, toJson(result));

@@ -2,7 +2,7 @@ import { handlerOf } from "../api/dispatch.ts";
 import { operationRemoved } from "./errors.ts";
 import { encodeKey } from "./caller-key.ts";
 import { type AnySuccess, deprecationLines, type Endpoint, type HandlerContext } from "../public/endpoint.ts";
-import { ResponseCache, SharedResponses } from "../public/response-cache.ts";
+import { ResponseCache, type ReusableResponses, SharedResponses } from "../public/response-cache.ts";
 import {
   NEW_PET_PATH,
   type OperationRejection,
@@ -118,8 +118,14 @@ function created<R extends Rejection>(url: string, result: WriteResult | R) {
   return { body: result.body, headers: { Location: `${url}${result.id}`, ...replayed } };
 }
 
+/** Pages are cached if this server makes all changes of pets, and shared if the store collects reads. */
+function reusablePages({ petJson, responseCacheStatistics }: HandlerOptions): ReusableResponses | undefined {
+  if (petJson.revisions) return new ResponseCache(responseCacheStatistics);
+  return petJson.batch && new SharedResponses(petJson);
+}
+
 export function createEndpoints(options: HandlerOptions): ReadonlyMap<string, Endpoint> {
-  const { petJson, baseUrl, responseCacheStatistics } = options;
+  const { baseUrl } = options;
   const handlers = createHandlers(options);
   return new Map(
     PETSTORE_API.rows.map(([id, operation]: readonly [OperationId, PetstoreOperation]) => {
@@ -128,9 +134,7 @@ export function createEndpoints(options: HandlerOptions): ReadonlyMap<string, En
         id,
         operation,
         handler: handlerOf<OperationId, HandlerContext, Awaitable<AnySuccess | Rejection>>(handlers, id),
-        cache:
-          id === "listPets" && petJson.revisions ? new ResponseCache(responseCacheStatistics) : undefined,
-        shared: id === "listPets" && petJson.batch ? new SharedResponses(petJson) : undefined,
+        reusable: id === "listPets" ? reusablePages(options) : undefined,
         deprecationLines: deprecated && deprecationLines(deprecated, baseUrl),
         removal: deprecated && { at: deprecated.sunset.getTime(), rejection: operationRemoved(deprecated) },
       };

@@ -9,7 +9,7 @@ import type { Decision } from "../domain/rate-limit.ts";
 import type { Request } from "../http1/index.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import { docsUrl } from "./site-urls.ts";
-import type { CurrentRevision, ResponseCache, SharedResponses } from "./response-cache.ts";
+import type { CurrentRevision, ReusableResponses } from "./response-cache.ts";
 
 /** A row of a table of operations for clients. */
 export interface PublicOperation<Code extends string = string> extends Operation<Code> {
@@ -46,7 +46,6 @@ export interface AnySuccess {
   readonly headers?: Headers;
   /** The ETag, if the store has it. */
   readonly etag?: string;
-  /** The revision of what the response shows. A response that has none is not cached. */
   readonly revision?: CurrentRevision | undefined;
 }
 
@@ -55,8 +54,7 @@ export interface Endpoint {
   readonly id: string;
   readonly operation: PublicOperation;
   readonly handler: (input: AnyInput, ...context: HandlerContext) => Awaitable<AnySuccess | Rejection>;
-  readonly cache: ResponseCache | undefined;
-  readonly shared: SharedResponses | undefined;
+  readonly reusable: ReusableResponses | undefined;
   /** The header lines of every response of a deprecated operation. The argument is the identifier in the path. */
   readonly deprecationLines: ((identifier: string) => string) | undefined;
   readonly removal: { readonly at: number; readonly rejection: Rejection } | undefined;

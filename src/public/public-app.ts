@@ -7,12 +7,12 @@ import {
   type Coroutine,
   waitFor,
 } from "../runtime/awaitable.ts";
-import { type AnyInput, type OperationCall, dispatch, type DispatchSteps } from "../api/dispatch.ts";
+import { type AnyInput, type CallSteps, dispatch, type OperationCall } from "../api/dispatch.ts";
 import { protocolErrorResponse } from "../api/protocol-errors.ts";
 import { newRequestId, requestIdOf, withRequestId } from "../api/request-ids.ts";
 import { ABORTED_RESPONSE, emptyResponse, headerLinesOf, jsonResponse } from "../api/responses.ts";
 import { INTERNAL_ERROR, methodNotAllowed, Rejection, rejectionOf, Unavailable } from "../api/errors.ts";
-import { etagOf } from "../runtime/etag.ts";
+import { etagOf, matchesEtag } from "../runtime/etag.ts";
 import { sha256 } from "../runtime/hash.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import { type ApiKeyPrincipal, type AuthFailure, isPrincipal } from "../domain/api-keys.ts";
@@ -48,7 +48,6 @@ import type { AnySuccess, Endpoint, PublicOperation } from "./endpoint.ts";
 import type { Representation } from "./response-cache.ts";
 import {
   apiLines,
-  conditionalResponse,
   rateLimitedResponse,
   rateLimitLines,
   rejectionResponse,
@@ -106,16 +105,13 @@ interface PublicCall extends OperationCall, AllowedRequest {
   readonly record: RequestRecord;
 }
 
-/**
- * Handles requests in these steps: authenticate → decide → route → dispatch: validate → handler → store → respond →
- * observe.
- */
+/** Handles requests in these steps: authenticate → decide → route → dispatch: validate, handle → respond → observe. */
 export class PublicApp implements RequestHandler {
   readonly #options: PublicAppOptions;
   readonly #observers: readonly RequestObserver[];
   readonly #cors: Cors | undefined;
   readonly #errorLog: ErrorLog;
-  readonly #steps: DispatchSteps<PublicCall, AnySuccess>;
+  readonly #steps: CallSteps<PublicCall, Representation>;
 
   constructor(options: PublicAppOptions) {
     const { observers = [], corsOrigins = [] } = options;
@@ -124,12 +120,8 @@ export class PublicApp implements RequestHandler {
     this.#cors = corsOrigins.length === 0 ? undefined : new Cors(corsOrigins, options.api.allowed);
     this.#errorLog = new ErrorLog(options.log);
     this.#steps = {
-      maxBodyBytes: () => MAX_BODY_BYTES,
-      reauthenticate: (call) => this.#reauthenticated(call),
-      callHandler,
-      succeed: succeeded,
-      reject: (rejection, call) => this.#rejected(rejection, call),
-      fail: (error, call) => this.#failedCall(error, call),
+      reauthenticate: (call) => this.#reauthenticate(call),
+      handle: callHandler,
       timeoutMs: options.requestTimeoutMs,
     };
   }
@@ -169,7 +161,7 @@ export class PublicApp implements RequestHandler {
     return withRequestId(rejectionResponse(TOO_MANY_CONNECTIONS, ""), newRequestId());
   }
 
-  /** authenticate → decide → route → dispatch */
+  /** authenticate → decide → route → respond to the call */
   *#respondWithApi(record: RequestRecord, startedAt: number): Coroutine<Awaitable<Response>> {
     const { whenCurrent, onUnauthenticated } = this.#options;
     const { request, trace } = record;
@@ -191,13 +183,13 @@ export class PublicApp implements RequestHandler {
 
       if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
       if (!isPrincipal(principal))
-        return rejectionResponse(this.#unauthenticated(principal, record), apiLines(decision));
+        return rejectionResponse(this.#authenticationRejection(principal, record), apiLines(decision));
 
       const hasWaited = authenticating instanceof Promise || deciding instanceof Promise;
       const call = this.#route(record, { principal, decision, hasWaited });
-      return "endpoint" in call ? this.#dispatchCall(call) : call;
+      return "endpoint" in call ? this.#respondToCall(call) : call;
     } catch (error) {
-      return this.#undecided(error, this.#countedOf(record), record);
+      return this.#failBeforeDecision(error, this.#countedOf(record), record);
     }
   }
 
@@ -221,39 +213,46 @@ export class PublicApp implements RequestHandler {
     if (!mayUse(principal, request)) return rejectionResponse(READ_ONLY_KEY, apiLines(decision));
     if (match === undefined) return rejectionResponse(NOT_FOUND, apiLines(decision));
     if (endpoint === undefined) return otherMethodResponse(request, match.route, decision);
+    const { operation } = endpoint;
     const { identifier } = match;
-    return { endpoint, operation: endpoint.operation, request, requestId, identifier, record, ...allowed };
+    const maxBodyBytes = MAX_BODY_BYTES;
+    return { endpoint, operation, request, requestId, identifier, maxBodyBytes, record, ...allowed };
   }
 
-  /** removed? → cached or shared? → validate → handler → respond */
-  #dispatchCall(call: PublicCall): Awaitable<Response> {
-    const { endpoint, request, decision } = call;
-    const { removal, cache, shared } = endpoint;
-    if (removal && this.#options.clock.now() >= removal.at) return this.#rejected(removal.rejection, call);
-    const cached = cache?.find(request.query);
-    if (cached) return conditionalResponse(request, cached, decision);
-    const response = shared?.find(request.query);
-    if (response === undefined) return dispatch(call, this.#steps);
-    return response.then((made) =>
-      made ? conditionalResponse(request, made, decision) : dispatch(call, this.#steps),
+  /** reuse a response, or dispatch → respond */
+  #respondToCall(call: PublicCall): Awaitable<Response> {
+    return recover(
+      () =>
+        andThen(this.#reuseOrDispatch(call), (made) =>
+          made instanceof Rejection ? this.#reject(made, call) : respond(made, call),
+        ),
+      (error) => this.#failCall(error, call),
     );
+  }
+
+  /** Returns the response to an equal request, or validates the request and calls the handler. */
+  #reuseOrDispatch(call: PublicCall): Awaitable<Representation | Rejection> {
+    const { removal, reusable } = call.endpoint;
+    if (removal && this.#options.clock.now() >= removal.at) return removal.rejection;
+    if (!reusable) return dispatch(call, this.#steps);
+    return reusable.findOrMake(call.request.query, () => dispatch(call, this.#steps));
   }
 
   /**
    * Authenticates again after the body has arrived. The request was counted when its head arrived, and still counts for
    * its key.
    */
-  async #reauthenticated(call: PublicCall): Promise<PublicCall | Rejection> {
+  async #reauthenticate(call: PublicCall): Promise<PublicCall | Rejection> {
     const { whenCurrent, onUnauthenticated } = this.#options;
     const { request, record } = call;
     await whenCurrent(performance.now());
     const principal = await this.#authenticate(request);
     if (isPrincipal(principal)) return mayUse(principal, request) ? { ...call, principal } : READ_ONLY_KEY;
     onUnauthenticated?.(principal, request.clientAddress);
-    return this.#unauthenticated(principal, record);
+    return this.#authenticationRejection(principal, record);
   }
 
-  #unauthenticated(failure: AuthFailure, record: RequestRecord): Rejection {
+  #authenticationRejection(failure: AuthFailure, record: RequestRecord): Rejection {
     if (!(failure instanceof Unavailable)) return UNAUTHENTICATED[failure];
     this.#errorLog.report("authentication", failure, record);
     return authenticationUnavailable(failure.retryAfterSeconds);
@@ -279,10 +278,10 @@ export class PublicApp implements RequestHandler {
       const headerLines = rateLimitLines(decision);
       return recover(
         () => orNotFound(route?.respond(request, headerLines), headerLines),
-        (error) => this.#failed(error, headerLines, { where: "page", request, requestId }),
+        (error) => this.#fail(error, headerLines, { where: "page", request, requestId }),
       );
     } catch (error) {
-      return this.#undecided(error, counted(), record);
+      return this.#failBeforeDecision(error, counted(), record);
     }
   }
 
@@ -304,25 +303,29 @@ export class PublicApp implements RequestHandler {
   }
 
   /** The response after an error of authentication or of the rate limiter. Its headers show the last known quota. */
-  #undecided(error: unknown, { subject, limits }: Counted, { request, requestId }: RequestRecord): Response {
+  #failBeforeDecision(
+    error: unknown,
+    { subject, limits }: Counted,
+    { request, requestId }: RequestRecord,
+  ): Response {
     const headerLines = apiLines({ ...this.#options.rateLimiter.peek(subject, limits), retryAfter: 0 });
-    return this.#failed(error, headerLines, { where: "authentication or rate limit", request, requestId });
+    return this.#fail(error, headerLines, { where: "authentication or rate limit", request, requestId });
   }
 
-  #rejected(rejection: Rejection, call: PublicCall): Response {
+  #reject(rejection: Rejection, call: PublicCall): Response {
     const headerLines = operationLines(call) + apiLines(call.decision);
     return rejectionResponse(rejection, headerLines, this.#options.api.errors);
   }
 
-  #failedCall(error: unknown, call: PublicCall): Response {
+  #failCall(error: unknown, call: PublicCall): Response {
     const { endpoint, decision, request, requestId } = call;
     if (error instanceof RequestAborted) return ABORTED_RESPONSE;
     const headerLines = operationLines(call) + apiLines(decision);
-    return this.#failed(error, headerLines, { where: endpoint.id, request, requestId });
+    return this.#fail(error, headerLines, { where: endpoint.id, request, requestId });
   }
 
   /** Responds with 500, or with 503 if the service is unavailable. */
-  #failed(
+  #fail(
     error: unknown,
     headerLines: string,
     { where, ...failedRequest }: { where: string; request: Request; requestId: string },
@@ -332,19 +335,35 @@ export class PublicApp implements RequestHandler {
   }
 }
 
-function callHandler(input: AnyInput, call: PublicCall): Awaitable<AnySuccess | Rejection> {
-  const { endpoint, request, record } = call;
+function callHandler(input: AnyInput, call: PublicCall): Awaitable<Representation | Rejection> {
   const idempotentRequest = idempotentRequestOf(input, call);
   if (idempotentRequest instanceof Rejection) return idempotentRequest;
-  record.trace?.begin("store");
-  const result = endpoint.handler(input, call, idempotentRequest);
-  if (endpoint.shared && result instanceof Promise) {
-    const shared = result.then((made) =>
-      made instanceof Rejection ? undefined : representationOf(made, call),
-    );
-    endpoint.shared.add(request.query, shared);
-  }
-  return result;
+  call.record.trace?.begin("store");
+  return andThen(call.endpoint.handler(input, call, idempotentRequest), (result) =>
+    result instanceof Rejection ? result : representationOf(result, call),
+  );
+}
+
+function representationOf(result: AnySuccess, call: PublicCall): Representation {
+  const { body, headers, revision } = result;
+  let headerLines = operationLines(call);
+  if (headers) headerLines += headerLinesOf(headers);
+  if (!call.endpoint.operation.success.headers.includes("ETag"))
+    return { headerLines, body, etag: undefined, revision };
+  // When a next page appears, the representation is another one, although its body is the same.
+  const { etag = etagOf((headers?.["Link"] ?? "") + body) } = result;
+  return { headerLines: headerLines + headerLine("ETag", etag), body, etag, revision };
+}
+
+/** Responds to GET with 304 if the client already has this representation. */
+function respond(
+  { headerLines, body, etag }: Representation,
+  { endpoint: { operation }, request: { headers }, decision }: PublicCall,
+): Response {
+  const { method, success } = operation;
+  const lines = headerLines + apiLines(decision);
+  const isKnown = method === "GET" && etag !== undefined && matchesEtag(headers.get("if-none-match"), etag);
+  return isKnown ? emptyResponse(304, lines) : jsonResponse(success.status, lines, body);
 }
 
 function orNotFound(response: Awaitable<Response | undefined>, headerLines: string): Awaitable<Response> {
@@ -383,29 +402,4 @@ function idempotentRequestOf(
 /** The header lines of every response of the operation. */
 function operationLines({ endpoint, identifier }: PublicCall): string {
   return endpoint.deprecationLines?.(identifier) ?? "";
-}
-
-function succeeded(result: AnySuccess, call: PublicCall): Response {
-  const { body, revision } = result;
-  const { endpoint, decision, request } = call;
-  const { method, success } = endpoint.operation;
-  if (method !== "GET") {
-    // It is the ETag that GET has of the resource in the body.
-    const etag = success.headers.includes("ETag") ? headerLine("ETag", etagOf(body)) : "";
-    return jsonResponse(success.status, resultLines(result, call) + etag + apiLines(decision), body);
-  }
-  const representation = representationOf(result, call);
-  if (revision) endpoint.cache?.add(request.query, representation, revision);
-  return conditionalResponse(request, representation, decision);
-}
-
-function resultLines({ headers }: AnySuccess, call: PublicCall): string {
-  const lines = operationLines(call);
-  return headers ? lines + headerLinesOf(headers) : lines;
-}
-
-function representationOf(result: AnySuccess, call: PublicCall): Representation {
-  // When a next page appears, the representation is another one, although its body is the same.
-  const { body, headers, etag = etagOf((headers?.["Link"] ?? "") + body) } = result;
-  return { headerLines: resultLines(result, call) + headerLine("ETag", etag), body, etag };
 }

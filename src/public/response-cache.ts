@@ -6,14 +6,27 @@ import {
   type Sized,
   stringBytes,
 } from "../runtime/bounded-cache.ts";
+import { Rejection } from "../api/errors.ts";
+import { andThen, type Awaitable } from "../runtime/awaitable.ts";
 
-/** The response to a GET, without the headers that depend on the request. */
+/** The response to a success, without the headers that depend on the request. */
 export interface Representation {
   /** The header lines with `ETag` and without the rate limit headers. */
   readonly headerLines: string;
   readonly body: string;
-  readonly etag: string;
+  /** Undefined if the operation has no `ETag`. */
+  readonly etag: string | undefined;
+  /** The revision of what the response shows. A response that has none is not cached. */
+  readonly revision?: CurrentRevision | undefined;
 }
+
+/** The responses of an operation that other requests may have, by query string. */
+export interface ReusableResponses {
+  /** Returns the response to an equal request, or makes one. */
+  findOrMake(query: string, make: () => Made): Made;
+}
+
+type Made = Awaitable<Representation | Rejection>;
 
 /** Returns a number that is another one after each change of what a response shows. */
 export type CurrentRevision = () => number;
@@ -43,11 +56,20 @@ const FILTER_SIZE = 2_048;
  * A response is added when it is requested the second time, because most pages are requested once: with a query that is
  * never repeated, adding every response takes 69 µs a request instead of 47 µs.
  */
-export class ResponseCache {
+export class ResponseCache implements ReusableResponses {
   readonly #entries = new BoundedCache<string, Entry>(MAX_BYTES);
   readonly #repeatFilter = new RepeatFilter(FILTER_SIZE);
 
   constructor(private readonly statistics = new CacheStatistics()) {}
+
+  findOrMake(query: string, make: () => Made): Made {
+    const cached = this.find(query);
+    if (cached) return cached;
+    return andThen(make(), (made) => {
+      if (!(made instanceof Rejection) && made.revision) this.add(query, made, made.revision);
+      return made;
+    });
+  }
 
   find(key: string): Representation | undefined {
     const entry = this.#entries.get(key);
@@ -75,24 +97,29 @@ export class ResponseCache {
  *
  * Each response has a read in the store's queue, which bounds their number.
  */
-export class SharedResponses {
+export class SharedResponses implements ReusableResponses {
   readonly #responses = new Map<string, Promise<Representation | undefined>>();
   #batch: object | undefined;
 
   /** `batch` of the source is replaced whenever reads are sent. */
   constructor(private readonly source: { readonly batch?: object }) {}
 
-  find(key: string): Promise<Representation | undefined> | undefined {
-    return this.source.batch === this.#batch ? this.#responses.get(key) : undefined;
+  findOrMake(query: string, make: () => Made): Made {
+    const shared = this.source.batch === this.#batch ? this.#responses.get(query) : undefined;
+    if (shared === undefined) return this.#add(query, make());
+    return shared.then((found) => found ?? this.#add(query, make()));
   }
 
-  /** Adds a response. If it fails, it is shared as undefined. */
-  add(key: string, representation: Promise<Representation | undefined>): void {
+  /** A response that fails is shared as undefined. */
+  #add(query: string, made: Made): Made {
+    if (!(made instanceof Promise)) return made;
     if (this.source.batch !== this.#batch) this.#responses.clear();
     this.#batch = this.source.batch;
-    this.#responses.set(
-      key,
-      representation.catch(() => undefined),
+    const shared = made.then(
+      (settled) => (settled instanceof Rejection ? undefined : settled),
+      () => undefined,
     );
+    this.#responses.set(query, shared);
+    return made;
   }
 }

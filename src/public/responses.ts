@@ -1,11 +1,9 @@
 import type { ErrorTable, Rejection } from "../api/errors.ts";
-import { emptyResponse, errorResponse, jsonResponse } from "../api/responses.ts";
+import { errorResponse } from "../api/responses.ts";
 import { type Decision, exhaustedWindow } from "../domain/rate-limit.ts";
 import { headerLine, type Request, type Response } from "../http1/index.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
-import { matchesEtag } from "../runtime/etag.ts";
 import { FRONT_ERRORS, keyBanned, rateLimited } from "./errors.ts";
-import type { Representation } from "./response-cache.ts";
 
 /** A path outside the API, which needs no key. */
 export interface StaticRoute {
@@ -62,15 +60,3 @@ const CHALLENGE_LINES: Readonly<Record<string, string>> = {
   missing_api_key: headerLine("WWW-Authenticate", CHALLENGE),
   invalid_api_key: headerLine("WWW-Authenticate", INVALID_KEY_CHALLENGE),
 };
-
-/** Responds with 304 if the client already has this representation, and with 200 otherwise. */
-export function conditionalResponse(
-  { headers }: Request,
-  { headerLines, body, etag }: Representation,
-  decision: Decision,
-): Response {
-  const lines = headerLines + apiLines(decision);
-  return matchesEtag(headers.get("if-none-match"), etag)
-    ? emptyResponse(304, lines)
-    : jsonResponse(200, lines, body);
-}

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
+import { Rejection } from "../../src/api/errors.ts";
 import { ResponseCache, SharedResponses } from "../../src/public/response-cache.ts";
 import { type Service, startService } from "../service.ts";
 
@@ -179,20 +180,29 @@ describe("shared responses", () => {
   test("a response is shared until the next reads are sent, and then forgotten", async () => {
     const source = { batch: {} };
     const shared = new SharedResponses(source);
-    expect(shared.find("")).toBeUndefined();
-    shared.add("", Promise.resolve(representation));
-    expect(await shared.find("")).toBe(representation);
-    expect(shared.find("limit=1")).toBeUndefined();
+    const other = { ...representation, body: "[1]" };
+    const request = (query: string, made = representation) =>
+      shared.findOrMake(query, () => Promise.resolve(made));
+    expect(await request("")).toBe(representation);
+    expect(await request("", other)).toBe(representation);
+    expect(await request("limit=1", other)).toBe(other);
     source.batch = {};
-    expect(shared.find("")).toBeUndefined();
-    shared.add("limit=1", Promise.resolve(representation));
-    expect(shared.find("")).toBeUndefined();
-    expect(await shared.find("limit=1")).toBe(representation);
+    expect(await request("limit=1")).toBe(representation);
+    expect(await request("", other)).toBe(other);
+    expect(await request("limit=1", other)).toBe(representation);
   });
 
-  test("a response that fails is not shared", async () => {
-    const shared = new SharedResponses({ batch: {} });
-    shared.add("", Promise.reject(new Error("no connection")));
-    expect(await shared.find("")).toBeUndefined();
+  test("a response that fails is not shared, nor is a rejection", async () => {
+    const rejection = new Rejection("not_found", "");
+    const failing = [() => Promise.reject(new Error("no connection")), () => Promise.resolve(rejection)];
+    for (const make of failing) {
+      const shared = new SharedResponses({ batch: {} });
+      const first = shared.findOrMake("", make);
+      const second = shared.findOrMake("", () => Promise.resolve(representation));
+      const third = shared.findOrMake("", () => Promise.resolve(representation));
+      expect(await Promise.resolve(first).catch(() => rejection)).toBe(rejection);
+      expect(await second).toBe(representation);
+      expect(await third).toBe(representation);
+    }
   });
 });
