@@ -102,12 +102,12 @@ interface AdminCall extends OperationCall {
   readonly context: RequestContext;
 }
 
-const READ_ONLY = "GET, HEAD";
+const READ_METHODS = "GET, HEAD";
 /** What `/metrics` needs, as if it were an operation. */
 const READ_METRICS = { method: "GET", role: "metrics" } as const;
 const OPENAPI_PATH = `${ADMIN_API.basePath}/openapi.json`;
 
-/** The handler of the operator's listener: health, metrics, the admin API and the console. */
+/** The handler of the listener for operators: health, metrics, the admin API and the console. */
 export function createAdminApp(services: Services): RequestHandler {
   const errorLog = new ErrorLog(services.log);
   const app = new AdminApp(services, errorLog);
@@ -172,7 +172,7 @@ class AdminApp {
   respond(request: Request, requestId: string): Awaitable<Response> {
     const { path, method } = request;
     const isApi = ADMIN_API.has(path);
-    if (!isApi && !SAFE_METHODS.has(method)) return rejectMethod(method, READ_ONLY);
+    if (!isApi && !SAFE_METHODS.has(method)) return rejectMethod(method, READ_METHODS);
     // Probes reach the listener by whatever name their orchestrator uses, and get no data.
     if (path === "/livez") return textResponse(200, "ok\n");
     if (path === "/readyz") return this.#respondWithReadiness(request);
@@ -240,7 +240,7 @@ class AdminApp {
   }
 
   #respondWithOpenApi(request: Request): Response {
-    if (!SAFE_METHODS.has(request.method)) return otherMethod(request, READ_ONLY);
+    if (!SAFE_METHODS.has(request.method)) return otherMethod(request, READ_METHODS);
     this.#openApi ??= adminOpenApiJson();
     return jsonResponse(200, API_LINES, this.#openApi);
   }

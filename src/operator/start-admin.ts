@@ -16,7 +16,7 @@ import { type OperatorRate, OperatorRates } from "./operator-rates.ts";
 import type { FollowTokens } from "./sign-in/setting-tokens.ts";
 import { ProviderSignIn } from "./sign-in/provider-sign-in.ts";
 import { AdminAuthentication } from "./sign-in/admin-authentication.ts";
-import { createSignInUrl } from "./sign-in/token.ts";
+import { createSignInUrl } from "./sign-in/code.ts";
 
 export interface AdminListener {
   /** The URL of the listener, such as http://127.0.0.1:8090. */

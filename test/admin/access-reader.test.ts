@@ -45,7 +45,7 @@ test("in an outage, what was read before a change on this server is not used, an
     return store.access;
   };
   const reader = new AccessReader({ readAccess }, clock);
-  const find = (name: string) => reader.findRead(({ tokens }) => tokens.get(name));
+  const find = (name: string) => reader.findKnown(({ tokens }) => tokens.get(name));
   expect(await find("ann")).toBeDefined();
   store.isAvailable = false;
   clock.advance(59_000);

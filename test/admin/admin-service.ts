@@ -1,4 +1,4 @@
-import { createSignInUrl } from "../../src/operator/sign-in/token.ts";
+import { createSignInUrl } from "../../src/operator/sign-in/code.ts";
 import { afterAll, expect } from "bun:test";
 import type { AdminConfig, Config } from "../../src/config/config.ts";
 import { silentLog } from "../../src/observe/log.ts";

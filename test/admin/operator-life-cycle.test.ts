@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Role } from "../../src/domain/operators.ts";
-import { createSignInUrl } from "../../src/operator/sign-in/token.ts";
+import { createSignInUrl } from "../../src/operator/sign-in/code.ts";
 import { cookieOf, sessionOf, useAdminService } from "./admin-service.ts";
 
 const service = await useAdminService();

@@ -146,7 +146,7 @@ export const PROMISED_NUMBERS: Readonly<Record<string, readonly PromisedNumber[]
     },
     {
       text: "the five minutes of a sign-in code",
-      kept: { "operator/sign-in/token.ts": "CODE_MS = 5 * MINUTE_MS" },
+      kept: { "operator/sign-in/code.ts": "CODE_MS = 5 * MINUTE_MS" },
       proof: ["test/admin/operators.test.ts", "a code works once, for five minutes, and names its operator"],
     },
   ],

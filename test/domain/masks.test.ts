@@ -5,7 +5,8 @@ import { maskSecrets, maskSecretsAndPasswords, SECRET_BEYOND_HINT } from "../../
 import { generateSecret, hintOf, SECRET_PREFIX } from "../../src/domain/secrets.ts";
 import { quotedWithoutSecrets } from "../../src/observe/access-log.ts";
 import { sessionToken } from "../../src/operator/sign-in/admin-authentication.ts";
-import { generateCode, generateToken, toNewToken } from "../../src/operator/sign-in/token.ts";
+import { generateCode } from "../../src/operator/sign-in/code.ts";
+import { generateToken, toNewToken } from "../../src/operator/sign-in/token.ts";
 
 /** A secret of each kind, as the service makes it. */
 const SECRETS = {

@@ -43,7 +43,7 @@ export const adminUrl = defineCommand({
           `${describeListeners(servers)} in ${describeEnvironment(storage)}; run this command on the machine of a server, or set --admin-address there`,
         );
       const { askServers } = await import("../../operator/ask-servers.ts");
-      const { createSignInUrl } = await import("../../operator/sign-in/token.ts");
+      const { createSignInUrl } = await import("../../operator/sign-in/code.ts");
       // Another program may have taken the port of a server that was killed, and must not get a code.
       const ids = reachable.map(({ id }) => id);
       const answers = await askServers(ids, "getServer", stores);

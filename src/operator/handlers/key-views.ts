@@ -184,7 +184,7 @@ export class KeyViews {
   /** Finds keys with recent bans in the audit trail, because Valkey would have to read every key. */
   async #bannedLately(): Promise<readonly number[]> {
     const { audit, clock } = this.services;
-    // A ban keeps its length when the rules change, unless it is longer than all are then.
+    // A ban keeps its length when the rules change, but ends when it has lasted as long as the longest may.
     const since = clock.now() - this.services.policy.current.ban.maxLengthMs;
     const { items } = await audit.listAudit({ action: "key.banned", since, limit: MAX_BANS });
     return [...new Set(items.flatMap(({ target }) => (target ? Number(target.id) : [])))];

@@ -14,9 +14,10 @@ import type { Services } from "../services.ts";
 type Query = QueryOf<"listRequests">;
 
 /**
- * The largest number of servers. Requests of different servers have different identifiers, in the order of their times.
+ * An identifier of a request is its stamp, so that identifiers are in the order of times, and one of so many numbers of
+ * its server. Two servers seldom have the same number.
  */
-const SERVERS = 1_024n;
+const SERVER_NUMBERS = 1_024n;
 
 /** The log has an IPv6 address as its network. */
 function loggedAddress(text: string): string {
@@ -31,7 +32,7 @@ export function requestHandlers({
   questions,
 }: Pick<Services, "requestLog" | "servers" | "keys" | "questions">) {
   const { self } = servers;
-  const number = BigInt(crc32(self.id)) % SERVERS;
+  const serverNumber = BigInt(crc32(self.id)) % SERVER_NUMBERS;
 
   return {
     async listRequests({ query }) {
@@ -85,7 +86,10 @@ export function requestHandlers({
   function conditionsOf({ keyId, status, since, until, cursor, address, ...query }: Query) {
     const beforeTime = until === undefined ? Infinity : Date.parse(until) * STAMPS_PER_MS;
     // This is one more than the greatest stamp whose identifier is below the cursor.
-    const beforeCursor = cursor === undefined ? Infinity : Number((cursor - number + SERVERS - 1n) / SERVERS);
+    const beforeCursor =
+      cursor === undefined
+        ? Infinity
+        : Number((cursor - serverNumber + SERVER_NUMBERS - 1n) / SERVER_NUMBERS);
     const statusWith = (digit: string) => Number(status?.replaceAll("x", digit));
     return {
       ...query,
@@ -99,7 +103,7 @@ export function requestHandlers({
 
   function viewOf({ stamp, ...request }: LoggedRequest): RequestPage["items"][number] {
     const at = formatTime(Math.floor(stamp / STAMPS_PER_MS));
-    return { id: BigInt(stamp) * SERVERS + number, at, ...request, server: self.id };
+    return { id: BigInt(stamp) * SERVER_NUMBERS + serverNumber, at, ...request, server: self.id };
   }
 
   async function pagesOfOthers(query: Query): Promise<readonly RequestPage[]> {

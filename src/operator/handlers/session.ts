@@ -8,7 +8,7 @@ import { forbiddenRole, INVALID_CODE, INVALID_TOKEN, NO_PROVIDER, NOT_OF_PROVIDE
 import type { Principal } from "../sign-in/credential-rules.ts";
 import type { BodyOf } from "../operations.ts";
 import { SESSION_MS, sessionToken } from "../sign-in/admin-authentication.ts";
-import { CODE_MS, generateCode } from "../sign-in/token.ts";
+import { CODE_MS, generateCode } from "../sign-in/code.ts";
 import type { AdminHandlers } from "./context.ts";
 import type { Services } from "../services.ts";
 

@@ -57,8 +57,8 @@ export class AccessReader {
     return pick(await this.#read());
   }
 
-  /** Returns what `pick` finds in data that was read at most 500 ms ago. */
-  async findRead<T>(pick: (access: OperatorAccess) => T | undefined): Promise<T | undefined> {
+  /** Returns what `pick` finds, without another read for what is unknown. */
+  async findKnown<T>(pick: (access: OperatorAccess) => T | undefined): Promise<T | undefined> {
     return pick(await this.#current());
   }
 

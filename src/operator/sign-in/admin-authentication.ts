@@ -51,7 +51,8 @@ export const SESSION_MS = 12 * HOUR_MS;
  * 180 for a host.
  */
 const MAX_COOKIES = 200;
-const USE_EVERY_MS = HOUR_MS;
+/** How often the use of an operator is recorded. */
+const RECORD_USE_EVERY_MS = HOUR_MS;
 
 /** Makes a secret: 256 random bits in base64url. */
 const newSecret = (): string => randomBytes(32).toString("base64url");
@@ -107,7 +108,7 @@ export class AdminAuthentication {
   async checkToken(candidate: string, actor: Actor): Promise<Principal | TokenRejection> {
     const hash = sha256(candidate);
     const compare = (access: OperatorAccess) => this.#principalWith(access, hash);
-    if (this.#guesses.wasWrong(hash)) return (await this.#access.findRead(compare)) ?? INVALID_TOKEN;
+    if (this.#guesses.wasWrong(hash)) return (await this.#access.findKnown(compare)) ?? INVALID_TOKEN;
     const checks = this.#checks;
     const check =
       checks.get(hash) ??
@@ -141,7 +142,7 @@ export class AdminAuthentication {
 
   /**
    * Creates a session, which works as long as its token. Resolves to the value of its cookie and the secret that the
-   * page keeps, or to undefined if the token has just stopped working, perhaps by a call of another server. Rejects
+   * page keeps, or to undefined if the token has just stopped working, perhaps on another server. Rejects
    * while the database is unavailable.
    */
   async createSession(
@@ -220,7 +221,7 @@ export class AdminAuthentication {
     if (principal === undefined || principal instanceof Rejection) return principal;
     const { id } = principal;
     const { lastUsedAt = 0 } = access.tokens.get(tokenHash)?.operator ?? {};
-    if (now - Math.max(lastUsedAt, this.#used.get(id) ?? 0) >= USE_EVERY_MS) {
+    if (now - Math.max(lastUsedAt, this.#used.get(id) ?? 0) >= RECORD_USE_EVERY_MS) {
       this.#used.set(id, now);
       // If this fails, it is tried again in an hour.
       void operators.recordUse(id, now).catch(() => {});

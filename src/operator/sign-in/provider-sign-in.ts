@@ -36,7 +36,7 @@ export interface ProviderSignInOptions {
 type StepRejection = Rejection<"too_many_attempts" | "provider_unavailable">;
 
 export class ProviderSignIn {
-  /** The host of the provider, which people recognise. */
+  /** The host of the provider, which people recognize. */
   readonly host: string;
   readonly #options: ProviderSignInOptions;
   readonly #client: ProviderClient;
