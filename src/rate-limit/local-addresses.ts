@@ -29,7 +29,9 @@ export class LocalAddresses implements RateLimiter {
   }
 
   decide(subject: Subject, limits: Limits): Awaitable<Decision> {
-    return subject.kind === "key" ? this.keys.decide(subject, limits) : this.addresses.decide(subject, limits);
+    return subject.kind === "key"
+      ? this.keys.decide(subject, limits)
+      : this.addresses.decide(subject, limits);
   }
 
   peek(subject: Subject, limits: Limits): Decision {
