@@ -104,9 +104,14 @@ function byName(exports: Readonly<Record<string, unknown>>): Readonly<Record<str
 
 const ApiErrorSchema = apiErrorSchema(text(100, { enum: Object.keys(ADMIN_ERRORS) }));
 
+/** The list of servers keeps the name that its schema has had. */
+const { ServerList: Fleet, ...serverSchemas } = servers;
+
 const SCHEMAS: JsonSchema = {
   ...schemasIn(keys),
-  ...schemasIn(byName({ ...servers, ...operators, ...sessions, AdminOrder, OrderPage, PetPage })),
+  ...schemasIn(
+    byName({ ...serverSchemas, Fleet, ...operators, ...sessions, AdminOrder, OrderPage, PetPage }),
+  ),
   ...schemasIn(history),
   ...schemasIn({ PlanLimits, PlanList, PlanUpdate, BanRulesView, BanRulesUpdate }),
   ...schemasIn({ Pet, NewPet, PetStatus, PetUpdate, OrderStatus, OrderUpdate, Reasoned }),
