@@ -13,8 +13,8 @@ import type { BanRules, OnBan } from "../domain/rate-limit.ts";
 import { byServer } from "../observe/attribution.ts";
 import type { Log } from "../observe/log.ts";
 import { AdapterMonitor } from "../observe/adapter-monitor.ts";
-import { LocalAddresses } from "../rate-limit/local-addresses.ts";
-import type { ValkeyRateLimiterOptions } from "../rate-limit/valkey/valkey-rate-limiter.ts";
+import { KeyAndAddressLimiter } from "../rate-limit/key-and-address-limiter.ts";
+import type { ValkeyRateLimiterOptions } from "../rate-limit/valkey/open-valkey-rate-limiter.ts";
 import type { PostgresStores } from "../store/postgres/store.ts";
 import type { MonitoredStores } from "./open-stores.ts";
 
@@ -73,12 +73,12 @@ async function postgresRateLimiter(
   { clock, testClock, ban, onBan, onEarlierBan }: RateLimiterOptions,
 ): Promise<OpenedRateLimiter> {
   const { MemoryRateLimiter } = await import("../rate-limit/memory/memory-rate-limiter.ts");
-  const { PostgresRateLimiter } = await import("../rate-limit/postgres/postgres-rate-limiter.ts");
+  const { PostgresKeyLimiter } = await import("../rate-limit/postgres/postgres-key-limiter.ts");
   const limiterMonitor = new AdapterMonitor("PostgreSQL", { uses: database });
   const onResponse = (ms: number) => limiterMonitor.responded(ms);
   const counter = openKeyCounter({ clock, testClock, ban, onBan, onEarlierBan, onResponse });
-  const keys = new PostgresRateLimiter(counter, clock);
-  const rateLimiter = new LocalAddresses(keys, new MemoryRateLimiter({ clock, ban }));
+  const keys = new PostgresKeyLimiter(counter, clock);
+  const rateLimiter = new KeyAndAddressLimiter(keys, new MemoryRateLimiter({ clock, ban }));
   return { rateLimiter, limiterMonitor, restoredBans: [] };
 }
 
@@ -124,13 +124,13 @@ export async function openValkey(
   storage: StorageConfig,
   { openKeyCounter }: Pick<MonitoredStores, "openKeyCounter">,
   { urls = storageUrlsOf(storage), ...options }: ValkeyOptions,
-): Promise<LocalAddresses> {
+): Promise<KeyAndAddressLimiter> {
   const { MemoryRateLimiter } = await import("../rate-limit/memory/memory-rate-limiter.ts");
-  const { createValkeyRateLimiter } = await import("../rate-limit/valkey/valkey-rate-limiter.ts");
+  const { openValkeyRateLimiter } = await import("../rate-limit/valkey/open-valkey-rate-limiter.ts");
   const { MemoryKeyCounter } = await import("../rate-limit/memory/memory-key-counter.ts");
   const { clock, ban, onBan, onEarlierBan } = options;
   const counterOptions = { clock, ban, onBan, onEarlierBan };
-  return createValkeyRateLimiter({
+  return openValkeyRateLimiter({
     ...options,
     counter: openKeyCounter?.(counterOptions) ?? new MemoryKeyCounter(counterOptions),
     ...valkeyOf(storage, urls),

@@ -10,7 +10,7 @@ import {
   shiftDecision,
   unban,
 } from "../domain/rate-limit.ts";
-import type { KeyCounter } from "../domain/key-counter.ts";
+import type { KeyCounter } from "../domain/ports/rate-limiter.ts";
 import type { Clock } from "../domain/ports/clock.ts";
 
 /** 50,000 keys take 15 MB. */

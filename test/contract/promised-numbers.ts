@@ -19,7 +19,7 @@ const LIMITS = "http1/connection-limits.ts";
 const TIME_UNITS = "text/time-units.ts";
 const FAULTS = "test/engines/store/postgres-faults.test.ts";
 const CASES = "test/conformance/rate-limiter-cases.ts";
-const OUTAGES = "test/rate-limit/shared-rate-limiter-outages.test.ts";
+const OUTAGES = "test/rate-limit/valkey-key-limiter-outages.test.ts";
 const RETENTION = "test/store/retention-clock.test.ts";
 const KEPT_USAGE = "deleteOldUsage: hours are kept for 35 days, days for 400 days, and the last use for good";
 const EXACT = [
@@ -64,9 +64,9 @@ const setForward = {
   proof: [RETENTION, "a server that was off for months deletes nothing for a day, then trusts its clock"],
 } as const;
 const queue = {
-  kept: { "rate-limit/valkey/shared-rate-limiter.ts": "MAX_QUEUED = 10_000" },
+  kept: { "rate-limit/valkey/valkey-key-limiter.ts": "MAX_QUEUED = 10_000" },
   proof: [
-    "test/rate-limit/shared-rate-limiter.test.ts",
+    "test/rate-limit/valkey-key-limiter.test.ts",
     "with 10,000 requests in the queue the next one is rejected",
   ],
 } as const;

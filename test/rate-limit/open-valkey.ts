@@ -4,9 +4,9 @@ import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 import { MemoryKeyCounter } from "../../src/rate-limit/memory/memory-key-counter.ts";
 import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import {
-  createValkeyRateLimiter,
+  openValkeyRateLimiter,
   type ValkeyRateLimiterOptions,
-} from "../../src/rate-limit/valkey/valkey-rate-limiter.ts";
+} from "../../src/rate-limit/valkey/open-valkey-rate-limiter.ts";
 import type { OpenRateLimiter } from "../conformance/rate-limiter.ts";
 import { TestClock } from "../test-clock.ts";
 import { restartable } from "./open-memory.ts";
@@ -19,7 +19,7 @@ type Settings = Partial<ValkeyRateLimiterOptions> & { readonly url: string | rea
 /** A rate limiter on Valkey with the settings of the service, and an in-process one as its fallback. */
 export function openWithFallback(settings: Settings): Promise<RateLimiter> {
   const { clock = createClock(), ban = () => DEFAULT_BAN, url } = settings;
-  return createValkeyRateLimiter({
+  return openValkeyRateLimiter({
     urls: [url].flat(),
     prefix: "petstore:",
     timeoutMs: 500,

@@ -2,7 +2,7 @@ import { expect, onTestFinished } from "bun:test";
 import { type BanRules, DEFAULT_BAN, type Limits, type OnBan } from "../../src/domain/rate-limit.ts";
 import type { ValkeyLink } from "../../src/rate-limit/valkey/connection.ts";
 import type { KeyHandOver, RequestGroup } from "../../src/rate-limit/valkey/script.ts";
-import { SharedRateLimiter } from "../../src/rate-limit/valkey/shared-rate-limiter.ts";
+import { ValkeyKeyLimiter } from "../../src/rate-limit/valkey/valkey-key-limiter.ts";
 import { SimulatedDatabase } from "../../trials/simulation/database.ts";
 import { SimulatedValkey, ValkeyModel } from "../../trials/simulation/valkey.ts";
 import { Process, STARTS_AT, World } from "../../trials/simulation/world.ts";
@@ -57,7 +57,7 @@ export async function setUp(settings: Settings = {}) {
   const opens: Process[] = [];
   const limiters = processes.map((process) => {
     const { clock } = process;
-    const limiter = new SharedRateLimiter(
+    const limiter = new ValkeyKeyLimiter(
       {
         clock,
         scheduler: process,

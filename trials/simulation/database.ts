@@ -1,10 +1,6 @@
 import { Unavailable } from "../../src/api/errors.ts";
-import {
-  countAll,
-  type Counted,
-  type KeyCounter,
-  type LimitedRequest,
-} from "../../src/domain/key-counter.ts";
+import { countAll } from "../../src/domain/key-counting.ts";
+import type { Counted, KeyCounter, LimitedRequest } from "../../src/domain/ports/rate-limiter.ts";
 import {
   type BanRules,
   copyOf,

@@ -7,7 +7,7 @@ import {
   type Quota,
 } from "../../src/domain/rate-limit.ts";
 import { DAY_MS, MINUTE_MS } from "../../src/text/time-units.ts";
-import { SharedRateLimiter } from "../../src/rate-limit/valkey/shared-rate-limiter.ts";
+import { ValkeyKeyLimiter } from "../../src/rate-limit/valkey/valkey-key-limiter.ts";
 import { SimulatedDatabase } from "./database.ts";
 import { SimulatedValkey, ValkeyModel } from "./valkey.ts";
 import { Process, Remote, STARTS_AT, type World } from "./world.ts";
@@ -312,7 +312,7 @@ class RateLimits {
 class Server {
   readonly process: Process;
   readonly #game: RateLimits;
-  readonly #limiter: SharedRateLimiter;
+  readonly #limiter: ValkeyKeyLimiter;
   readonly #unbans = new Set<Unban>();
   /** The decisions of engines minus those that clients received. */
   readonly #undelivered: Counts = { allowed: 0, limited: 0, banned: 0 };
@@ -326,7 +326,7 @@ class Server {
     this.#game = game;
     const { clock } = this.process;
     const ban = () => game.ban;
-    this.#limiter = new SharedRateLimiter(
+    this.#limiter = new ValkeyKeyLimiter(
       {
         clock,
         scheduler: this.process,

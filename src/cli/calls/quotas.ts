@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { Unavailable } from "../../api/errors.ts";
 import { describeStorage, type StorageConfig } from "../../config/config.ts";
 import { SETTINGS } from "../../config/options.ts";
-import type { KeyCounter, KeyCounterOptions } from "../../domain/key-counter.ts";
+import type { KeyCounter, KeyCounterOptions } from "../../domain/ports/rate-limiter.ts";
 import type { RateLimiter } from "../../domain/ports/rate-limiter.ts";
 import type { KeyStore } from "../../domain/ports/keys.ts";
 import type { Clock } from "../../domain/ports/clock.ts";

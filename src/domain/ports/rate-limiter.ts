@@ -1,5 +1,12 @@
+/*
+ * A RateLimiter decides about every request, of keys and of addresses. Where servers share limits, a KeyLimiter decides
+ * about those of keys: it adds what this server knows of a key to what one or two KeyCounters have counted. A KeyCounter
+ * counts in one place, such as the database, and knows nothing else.
+ */
+
 import type { Awaitable } from "../../runtime/awaitable.ts";
-import type { Decision, Limits, Quota, Subject } from "../rate-limit.ts";
+import type { BanRules, Decision, KeySubject, Limits, OnBan, Quota, Subject } from "../rate-limit.ts";
+import type { Clock } from "./clock.ts";
 
 /** Limits the requests of each subject, by the rules in domain/rate-limit.ts. */
 export interface RateLimiter {
@@ -20,6 +27,64 @@ export interface RateLimiter {
   /** Ends a ban that began at least `agoMs` ago, and clears strikes from before. */
   unban(subject: Subject, agoMs: number): Awaitable<void>;
   close(): Promise<void>;
+}
+
+/** Limits the requests of keys, together with other servers. Its methods do what those of a RateLimiter do. */
+export interface KeyLimiter {
+  /** The number of requests that wait for a decision. */
+  readonly queueLength: number;
+  decide(subject: KeySubject, limits: Limits): Promise<Decision>;
+  peek(subject: KeySubject, limits: Limits): Decision;
+  quota(subject: KeySubject): Promise<Quota | undefined>;
+  unban(subject: KeySubject, agoMs: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Counts the requests of keys in one place: the database, for all servers on it. Times are those of the steady clock. */
+export interface KeyCounter {
+  /** The number of requests that wait for a decision. */
+  readonly queueLength: number;
+  /** Rejects with Unavailable when the database is not available, or when too many requests wait. */
+  decide(request: LimitedRequest): Promise<Counted>;
+  /** Returns undefined if none of the quota is current. */
+  quota(keyId: number): Promise<Quota | undefined>;
+  /** Ends a ban that began at least `agoMs` ago, and clears strikes from before. */
+  unban(keyId: number, agoMs: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A request of an API key. */
+export interface LimitedRequest {
+  readonly keyId: number;
+  readonly limits: Limits;
+  /** What this server knows of the key and the counter may not know. */
+  readonly known?: Quota | undefined;
+}
+
+/** The decision about a request, and the quota afterwards. Times are those of the steady clock. */
+export interface Counted {
+  readonly decision: Decision;
+  readonly quota: Quota;
+}
+
+/** Whom a counter that servers share reports bans to. */
+export interface BanListeners {
+  /** Called for each ban that this server has decided. */
+  readonly onBan?: OnBan | undefined;
+  /**
+   * Called for each other ban that this server sees. Its own is one of them if the response of the counter was lost.
+   */
+  readonly onEarlierBan?: OnBan | undefined;
+}
+
+export interface KeyCounterOptions extends BanListeners {
+  readonly clock: Pick<Clock, "steadyNow">;
+  /** Replaces the clock of the database. */
+  readonly testClock?: Pick<Clock, "steadyNow"> | undefined;
+  /** Returns the rules that apply now. */
+  readonly ban: () => BanRules;
+  /** Called after each batch of decisions. */
+  readonly onResponse?: ((ms: number) => void) | undefined;
 }
 
 /** Stores the quotas of an in-process rate limiter, so that they survive a restart. */

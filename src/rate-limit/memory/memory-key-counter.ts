@@ -1,10 +1,10 @@
-import {
-  countAll,
-  type Counted,
-  type KeyCounter,
-  type KeyCounterOptions,
-  type LimitedRequest,
-} from "../../domain/key-counter.ts";
+import { countAll } from "../../domain/key-counting.ts";
+import type {
+  Counted,
+  KeyCounter,
+  KeyCounterOptions,
+  LimitedRequest,
+} from "../../domain/ports/rate-limiter.ts";
 import { copyOf, expire, isExpired, newQuota, type Quota, unban } from "../../domain/rate-limit.ts";
 
 /** 50,000 keys take 15 MB. */

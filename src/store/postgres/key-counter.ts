@@ -1,14 +1,13 @@
 import type { ReservedSQL, SQL } from "bun";
 import { OutcomeUnknown, Unavailable } from "../../api/errors.ts";
 import { messageOf } from "../../runtime/message-of.ts";
-import {
-  BanReporter,
-  countAll,
-  type Counted,
-  type KeyCounter,
-  type KeyCounterOptions,
-  type LimitedRequest,
-} from "../../domain/key-counter.ts";
+import { BanReporter, countAll } from "../../domain/key-counting.ts";
+import type {
+  Counted,
+  KeyCounter,
+  KeyCounterOptions,
+  LimitedRequest,
+} from "../../domain/ports/rate-limiter.ts";
 import {
   expire,
   expiresAt,

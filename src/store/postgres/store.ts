@@ -3,7 +3,7 @@ import { Rejection } from "../../api/errors.ts";
 import { messageOf } from "../../runtime/message-of.ts";
 import type { Credential } from "../../domain/api-keys.ts";
 import type { DatabaseStores } from "../../domain/ports/stores.ts";
-import type { KeyCounter, KeyCounterOptions } from "../../domain/key-counter.ts";
+import type { KeyCounter, KeyCounterOptions } from "../../domain/ports/rate-limiter.ts";
 import type {
   IdempotencyRejection,
   IdempotentRequest,

@@ -9,9 +9,9 @@ import {
   type OnBan,
 } from "../../../src/domain/rate-limit.ts";
 import { MemoryRateLimiter } from "../../../src/rate-limit/memory/memory-rate-limiter.ts";
-import { LocalAddresses } from "../../../src/rate-limit/local-addresses.ts";
-import { createValkeyRateLimiter } from "../../../src/rate-limit/valkey/valkey-rate-limiter.ts";
-import { PostgresRateLimiter } from "../../../src/rate-limit/postgres/postgres-rate-limiter.ts";
+import { KeyAndAddressLimiter } from "../../../src/rate-limit/key-and-address-limiter.ts";
+import { openValkeyRateLimiter } from "../../../src/rate-limit/valkey/open-valkey-rate-limiter.ts";
+import { PostgresKeyLimiter } from "../../../src/rate-limit/postgres/postgres-key-limiter.ts";
 import { PostgresKeyCounter } from "../../../src/store/postgres/key-counter.ts";
 import { Pools } from "../../../src/store/postgres/pool.ts";
 import { Primary } from "../../../src/store/postgres/primary.ts";
@@ -58,8 +58,8 @@ async function openServer(settings: Settings = {}) {
   const local = new MemoryRateLimiter({ clock, ban: () => ban });
   const limiter =
     limitsUrl === undefined
-      ? new LocalAddresses(new PostgresRateLimiter(counter, clock), local)
-      : await createValkeyRateLimiter({
+      ? new KeyAndAddressLimiter(new PostgresKeyLimiter(counter, clock), local)
+      : await openValkeyRateLimiter({
           clock,
           counter,
           local,

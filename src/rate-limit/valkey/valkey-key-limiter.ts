@@ -17,14 +17,14 @@ import {
   shiftDecision,
   type Quota,
 } from "../../domain/rate-limit.ts";
-import { type BanListeners, BanReporter, type KeyCounter } from "../../domain/key-counter.ts";
+import { BanReporter } from "../../domain/key-counting.ts";
+import type { BanListeners, KeyCounter, KeyLimiter } from "../../domain/ports/rate-limiter.ts";
 import { type QuotaHandOver, KnownQuotas } from "../known-quotas.ts";
-import type { KeyRateLimiter } from "../local-addresses.ts";
 import { Availability, type AvailabilityOptions } from "./availability.ts";
 import type { ValkeyLink } from "./connection.ts";
 import type { DecisionRequest, GroupReply, KeyHandOver, Replies, RequestGroup } from "./script.ts";
 
-export interface SharedRateLimiterOptions
+export interface ValkeyKeyLimiterOptions
   extends
     Pick<AvailabilityOptions, "timeoutMs">,
     Partial<Pick<AvailabilityOptions, "onStateChange" | "scheduler">>,
@@ -76,18 +76,18 @@ interface Batch {
   /** The unbans that are handed over. */
   readonly unbans: readonly (readonly [keyId: number, at: number])[];
   ticks: number;
-  /** Whether Valkey did not reply in time, so PostgreSQL decides the requests. */
+  /** Whether Valkey did not reply in time, so the KeyCounter decides the requests. */
   isLate: boolean;
   /** Called when Valkey has replied, or nothing may wait for it any longer. */
   readonly onEnd: () => void;
 }
 
 /**
- * Rate limits of keys that all servers share. Valkey counts exactly, by its own clock. Requests that arrive in one
+ * Limits keys together with all servers on a Valkey, which counts exactly, by its own clock. Requests that arrive in one
  * iteration of the event loop, or while a batch is sent, form a batch, so a busy server sends few large ones.
  *
- * An outage begins when Valkey has not replied for `timeoutMs` or its connection fails. From then on another counter
- * decides, that of PostgreSQL, until Valkey replies again. Whoever takes over learns with the first request of a key
+ * An outage begins when Valkey has not replied for `timeoutMs` or its connection fails. From then on a KeyCounter
+ * decides, until Valkey replies again. Whoever takes over learns with the first request of a key
  * what this server knows of it. So each request that a server knows to be allowed is counted in at least one of the
  * two, and each of them allows the limit: together twice the limit at most.
  *
@@ -95,8 +95,8 @@ interface Batch {
  *
  * A cluster is available as a whole or not at all: it is unavailable until every node serves its keys.
  */
-export class SharedRateLimiter implements KeyRateLimiter {
-  readonly #options: SharedRateLimiterOptions;
+export class ValkeyKeyLimiter implements KeyLimiter {
+  readonly #options: ValkeyKeyLimiterOptions;
   readonly #links: LinkOptions;
   readonly #scheduler: Scheduler;
   readonly #known: KnownQuotas;
@@ -112,7 +112,7 @@ export class SharedRateLimiter implements KeyRateLimiter {
   /** The time of Valkey's clock minus that of the steady clock. It is never too small: no window closes early. */
   #valkeyAheadMs = 0;
 
-  constructor(options: SharedRateLimiterOptions, links: LinkOptions) {
+  constructor(options: ValkeyKeyLimiterOptions, links: LinkOptions) {
     this.#options = options;
     this.#links = links;
     this.#scheduler = options.scheduler ?? scheduler;

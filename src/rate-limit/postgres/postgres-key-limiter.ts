@@ -1,11 +1,10 @@
-import type { KeyCounter } from "../../domain/key-counter.ts";
+import type { KeyCounter, KeyLimiter } from "../../domain/ports/rate-limiter.ts";
 import type { Clock } from "../../domain/ports/clock.ts";
 import { type Decision, type KeySubject, type Limits, type Quota, shift } from "../../domain/rate-limit.ts";
 import { KnownQuotas } from "../known-quotas.ts";
-import type { KeyRateLimiter } from "../local-addresses.ts";
 
-/** Rate limits of keys that all servers on a database share. */
-export class PostgresRateLimiter implements KeyRateLimiter {
+/** Limits keys together with all servers on a database, where the counter counts. */
+export class PostgresKeyLimiter implements KeyLimiter {
   readonly #known: KnownQuotas;
 
   /** Closing the rate limiter closes the counter. */

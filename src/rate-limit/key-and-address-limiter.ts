@@ -1,26 +1,15 @@
-import type { RateLimiter } from "../domain/ports/rate-limiter.ts";
-import type { Decision, KeySubject, Limits, Quota, Subject } from "../domain/rate-limit.ts";
+import type { KeyLimiter, RateLimiter } from "../domain/ports/rate-limiter.ts";
+import type { Decision, Limits, Quota, Subject } from "../domain/rate-limit.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
-
-/** A rate limiter of API keys, which servers share. Its methods do what those of a RateLimiter do. */
-export interface KeyRateLimiter {
-  /** The number of requests that wait for a decision. */
-  readonly queueLength: number;
-  decide(subject: KeySubject, limits: Limits): Promise<Decision>;
-  peek(subject: KeySubject, limits: Limits): Decision;
-  quota(subject: KeySubject): Promise<Quota | undefined>;
-  unban(subject: KeySubject, agoMs: number): Promise<void>;
-  close(): Promise<void>;
-}
 
 /**
  * Limits keys together with other servers, and addresses in this process alone: anybody can send from many addresses,
  * and could fill what servers share.
  */
-export class LocalAddresses implements RateLimiter {
+export class KeyAndAddressLimiter implements RateLimiter {
   /** Closing the rate limiter closes both. */
   constructor(
-    private readonly keys: KeyRateLimiter,
+    private readonly keys: KeyLimiter,
     private readonly addresses: RateLimiter,
   ) {}
 

@@ -1,10 +1,10 @@
 import type { Clock } from "../../domain/ports/clock.ts";
 import type { RateLimiter } from "../../domain/ports/rate-limiter.ts";
-import { LocalAddresses } from "../local-addresses.ts";
+import { KeyAndAddressLimiter } from "../key-and-address-limiter.ts";
 import { parseServers, ValkeyConnection, type ValkeyOptions } from "./connection.ts";
-import { SharedRateLimiter, type SharedRateLimiterOptions } from "./shared-rate-limiter.ts";
+import { ValkeyKeyLimiter, type ValkeyKeyLimiterOptions } from "./valkey-key-limiter.ts";
 
-export interface ValkeyRateLimiterOptions extends ValkeyOptions, SharedRateLimiterOptions {
+export interface ValkeyRateLimiterOptions extends ValkeyOptions, ValkeyKeyLimiterOptions {
   /** Decides for addresses. The rate limiter closes it. */
   readonly local: RateLimiter;
   /** How to connect now: when Valkey cannot be used, its password, host or certificate may have been changed. */
@@ -16,7 +16,9 @@ export interface ValkeyRateLimiterOptions extends ValkeyOptions, SharedRateLimit
 }
 
 /** Throws on an invalid address. A Valkey that is unavailable delays the start a little and does not prevent it. */
-export async function createValkeyRateLimiter(options: ValkeyRateLimiterOptions): Promise<LocalAddresses> {
+export async function openValkeyRateLimiter(
+  options: ValkeyRateLimiterOptions,
+): Promise<KeyAndAddressLimiter> {
   const { urls, ca, readServers = () => options, ...others } = options;
   const servers = parseServers(urls, ca);
   const serversNow = () => {
@@ -24,12 +26,12 @@ export async function createValkeyRateLimiter(options: ValkeyRateLimiterOptions)
     const now = parseServers(urlsNow, caNow);
     return now.isCluster === servers.isCluster ? now : servers;
   };
-  const keys = new SharedRateLimiter(options, {
+  const keys = new ValkeyKeyLimiter(options, {
     ...(servers.isCluster ? CLUSTER : SINGLE_SERVER),
     open: async (subject) => ValkeyConnection.open({ servers: serversNow(), ...others }, subject),
   });
   await keys.start();
-  return new LocalAddresses(keys, options.local);
+  return new KeyAndAddressLimiter(keys, options.local);
 }
 
 /**
