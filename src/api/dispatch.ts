@@ -140,12 +140,12 @@ function readInput(
 /** The timeout is shorter than the time that a shutdown waits for requests in progress. */
 export const HANDLING_TIMEOUT_MS = 7_000;
 
-type Parameters = Readonly<Record<string, Schema<unknown>>>;
+type QueryParameters = Readonly<Record<string, Schema<unknown>>>;
 
 /** Validates the declared parameters and ignores others. Every invalid parameter is reported. */
 export function readQuery(
   query: string,
-  parameters: Parameters,
+  parameters: QueryParameters,
 ): Record<string, unknown> | Rejection<"invalid_parameter"> {
   const values: Record<string, unknown> = {};
   if (query === "") return values;
@@ -161,7 +161,7 @@ export function readQuery(
 const REPEATED_PARAMETER = new Invalid("must be given only once");
 
 /** The values of a repeated list are joined by commas. Any other parameter that is repeated is undefined. */
-function textsOf(query: string, parameters: Parameters): ReadonlyMap<string, string | undefined> {
+function textsOf(query: string, parameters: QueryParameters): ReadonlyMap<string, string | undefined> {
   const texts = new Map<string, string | undefined>();
   for (const [name, text] of pairsOf(query)) {
     if (!Object.hasOwn(parameters, name)) continue;

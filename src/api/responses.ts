@@ -1,11 +1,11 @@
 import { headerLine, type Response, type Status } from "../http1/index.ts";
 import type { ErrorTable, Rejection } from "./errors.ts";
 
-export type Headers = Readonly<Record<string, string>>;
+export type HeaderValues = Readonly<Record<string, string>>;
 
 const CONTENT_TYPE = headerLine("Content-Type", "application/json");
 
-export function headerLinesOf(headers: Headers): string {
+export function headerLinesOf(headers: HeaderValues): string {
   let lines = "";
   for (const name in headers) lines += headerLine(name, headers[name] ?? "");
   return lines;

@@ -1,3 +1,4 @@
+// `Request` and `Response` are those of this server. They are simpler than the global ones, which `fetch` uses.
 export { HttpServer, type HttpServerOptions, type ServerStatistics } from "./server.ts";
 export { MAX_HANDSHAKES_PER_SECOND, type TlsCertificate } from "./tls.ts";
 export { headerLine, type Response, type Status } from "./response.ts";

@@ -1,7 +1,7 @@
 import type { Operation } from "../api/api.ts";
 import type { AnyInput } from "../api/dispatch.ts";
 import { parseIdentifier } from "../api/json.ts";
-import { headerLinesOf, type Headers } from "../api/responses.ts";
+import { headerLinesOf, type HeaderValues } from "../api/responses.ts";
 import type { Rejection } from "../api/errors.ts";
 import type { ApiKeyPrincipal } from "../domain/api-keys.ts";
 import type { IdempotentRequest } from "../domain/ports/pets-and-orders.ts";
@@ -43,7 +43,7 @@ export type HandlerContext = [call: HandlerCall, idempotentRequest: IdempotentRe
 /** A success of any operation. */
 export interface AnySuccess {
   readonly body: string;
-  readonly headers?: Headers;
+  readonly headers?: HeaderValues;
   /** The ETag, if the store has it. */
   readonly etag?: string;
   readonly revision?: CurrentRevision | undefined;
