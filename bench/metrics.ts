@@ -17,7 +17,13 @@ const REQUEST: Request = {
   markAuthenticated: () => {},
 };
 const WINDOW = { limit: 60, remaining: 59, resetAt: 0, strikes: 0 };
-const DECISION = { outcome: "allowed", ...WINDOW, retryAfter: 0, minute: WINDOW, day: WINDOW } as const;
+const DECISION = {
+  outcome: "allowed",
+  ...WINDOW,
+  retryAfterSeconds: 0,
+  minute: WINDOW,
+  day: WINDOW,
+} as const;
 const KEY = { keyId: 1, subject: { kind: "key", id: 1 }, access: "write" } as const;
 const LIMITS = { perMinute: 60, perDay: 1_000 };
 

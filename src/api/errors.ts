@@ -78,6 +78,7 @@ export class Rejection<C extends string = string> {
   constructor(
     readonly code: C,
     reason: string | readonly InputProblem[],
+    /** The value of `Retry-After`; undefined if the response has no such header. */
     readonly retryAfterSeconds?: number,
   ) {
     [this.problems, this.message] =
@@ -153,14 +154,14 @@ export function methodNotAllowed(method: string, allowed: string): Rejection<"me
 }
 
 export function temporarilyUnavailable(what: string, retryAfterSeconds: number): Rejection<"unavailable"> {
-  return new Rejection("unavailable", `${what}. ${retryAfter(retryAfterSeconds)}`, retryAfterSeconds);
+  return new Rejection("unavailable", `${what}. ${retryAfterText(retryAfterSeconds)}`, retryAfterSeconds);
 }
 
 export function serviceUnavailable(retryAfterSeconds: number): Rejection<"unavailable"> {
   return temporarilyUnavailable("The service is temporarily unavailable", retryAfterSeconds);
 }
 
-export function retryAfter(seconds: number): string {
+export function retryAfterText(seconds: number): string {
   return `Retry after ${plural(seconds, "second")}.`;
 }
 

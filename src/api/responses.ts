@@ -33,8 +33,12 @@ export function errorResponse(
   // http1 knows every status in a table of errors.
   const status = (errors[errorCode]?.status ?? 500) as Status;
   const body = `{"code":"${errorCode}","message":${JSON.stringify(message)},"status":${status}${members}}`;
-  const retryAfter = retryAfterSeconds === undefined ? "" : `Retry-After: ${retryAfterSeconds}\r\n`;
-  return { ...jsonResponse(status, headerLines + retryAfter, body), errorCode, errorMessage: message };
+  const retryLine = retryAfterSeconds === undefined ? "" : retryAfterLine(retryAfterSeconds);
+  return { ...jsonResponse(status, headerLines + retryLine, body), errorCode, errorMessage: message };
+}
+
+export function retryAfterLine(seconds: number): string {
+  return headerLine("Retry-After", `${seconds}`);
 }
 
 /** The result if the client disconnected, or already has the response to a malformed body. nginx logs this status. */

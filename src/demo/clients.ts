@@ -118,9 +118,12 @@ export class Pace {
   ) {}
 
   /** Returns how long the client waits for its next request, in whole milliseconds. */
-  pauseMsAfter({ outcome, retryAfter }: Pick<Decision, "outcome" | "retryAfter">, now: number): number {
+  pauseMsAfter(
+    { outcome, retryAfterSeconds }: Pick<Decision, "outcome" | "retryAfterSeconds">,
+    now: number,
+  ): number {
     const { isImpatient = false, perSecond, run } = this.client;
-    if (!isImpatient && retryAfter > 0) return retryAfter * 1_000;
+    if (!isImpatient && retryAfterSeconds > 0) return retryAfterSeconds * 1_000;
     if (outcome === "banned") return BANNED_PAUSE_MS;
     const sinceOpeningMs = now - this.openedAt;
     if (run && ++this.#requests % run.requests === 0) return run.everyMs - (sinceOpeningMs % run.everyMs);

@@ -107,8 +107,11 @@ export function startTraffic({ url: baseUrl, keys, clock, scheduler }: TrafficOp
   };
 }
 
-function decisionIn(outcome: unknown): Pick<Decision, "outcome" | "retryAfter"> {
-  const { code, retryAfter = 0 } = outcome instanceof ApiError ? outcome : {};
+function decisionIn(outcome: unknown): Pick<Decision, "outcome" | "retryAfterSeconds"> {
+  const { code, retryAfter: retryAfterSeconds = 0 } = outcome instanceof ApiError ? outcome : {};
   const isRejected = code === "key_banned" || code === "rate_limited";
-  return { outcome: !isRejected ? "allowed" : code === "key_banned" ? "banned" : "limited", retryAfter };
+  return {
+    outcome: !isRejected ? "allowed" : code === "key_banned" ? "banned" : "limited",
+    retryAfterSeconds,
+  };
 }

@@ -99,7 +99,7 @@ export const NEVER = -1;
 type Outcome = "allowed" | "limited" | "banned";
 
 /** What the headers of a response show of a window. */
-interface HeaderValues {
+interface RateLimitHeaders {
   readonly limit: number;
   readonly remaining: number;
   /** The Unix second at which the window closes, rounded up. Has no meaning if the window is closed. */
@@ -107,17 +107,17 @@ interface HeaderValues {
 }
 
 /** A window after a decision. */
-export interface WindowState extends HeaderValues {
+export interface WindowState extends RateLimitHeaders {
   readonly strikes: number;
 }
 
 /** The outcome, the values of its response headers, and both windows. */
-export interface Decision extends HeaderValues {
+export interface Decision extends RateLimitHeaders {
   readonly outcome: Outcome;
   readonly minute: WindowState;
   readonly day: WindowState;
   /** Whole seconds, at least 1, until a request can be allowed again; 0 for an allowed request. */
-  readonly retryAfter: number;
+  readonly retryAfterSeconds: number;
 }
 
 export function newQuota(): Quota {
@@ -186,8 +186,8 @@ export function decisionOf(
       exhaustedUntil(quota.minute, MINUTE_MS, limits.perMinute),
       exhaustedUntil(quota.day, DAY_MS, limits.perDay),
     );
-  const retryAfter = outcome === "allowed" ? 0 : secondsUntil(ends(), now);
-  return { outcome, limit, remaining, resetAt, retryAfter, minute, day };
+  const retryAfterSeconds = outcome === "allowed" ? 0 : secondsUntil(ends(), now);
+  return { outcome, limit, remaining, resetAt, retryAfterSeconds, minute, day };
 }
 
 function stateOf(window: Window, lengthMs: number, limit: number): WindowState {
@@ -209,7 +209,10 @@ export function exhaustedWindow({ minute, day }: Decision): "minute" | "day" {
 export function shiftDecision(decision: Decision, byMs: number): Decision {
   if (byMs === 0) return decision;
   const bySeconds = Math.ceil(byMs / 1000);
-  const moved = <S extends HeaderValues>(state: S): S => ({ ...state, resetAt: state.resetAt + bySeconds });
+  const moved = <S extends RateLimitHeaders>(state: S): S => ({
+    ...state,
+    resetAt: state.resetAt + bySeconds,
+  });
   return { ...moved(decision), minute: moved(decision.minute), day: moved(decision.day) };
 }
 
@@ -296,7 +299,7 @@ function bannedDecision(quota: Quota, limits: Limits, now: number): Decision {
     limit: fewerRemaining(minute, day).limit,
     remaining: 0,
     resetAt: Math.ceil(bannedUntil / 1000),
-    retryAfter: secondsUntil(bannedUntil, now),
+    retryAfterSeconds: secondsUntil(bannedUntil, now),
     minute,
     day,
   };

@@ -1,4 +1,4 @@
-import { errorTable, Rejection, retryAfter, temporarilyUnavailable } from "../api/errors.ts";
+import { errorTable, Rejection, retryAfterText, temporarilyUnavailable } from "../api/errors.ts";
 import { kibibytes } from "../text/formatting.ts";
 import { MAX_OPERATORS, type NewOperator, type Role } from "../domain/operators.ts";
 import { MAX_ADMIN_BODY_BYTES, MAX_OPEN_BODY_BYTES } from "../domain/size-limits.ts";
@@ -102,7 +102,7 @@ export const OWN_OPERATOR = /* @__PURE__ */ new Rejection(
 );
 
 export function providerUnavailable(host: string, reason: string, retryAfterSeconds: number) {
-  const message = `Nobody can sign in with ${host} now: ${reason}. ${retryAfter(retryAfterSeconds)}`;
+  const message = `Nobody can sign in with ${host} now: ${reason}. ${retryAfterText(retryAfterSeconds)}`;
   return new Rejection("provider_unavailable", message, retryAfterSeconds);
 }
 
@@ -132,12 +132,12 @@ export function operatorsUnknown(retryAfterSeconds: number) {
 }
 
 export function tooManyAttempts(retryAfterSeconds: number, what = "wrong tokens were sent") {
-  const message = `Too many ${what}. ${retryAfter(retryAfterSeconds)}`;
+  const message = `Too many ${what}. ${retryAfterText(retryAfterSeconds)}`;
   return new Rejection("too_many_attempts", message, retryAfterSeconds);
 }
 
 export function tooManyRequests(retryAfterSeconds: number) {
-  const message = `Too many requests of this operator at once. ${retryAfter(retryAfterSeconds)}`;
+  const message = `Too many requests of this operator at once. ${retryAfterText(retryAfterSeconds)}`;
   return new Rejection("too_many_requests", message, retryAfterSeconds);
 }
 

@@ -3,7 +3,7 @@ import {
   type DocumentedError,
   errorTable,
   Rejection,
-  retryAfter,
+  retryAfterText,
   STANDARD_ERRORS,
   temporarilyUnavailable,
 } from "../api/errors.ts";
@@ -133,14 +133,16 @@ export function rateLimited(
   retryAfterSeconds: number,
 ): Rejection<"rate_limited"> {
   const requests = countOf(limit, "request");
-  const message = `Too many requests: the limit is ${requests} a ${window}. ${retryAfter(retryAfterSeconds)}`;
-  return new Rejection("rate_limited", strikes > 0 ? `${message} ${BAN_WARNING}` : message);
+  const message = `Too many requests: the limit is ${requests} a ${window}. ${retryAfterText(retryAfterSeconds)}`;
+  const warning = strikes > 0 ? ` ${BAN_WARNING}` : "";
+  return new Rejection("rate_limited", message + warning, retryAfterSeconds);
 }
 
 export function keyBanned(retryAfterSeconds: number): Rejection<"key_banned"> {
   return new Rejection(
     "key_banned",
-    `This API key is temporarily banned because requests continued after a 429. ${retryAfter(retryAfterSeconds)}`,
+    `This API key is temporarily banned because requests continued after a 429. ${retryAfterText(retryAfterSeconds)}`,
+    retryAfterSeconds,
   );
 }
 

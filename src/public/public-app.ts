@@ -308,7 +308,7 @@ export class PublicApp implements RequestHandler {
     { subject, limits }: Counted,
     { request, requestId }: RequestRecord,
   ): Response {
-    const headerLines = apiLines({ ...this.#options.rateLimiter.peek(subject, limits), retryAfter: 0 });
+    const headerLines = apiLines(this.#options.rateLimiter.peek(subject, limits));
     return this.#fail(error, headerLines, { where: "authentication or rate limit", request, requestId });
   }
 

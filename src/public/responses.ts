@@ -29,9 +29,8 @@ export function apiLines(decision: Decision): string {
 }
 
 /** The header lines of every response that counts against a limit. */
-export function rateLimitLines({ limit, remaining, resetAt, retryAfter }: Decision): string {
-  const lines = `X-RateLimit-Limit: ${limit}\r\nX-RateLimit-Reset: ${resetAt}\r\nX-RateLimit-Remaining: ${remaining}\r\n`;
-  return retryAfter === 0 ? lines : `${lines}Retry-After: ${retryAfter}\r\n`;
+export function rateLimitLines({ limit, remaining, resetAt }: Decision): string {
+  return `X-RateLimit-Limit: ${limit}\r\nX-RateLimit-Reset: ${resetAt}\r\nX-RateLimit-Remaining: ${remaining}\r\n`;
 }
 
 /** `errors` has the statuses of codes that only handlers reject with. */
@@ -49,10 +48,10 @@ export function rateLimitedResponse(decision: Decision): Response {
 }
 
 function limitRejection(decision: Decision): Rejection {
-  const { outcome, retryAfter } = decision;
-  if (outcome === "banned") return keyBanned(retryAfter);
+  const { outcome, retryAfterSeconds } = decision;
+  if (outcome === "banned") return keyBanned(retryAfterSeconds);
   const window = exhaustedWindow(decision);
-  return rateLimited(window, decision[window], retryAfter);
+  return rateLimited(window, decision[window], retryAfterSeconds);
 }
 
 /** The header lines of a 401 response, by its code. */

@@ -10,7 +10,7 @@ import { type Decision } from "../domain/rate-limit.ts";
 import { DAY_MS } from "../text/time-units.ts";
 import type { Request, Response } from "../http1/index.ts";
 import { type ContentRequest, EncodedContent } from "../api/content-encoding.ts";
-import { emptyResponse, headerLinesOf, jsonResponse } from "../api/responses.ts";
+import { emptyResponse, headerLinesOf, jsonResponse, retryAfterLine } from "../api/responses.ts";
 import { rateLimitedResponse, rateLimitLines, rejectionResponse, type StaticRoute } from "./responses.ts";
 
 type PageRequest = Pick<Request, "method" | "path"> & ContentRequest;
@@ -166,18 +166,19 @@ function rejectLimited({ headers }: Request, decision: Decision): Response {
 
 /** The page for a reader who is rate limited. It needs no other file, and reloads when it may. */
 function rateLimitedPage(decision: Decision): Response {
-  const { retryAfter } = decision;
+  const { retryAfterSeconds } = decision;
   const body = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<meta http-equiv="refresh" content="${retryAfter}">
+<meta http-equiv="refresh" content="${retryAfterSeconds}">
 <title>Too many requests · Petstore API</title>
 <h1>Too many requests</h1>
-<p>Your network has asked for too many pages. This one loads again by itself in ${shortDuration(retryAfter * 1_000)}.</p>
+<p>Your network has asked for too many pages. This one loads again by itself in ${shortDuration(retryAfterSeconds * 1_000)}.</p>
 `;
-  return { status: 429, headerLines: PAGE_LINES + NO_STORE + rateLimitLines(decision), body };
+  const headerLines = PAGE_LINES + NO_STORE + rateLimitLines(decision) + retryAfterLine(retryAfterSeconds);
+  return { status: 429, headerLines, body };
 }
 
 const PAGE_LINES = headerLinesOf({

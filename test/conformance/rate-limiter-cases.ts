@@ -39,7 +39,7 @@ export function rateLimiterCases(test: TestCase): void {
     const since = limiter.now();
     while ((await limiter.decide()).outcome === "limited") limiter.advance(100);
     expect(limiter.now() - since).toBe(11_000);
-    const banned = { outcome: "banned", limit: 60, remaining: 0, retryAfter: 300 } as const;
+    const banned = { outcome: "banned", limit: 60, remaining: 0, retryAfterSeconds: 300 } as const;
     await limiter.decides({ ...banned, resetAt: second(limiter.now() + 300_000) });
   });
 
@@ -47,7 +47,7 @@ export function rateLimiterCases(test: TestCase): void {
     for (const seconds of [300, 600, 1_200, 2_400, 2_400]) {
       expect(await limiter.earnBanOfSeconds()).toBe(seconds);
       limiter.advance(seconds * 1_000 - 1);
-      await limiter.decides({ outcome: "banned", retryAfter: 1 });
+      await limiter.decides({ outcome: "banned", retryAfterSeconds: 1 });
       limiter.advance(1);
       await limiter.decides({ outcome: "allowed" });
     }
@@ -63,7 +63,7 @@ export function rateLimiterCases(test: TestCase): void {
       await limiter.decideTimes(60);
       limiter.advance(-back);
       const resetAt = second(limiter.now() + 60_000);
-      await limiter.decides({ outcome: "limited", remaining: 0, resetAt, retryAfter: 60 });
+      await limiter.decides({ outcome: "limited", remaining: 0, resetAt, retryAfterSeconds: 60 });
       limiter.advance(60_000);
       await limiter.decides({ outcome: "allowed", remaining: 59 });
       expect(await limiter.quota()).toMatchObject({ day: { used: 61 } });
@@ -73,13 +73,13 @@ export function rateLimiterCases(test: TestCase): void {
   test("a clock set back makes no ban longer", async (limiter) => {
     await limiter.earnBan();
     limiter.advance(-86_400_000);
-    await limiter.decides({ outcome: "banned", retryAfter: 300 });
+    await limiter.decides({ outcome: "banned", retryAfterSeconds: 300 });
     limiter.advance(300_000);
     await limiter.decides({ outcome: "allowed" });
   });
 
   test("peek shows what the next request of an address would get, and counts nothing", async (limiter) => {
-    const full = { outcome: "allowed", limit: 2, remaining: 2, retryAfter: 0 } as const;
+    const full = { outcome: "allowed", limit: 2, remaining: 2, retryAfterSeconds: 0 } as const;
     const limits = { perMinute: 2, perDay: 3 };
     expect(limiter.peek(limits)).toMatchObject({ ...full, resetAt: second(limiter.now() + 60_000) });
     expect(await limiter.quota(ADDRESS)).toBeUndefined();
@@ -95,7 +95,7 @@ export function rateLimiterCases(test: TestCase): void {
       limit: 2,
       remaining: 0,
       resetAt,
-      retryAfter: 59,
+      retryAfterSeconds: 59,
     });
     limiter.advance(59_000);
     expect(limiter.peek(limits)).toMatchObject({ outcome: "allowed", limit: 3, remaining: 1 });

@@ -109,8 +109,8 @@ export class TestLimiter {
   /** The length of the ban that the key gets next, in seconds. */
   async earnBanOfSeconds() {
     await this.earnBan();
-    const { outcome, retryAfter } = await this.decide();
-    return outcome === "banned" ? retryAfter : outcome;
+    const { outcome, retryAfterSeconds } = await this.decide();
+    return outcome === "banned" ? retryAfterSeconds : outcome;
   }
 }
 

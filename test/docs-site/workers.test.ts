@@ -71,10 +71,10 @@ test.each([
     const fetch = async () => {
       const oneWayMs = random.between(leastMs, mostMs) / 2;
       await time.sleep(oneWayMs);
-      const { outcome, retryAfter } = decide(quota, FREE, Math.floor(time.now), DEFAULT_BAN);
+      const { outcome, retryAfterSeconds } = decide(quota, FREE, Math.floor(time.now), DEFAULT_BAN);
       counts[outcome]++;
       await time.sleep(oneWayMs);
-      const headers = { "Retry-After": `${retryAfter}` };
+      const headers = { "Retry-After": `${retryAfterSeconds}` };
       return new Response("", outcome === "allowed" ? {} : { status: 429, headers });
     };
     const fetchWithRetry = exampleFunction(fetch, time, random);

@@ -129,11 +129,11 @@ class Model {
   #decision(outcome: Decision["outcome"], until: number, now: number) {
     const [minute, day] = [this.#window("minute", now), this.#window("day", now)];
     const { limit, remaining, closesAt } = minute.remaining < day.remaining ? minute : day;
-    const retryAfter = outcome === "allowed" ? 0 : Math.max(1, Math.ceil((until - now) / 1_000));
+    const retryAfterSeconds = outcome === "allowed" ? 0 : Math.max(1, Math.ceil((until - now) / 1_000));
     const strikes = [minute, day].map((each) => this.#strikes(each.kind, each.openedAt));
     const isBanned = outcome === "banned";
     const resetAt = Math.ceil((isBanned ? until : closesAt) / 1_000);
-    return { outcome, limit, remaining: isBanned ? 0 : remaining, resetAt, retryAfter, strikes };
+    return { outcome, limit, remaining: isBanned ? 0 : remaining, resetAt, retryAfterSeconds, strikes };
   }
 }
 
@@ -174,8 +174,11 @@ const SHIFT_MS = 7_000;
 
 /** The decision by the clock of the model. */
 function seen(decision: Decision, shiftedMs: number) {
-  const { outcome, limit, remaining, resetAt, retryAfter, minute, day } = shiftDecision(decision, -shiftedMs);
-  return { outcome, limit, remaining, resetAt, retryAfter, strikes: [minute.strikes, day.strikes] };
+  const { outcome, limit, remaining, resetAt, retryAfterSeconds, minute, day } = shiftDecision(
+    decision,
+    -shiftedMs,
+  );
+  return { outcome, limit, remaining, resetAt, retryAfterSeconds, strikes: [minute.strikes, day.strikes] };
 }
 
 test("decide and peek do what the rules say, in random histories", () => {
@@ -233,8 +236,8 @@ test("a clock that is set back gives no quota twice and makes nothing longer", (
         expire(quota, now, rules);
         expect([quota.minute.used, quota.day.used]).toEqual([before.minute.used, before.day.used]);
         expect(expiresAt(quota) - now).toBeLessThanOrEqual(DAY_MS + rules.maxLengthMs);
-        const { retryAfter } = decide(quota, limits, now, rules);
-        expect(retryAfter).toBeLessThanOrEqual(Math.max(DAY_MS, rules.maxLengthMs) / 1_000);
+        const { retryAfterSeconds } = decide(quota, limits, now, rules);
+        expect(retryAfterSeconds).toBeLessThanOrEqual(Math.max(DAY_MS, rules.maxLengthMs) / 1_000);
         if (quota.bannedAt !== NEVER) expect(quota.bannedUntil - now).toBeLessThanOrEqual(rules.maxLengthMs);
         for (const { graceBeganAt } of [quota.minute, quota.day])
           expect(graceBeganAt).toBeLessThanOrEqual(now);
@@ -328,7 +331,7 @@ const ONE = { perMinute: 1, perDay: 9 };
 test("a clock may start at 0", () => {
   const quota = newQuota();
   expect(decide(quota, ONE, 0, DEFAULT_BAN)).toMatchObject({ outcome: "allowed", resetAt: 60 });
-  expect(decide(quota, ONE, 0, DEFAULT_BAN)).toMatchObject({ outcome: "limited", retryAfter: 60 });
+  expect(decide(quota, ONE, 0, DEFAULT_BAN)).toMatchObject({ outcome: "limited", retryAfterSeconds: 60 });
 });
 
 test("a ban is no longer than the current rules allow", () => {

@@ -116,7 +116,7 @@ test("a step of the clock moves a window, and the first to look at it sees that"
     clock.step(172_800_000);
     expect(rateLimiter[look](address(look), limits)).toMatchObject({
       outcome: "limited",
-      retryAfter: 86_400,
+      retryAfterSeconds: 86_400,
     });
   }
 });

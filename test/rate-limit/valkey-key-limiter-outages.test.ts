@@ -70,7 +70,7 @@ describe("an outage", () => {
     await beginOutage();
     const during = await first.decide(key(1), FREE);
     expect(during).toMatchObject({ outcome: "limited", remaining: 0, resetAt: before.resetAt });
-    expect(during.retryAfter).toBeWithin(before.retryAfter - 21, before.retryAfter - 19);
+    expect(during.retryAfterSeconds).toBeWithin(before.retryAfterSeconds - 21, before.retryAfterSeconds - 19);
     for (const process of processes) process.wallStepMs = 3_600_000;
     time.run(1_000);
     expect(await first.decide(key(1), FREE)).toMatchObject({
@@ -79,7 +79,7 @@ describe("an outage", () => {
     });
     await endOutage();
     const after = await first.decide(key(1), FREE);
-    time.run(1_000 * after.retryAfter);
+    time.run(1_000 * after.retryAfterSeconds);
     expect(await first.decide(key(1), FREE)).toMatchObject({ outcome: "allowed", remaining: 59 });
   });
 

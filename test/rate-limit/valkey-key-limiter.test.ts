@@ -39,11 +39,14 @@ describe("batches", () => {
     expect(outcomes.slice(58)).toEqual(["allowed", "allowed", "limited", "limited"]);
     for (const strikes of [1, 2]) {
       time.run(1);
-      const limited = { outcome: "limited", retryAfter: 60, minute: { strikes } };
+      const limited = { outcome: "limited", retryAfterSeconds: 60, minute: { strikes } };
       expect(await decide(2)).toMatchObject([limited, limited]);
     }
     time.run(1);
-    expect(await decide(2)).toMatchObject([{ outcome: "banned", retryAfter: 300 }, { outcome: "banned" }]);
+    expect(await decide(2)).toMatchObject([
+      { outcome: "banned", retryAfterSeconds: 300 },
+      { outcome: "banned" },
+    ]);
     expect(bans).toEqual([1]);
   });
 
@@ -56,7 +59,7 @@ describe("batches", () => {
     time.run(1_000);
     expect(await first.decide(key(1), FREE)).toMatchObject({
       resetAt: resetAt + 3_600,
-      retryAfter: 0,
+      retryAfterSeconds: 0,
       minute: { resetAt: resetAt + 3_600 },
       day: { resetAt: resetAt + 86_340 + 3_600 },
     });
