@@ -1,7 +1,7 @@
 /*
  * A RateLimiter decides about every request, of keys and of addresses. Where servers share limits, a KeyLimiter decides
- * about those of keys: it adds what this server knows of a key to what one or two KeyCounters have counted. A KeyCounter
- * counts in one place, such as the database, and knows nothing else.
+ * about those of keys: it adds what this server knows of a key to what a counter knows. A KeyCounter counts in one
+ * place, such as the database.
  */
 
 import type { Awaitable } from "../../runtime/awaitable.ts";
@@ -40,7 +40,7 @@ export interface KeyLimiter {
   close(): Promise<void>;
 }
 
-/** Counts the requests of keys in one place: the database, for all servers on it. Times are those of the steady clock. */
+/** Counts the requests of keys, for all servers on a database. Times are those of the steady clock. */
 export interface KeyCounter {
   /** The number of requests that wait for a decision. */
   readonly queueLength: number;

@@ -83,8 +83,8 @@ interface Batch {
 }
 
 /**
- * Limits keys together with all servers on a Valkey, which counts exactly, by its own clock. Requests that arrive in one
- * iteration of the event loop, or while a batch is sent, form a batch, so a busy server sends few large ones.
+ * Limits keys together with all servers on a Valkey, which counts exactly, by its own clock. Requests that arrive in
+ * one iteration of the event loop, or while a batch is sent, form a batch, so a busy server sends few large ones.
  *
  * An outage begins when Valkey has not replied for `timeoutMs` or its connection fails. From then on a KeyCounter
  * decides, until Valkey replies again. Whoever takes over learns with the first request of a key
