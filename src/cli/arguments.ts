@@ -5,7 +5,11 @@ import { quoted } from "../config/quoted.ts";
 import { choice, trueOrFalse } from "../config/value-types.ts";
 import { COLOR_CHOICES } from "./output.ts";
 
-/** A command line, parsed before the command is known: flags may come before, between and after the positionals. */
+/**
+ * A command line, parsed before the command is known: flags may come before, between and after the positionals. A flag
+ * that no command has is an error here, because nothing says whether a value follows it. A flag of another command is
+ * rejected when the command is known (`rejectUnsupportedFlag`).
+ */
 export interface Arguments {
   readonly positionals: readonly string[];
   readonly flags: Flags;
@@ -69,11 +73,15 @@ function notAFlag(flag: string, { fileOption }: Option): UsageError {
   );
 }
 
-function unknownFlag(typed: string, candidates: Options): UsageError {
-  const flags = Object.keys(candidates).filter((flag) => !candidates[flag]?.isVariableOnly);
-  const name = typed.replace(/^-+/, "");
+function unknownFlag(typed: string, known: Options): UsageError {
+  const suggestion = suggestedFlag(typed.replace(/^-+/, ""), known) ?? "see --help";
+  return new UsageError(`unknown flag ${quoted(typed)}; ${suggestion}`);
+}
+
+/** The suggestion of a message about a flag that is none of `known`, if there is one. */
+export function suggestedFlag(name: string, known: Options): string | undefined {
+  const flags = Object.keys(known).filter((flag) => !known[flag]?.isVariableOnly);
   // --PORT and --per_minute differ from a flag in their spelling only.
   const meant = flags.find((flag) => variableOf(flag) === variableOf(name)) ?? nearest(name, flags);
-  const suggestion = didYouMean(meant && `--${meant}`) ?? "see --help";
-  return new UsageError(`unknown flag ${quoted(typed)}; ${suggestion}`);
+  return didYouMean(meant && `--${meant}`);
 }

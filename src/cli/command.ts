@@ -10,12 +10,12 @@ import {
   type Variables,
 } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
-import { didYouMean, nearest } from "../text/nearest.ts";
 import { quoted } from "../config/quoted.ts";
 import type { ValueType } from "../config/value-types.ts";
 import type { Attribution } from "../domain/audit.ts";
 import type { Clock } from "../domain/ports/clock.ts";
 import type { Log, LogOptions } from "../observe/log.ts";
+import { suggestedFlag } from "./arguments.ts";
 import type { Screen } from "./output.ts";
 import type { StopSignal } from "./terminal.ts";
 
@@ -144,13 +144,13 @@ export function defineCommand<P extends Positionals, O extends Options>(
   };
 }
 
+/** Rejects a flag of another command; `parseArguments` rejects those that no command has. */
 function rejectUnsupportedFlag(name: string, options: Options, flags: Flags): void {
   const unsupported = Object.keys(flags).find((flag) => !Object.hasOwn(options, flag));
   if (unsupported === undefined) return;
   if (unsupported === "server")
     throw new UsageError(`${name} works on this machine only; run it on the machine of the server`);
-  const near = nearest(unsupported, Object.keys(options));
-  const suggestion = didYouMean(near && `--${near}`) ?? `see petstore ${name} --help`;
+  const suggestion = suggestedFlag(unsupported, options) ?? `see petstore ${name} --help`;
   throw new UsageError(`${name} has no flag --${unsupported}; ${suggestion}`);
 }
 
