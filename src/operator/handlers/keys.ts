@@ -142,6 +142,11 @@ class KeyOperations {
     return this.#applied(await this.#services.keys.updateKey(key.id, { revokedAt: by.at }, by));
   }
 
+  /**
+   * Calls the rate limiter itself, because `applyChanges` does nothing in a command that works without a server: such a
+   * command ends the ban in the stored quota. A server finds the unban again with its next poll, which ends only bans
+   * that began before it.
+   */
   async unban(id: Identifier, by: Attribution) {
     const { rateLimiter, limiterMonitor } = this.#services;
     const key = await this.#findActive(id, by.at, "unbanned");
