@@ -12,7 +12,7 @@ import { openDatabase } from "../src/store/sqlite/database.ts";
 import { SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
 import { SqlitePetJson } from "../src/store/sqlite/pet-json.ts";
 import { encodePet } from "../src/domain/pets-and-orders.ts";
-import { SqliteClientStore } from "../src/store/sqlite/store.ts";
+import { SqliteClientStore } from "../src/store/sqlite/client-store.ts";
 import { compare } from "./cpu-time.ts";
 
 const ROUNDS = 7;

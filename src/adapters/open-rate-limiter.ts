@@ -15,7 +15,7 @@ import type { Log } from "../observe/log.ts";
 import { AdapterMonitor } from "../observe/adapter-monitor.ts";
 import { KeyAndAddressLimiter } from "../rate-limit/key-and-address-limiter.ts";
 import type { ValkeyRateLimiterOptions } from "../rate-limit/valkey/open-valkey-rate-limiter.ts";
-import type { PostgresStores } from "../store/postgres/store.ts";
+import type { PostgresStores } from "../store/postgres/open-postgres.ts";
 import type { MonitoredStores } from "./open-stores.ts";
 
 interface RateLimiterOptions extends Pick<ValkeyOptions, "onEarlierBan" | "urls"> {

@@ -9,7 +9,7 @@ import { AdapterMonitor, CommitMonitor } from "../observe/adapter-monitor.ts";
 import { postgresOf } from "../postgres-options.ts";
 import { NoTables, type TableUse } from "../store/sql/migrations.ts";
 import type { StandbyChange } from "../store/postgres/standby-watch.ts";
-import type { PostgresStores } from "../store/postgres/store.ts";
+import type { PostgresStores } from "../store/postgres/open-postgres.ts";
 import type { RescueOptions } from "../store/sqlite/open-files.ts";
 
 export interface MonitoredStores extends DatabaseStores {
@@ -55,7 +55,7 @@ export async function openStores(
     directory.rejectLostDatabase();
     return openSqliteStores(directory, { ...options, rescue: rescueOf(directory, options) });
   }
-  const { openPostgres } = await import("../store/postgres/store.ts");
+  const { openPostgres } = await import("../store/postgres/open-postgres.ts");
   const database = new AdapterMonitor("PostgreSQL");
   const commits = new CommitMonitor();
   const { url, ...postgres } = postgresOf(storage, options.urls);
@@ -106,7 +106,7 @@ async function openSqliteStores(
   directory: DataDirectory,
   { log, retentionNow, use, rescue }: StoreOptions & { readonly rescue?: RescueOptions | undefined } = {},
 ): Promise<MonitoredStores> {
-  const { openSqlite } = await import("../store/sqlite/store.ts");
+  const { openSqlite } = await import("../store/sqlite/open-sqlite.ts");
   const address = directory.files.database;
   const database = new AdapterMonitor("SQLite");
   const commits = new CommitMonitor(database);

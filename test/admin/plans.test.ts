@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterAll, expect, test } from "bun:test";
 import { hostname } from "node:os";
 import { parseConfig } from "../config/parsing.ts";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { BY } from "../key-store-arguments.ts";
 import { directoryAt } from "../data-directory.ts";
 import { startApp } from "../../src/app.ts";

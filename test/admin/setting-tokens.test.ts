@@ -7,7 +7,7 @@ import type { AdminConfig } from "../../src/config/config.ts";
 import type { OperatorStore } from "../../src/domain/ports/operators.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { importTokens } from "../../src/operator/sign-in/setting-tokens.ts";
-import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
+import { openSqlite, type SqliteStores } from "../../src/store/sqlite/open-sqlite.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { BY } from "../key-store-arguments.ts";
 import { TestClock } from "../test-clock.ts";

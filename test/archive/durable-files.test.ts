@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DataDirectory } from "../../src/data-directory.ts";
 import { makeDirectory } from "../../src/runtime/own-files.ts";
 import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
 import { cleanUpAfterAll, cliDirectory, InProcessCli } from "../cli/cli.ts";
 import { recordDurableSteps } from "./durable-steps.ts";

@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
+import { openSqlite, type SqliteStores } from "../../src/store/sqlite/open-sqlite.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
 import { cleanUpAfterAll, EXECUTABLE, failure, InProcessCli, cliDirectory } from "../cli/cli.ts";

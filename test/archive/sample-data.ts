@@ -1,6 +1,6 @@
 import { INT64_MAX, INT64_MIN } from "../../src/api/json.ts";
 import { newQuota, type Quota } from "../../src/domain/rate-limit.ts";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
 import { directoryAt } from "../data-directory.ts";
 import { hash, storedSecret } from "../key-store-arguments.ts";

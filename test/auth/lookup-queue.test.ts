@@ -6,7 +6,7 @@ import { generateSecret } from "../../src/domain/secrets.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { advance, finish, settle, useFakeTimers } from "../fake-timers.ts";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { temporaryDirectory } from "../store/temporary-directory.ts";
 import { address } from "../subjects.ts";
 import { TestClock } from "../test-clock.ts";

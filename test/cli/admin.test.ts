@@ -4,7 +4,7 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { NO_ACTIVITY } from "../../src/domain/servers.ts";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import {
   cleanUpAfterAll,
   failure,

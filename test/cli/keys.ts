@@ -1,7 +1,7 @@
 import type { Key } from "../../src/operator/operations.ts";
 import { hashSecret } from "../../src/domain/secrets.ts";
 import { decide, newQuota, type Quota } from "../../src/domain/rate-limit.ts";
-import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
+import { openSqlite, type SqliteStores } from "../../src/store/sqlite/open-sqlite.ts";
 import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
 import { directoryAt } from "../data-directory.ts";
 import type { InProcessCli } from "./cli.ts";

@@ -6,7 +6,7 @@ import { toJson } from "../../src/api/json.ts";
 import { createClock } from "../../src/clock.ts";
 import type { Context } from "../../src/cli/command.ts";
 import { NO_ACTIVITY } from "../../src/domain/servers.ts";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { cleanUpAfterAll, InProcessCli, type InProcessServer, cliDirectory, wrongUsage } from "./cli.ts";
 import { until } from "../timing.ts";
 

@@ -10,7 +10,7 @@ import { silentLog } from "../../src/observe/log.ts";
 import type { RequestRecord } from "../../src/observe/request-record.ts";
 import { UsageRecorder } from "../../src/observe/usage-recorder.ts";
 import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { followSilently } from "../auth/open-authenticator.ts";
 import { advance } from "../fake-timers.ts";
 import { MapQuotaStore } from "../rate-limit/map-quota-store.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { hostname } from "node:os";
 import { startApp } from "../../src/app.ts";
 import { createLog } from "../../src/observe/log.ts";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { BY } from "../key-store-arguments.ts";
 import { addKey, configIn, remainingOf, TestClock, useService } from "../service.ts";

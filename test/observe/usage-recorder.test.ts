@@ -9,7 +9,7 @@ import type { OperationId } from "../../src/domain/operation-ids.ts";
 import type { Decision } from "../../src/domain/rate-limit.ts";
 import type { RequestRecord } from "../../src/observe/request-record.ts";
 import { UsageRecorder } from "../../src/observe/usage-recorder.ts";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import { startService, TestClock } from "../service.ts";
 import { LOG_EVENTS } from "../../src/observe/log-events.ts";

@@ -4,8 +4,8 @@ import { createClock } from "../../src/clock.ts";
 import { webhookSecrets } from "../../src/config/value-types.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import { WebhookSender } from "../../src/observe/webhook-delivery.ts";
-import { openPostgres } from "../../src/store/postgres/store.ts";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { openPostgres } from "../../src/store/postgres/open-postgres.ts";
+import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { WEBHOOK_SECRET } from "../../trials/harness/webhook-receiver.ts";
 
 /** The URL of a database of PostgreSQL, or the path of one of SQLite. */

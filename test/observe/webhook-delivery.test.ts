@@ -7,7 +7,7 @@ import type { WebhookStore } from "../../src/domain/ports/webhooks.ts";
 import { MAX_DELIVERIES, retryDelayMs } from "../../src/domain/webhooks.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { type WebhookOptions, WebhookSender } from "../../src/observe/webhook-delivery.ts";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import {
   accept,

@@ -2,7 +2,7 @@ import { describe, expect, spyOn, test } from "bun:test";
 import { atEndOfIteration, scheduler } from "../../src/runtime/scheduler.ts";
 import { BatchQueue } from "../../src/store/sql/batch-queue.ts";
 import { type Connection, isBusy } from "../../src/store/sqlite/connection.ts";
-import { SqliteClientStore } from "../../src/store/sqlite/store.ts";
+import { SqliteClientStore } from "../../src/store/sqlite/client-store.ts";
 import { AT, rex } from "../conformance/store-fixture.ts";
 import { temporaryDatabase, whileLocked } from "./sqlite-database.ts";
 import { until } from "../timing.ts";

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { fillAllStatements, SQLITE_NUMBERS } from "../../bench/skewed-rows.ts";
 import type { Stores } from "../../src/domain/ports/stores.ts";
 import { Connection } from "../../src/store/sqlite/connection.ts";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { bytesRead } from "../../trials/harness/processes.ts";
 import { callAll, growingRows } from "../conformance/every-call.ts";
 import { PortCalls, STORE_PORTS } from "../conformance/port-calls.ts";

@@ -5,7 +5,7 @@ import { tableStoreOf } from "../../src/archive/open-tables.ts";
 import { DataDirectory } from "../../src/data-directory.ts";
 import { directoryAt, storageIn } from "../data-directory.ts";
 import { newQuota } from "../../src/domain/rate-limit.ts";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
 import { until } from "../timing.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";

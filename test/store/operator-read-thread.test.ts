@@ -4,7 +4,7 @@ import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { Overloaded, Unavailable } from "../../src/api/errors.ts";
 import { OperatorReadQueue } from "../../src/store/sql/operator-read-queue.ts";
 import { OperatorReadThread } from "../../src/store/sqlite/operator-read-thread.ts";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
 import { rowsOf } from "../../src/store/sql/steps.ts";
 import { auditStoreConformance } from "../conformance/audit-store.ts";

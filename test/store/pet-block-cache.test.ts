@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
 
 /** A store with so many pets of the same name, inserted behind the port. */

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { sqliteDatabase } from "../../src/store/sqlite/dialect.ts";
 import { rowsOf } from "../../src/store/sql/steps.ts";
-import { openSqlite, SqliteClientStore } from "../../src/store/sqlite/store.ts";
+import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
+import { SqliteClientStore } from "../../src/store/sqlite/client-store.ts";
 import { openStoreDatabase, temporaryDatabase } from "./sqlite-database.ts";
 
 const by = { actor: { kind: "command line" }, at: 0 } as const;

@@ -3,7 +3,8 @@ import type { SharedTables } from "../../src/store/sql/table-store.ts";
 import { appendRows, upsertRows } from "../../src/store/sql/table-rows.ts";
 import { PETS } from "../../src/store/sql/tables.ts";
 import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
-import { openSqlite, SqliteClientStore } from "../../src/store/sqlite/store.ts";
+import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
+import { SqliteClientStore } from "../../src/store/sqlite/client-store.ts";
 import { BY } from "../key-store-arguments.ts";
 import { openStoreDatabase, temporaryDatabase } from "./sqlite-database.ts";
 

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { fillAllStatements, SQLITE_NUMBERS } from "../../bench/skewed-rows.ts";
 import { petPage } from "../../src/store/pet-and-order-lists.ts";
 import { SQLITE_DIALECT } from "../../src/store/sqlite/dialect.ts";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import {
   FEW_ROWS,
   MANY_ROWS,

@@ -1,7 +1,7 @@
 import { writeSync } from "node:fs";
 import { Unavailable } from "../../src/api/errors.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { BY, storedSecret } from "../key-store-arguments.ts";
 
 /** A task of the SQLite tests in a process of its own: `bun sqlite-child.ts TASK PATH`. */

@@ -5,7 +5,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import type { Migration, TableUse } from "../../src/store/sql/migrations.ts";
 import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { BY } from "../key-store-arguments.ts";
 import { ADD_SESSIONS, EXPECTED_TOKENS, SESSION_STEP, sessionTokens } from "./sessions-before-migration.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
 import { allKeys } from "../key-store-arguments.ts";
 

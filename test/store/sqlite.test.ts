@@ -1,4 +1,4 @@
-import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
+import { openSqlite, type SqliteStores } from "../../src/store/sqlite/open-sqlite.ts";
 import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
 import { storeConformance } from "../conformance/store.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";

@@ -5,7 +5,7 @@ import { Database } from "bun:sqlite";
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DataDirectory } from "../../src/data-directory.ts";
-import { openPostgres } from "../../src/store/postgres/store.ts";
+import { openPostgres } from "../../src/store/postgres/open-postgres.ts";
 import { temporaryDirectory } from "../harness/cleanup.ts";
 import { integer, runCommand } from "../harness/command-line.ts";
 import { runPetstore } from "../harness/petstore.ts";

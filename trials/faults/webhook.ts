@@ -1,7 +1,7 @@
 /* Runs `npx bun trials/faults/webhook.ts`; its --help describes the options. */
 
 import { SQL } from "bun";
-import { openPostgres } from "../../src/store/postgres/store.ts";
+import { openPostgres } from "../../src/store/postgres/open-postgres.ts";
 import { integer, runCommand } from "../harness/command-line.ts";
 import { Fleet } from "../harness/fleet.ts";
 import { startPostgres } from "../harness/postgres.ts";

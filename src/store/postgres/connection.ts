@@ -168,6 +168,11 @@ export function withExplanation(error: unknown): unknown {
     : error;
 }
 
+export function cannotOpen(url: string, error: unknown): Error {
+  const reason = messageOf(withExplanation(error));
+  return new Error(`cannot open the database ${addressOf(url)}: ${reason}`, { cause: error });
+}
+
 /** SQLSTATEs, and classes of them, after which the same statement can succeed later. */
 const TRANSIENT_STATES = [
   "08", // connection exceptions

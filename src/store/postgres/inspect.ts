@@ -3,11 +3,10 @@ import { LAST_BACKUP } from "../../domain/stored-values.ts";
 import { UNKNOWN_TIMELINE } from "../../domain/timeline.ts";
 import { type SchemaState, schemaState } from "../sql/migrations.ts";
 import { connect, tableExists } from "./connection.ts";
-import { readSchema } from "./migrate.ts";
+import { OLDEST_VERSION, readSchema } from "./migrate.ts";
 import { POSTGRES_MIGRATIONS } from "./migrations.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";
 import { readReplication, type Replication } from "./replication.ts";
-import { OLDEST_VERSION } from "./store.ts";
 
 interface ServerState {
   /** The major version, such as 17. */

@@ -15,8 +15,17 @@ import {
   type TableUse,
   unregisteredRelease,
 } from "../sql/migrations.ts";
+import { requireRow } from "../sql/steps.ts";
 import { registeredReleases } from "../server-reports.ts";
-import { earlierApplicationName, isLocked, MIGRATIONS_LOCK, tableExists, takeLock } from "./connection.ts";
+import {
+  cannotOpen,
+  connect,
+  earlierApplicationName,
+  isLocked,
+  MIGRATIONS_LOCK,
+  tableExists,
+  takeLock,
+} from "./connection.ts";
 import { POSTGRES_DIALECT, runAll } from "./dialect.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
 import { withTimeout } from "../../runtime/timeout.ts";
@@ -39,7 +48,7 @@ const ADD_RELEASES = "ALTER TABLE schema_migrations ADD COLUMN oldest_release te
  * The timeout of each step, and of what precedes the first. Instances that start together wait for the one that
  * migrates.
  */
-export const OPEN_TIMEOUT_MS = MINUTE_MS;
+const OPEN_TIMEOUT_MS = MINUTE_MS;
 /** How long to wait for the lock of the instance that migrates, which is part of OPEN_TIMEOUT_MS. */
 const LOCK_WAIT_MS = 50_000;
 /**
@@ -55,15 +64,52 @@ const ONLINE_STATEMENT_TIMEOUT_MS = HOUR_MS;
 /** How long to wait for sessions and reports of servers that have been stopped or killed. */
 const SERVER_END_MS = 5_000;
 
+/** The oldest version that the store accepts. The PostgreSQL project no longer maintains earlier ones. */
+export const OLDEST_VERSION = 13;
+const OPEN_OPTIONS = {
+  statementMs: OPEN_TIMEOUT_MS,
+  lockMs: OPEN_TIMEOUT_MS,
+  idleInTransactionMs: 10_000,
+};
+
+/** Connects once, makes or migrates the tables if `use` allows it, and returns the time of the database. */
+export async function migratePostgres(
+  url: string,
+  schema: string | undefined,
+  use: TableUse,
+): Promise<number> {
+  let sql: SQL | undefined;
+  try {
+    // This throws if the file of sslrootcert cannot be read.
+    sql = connect(url, { ...OPEN_OPTIONS, schema });
+    await withTimeout(OPEN_TIMEOUT_MS, checkServer(sql));
+    await applyPostgresMigrations(sql, schema, use);
+    const [row] = await sql.unsafe<{ now: bigint }[]>(`SELECT ${POSTGRES_DIALECT.now} AS now`);
+    return Number(requireRow(row).now);
+  } catch (error) {
+    throw cannotOpen(url, error);
+  } finally {
+    await sql?.close({ timeout: 0 });
+  }
+}
+
+async function checkServer(sql: SQL): Promise<void> {
+  const [server] = await sql<[{ version: number; encoding: string }]>`
+    SELECT current_setting('server_version_num')::int / 10000 AS version,
+      current_setting('server_encoding') AS encoding`;
+  if (server.version < OLDEST_VERSION) {
+    throw new Error(`PostgreSQL ${server.version} is too old; ${OLDEST_VERSION} or newer is required`);
+  }
+  if (server.encoding !== "UTF8") {
+    throw new Error(`its encoding is ${server.encoding}; create the database with the encoding UTF8`);
+  }
+}
+
 /**
  * Makes the tables, or brings those of an earlier release up to date. Any number of instances can call it at once: each
  * step is applied by one of them. Nothing is changed if `use` does not allow it.
  */
-export async function applyPostgresMigrations(
-  sql: SQL,
-  schema: string | undefined,
-  use: TableUse,
-): Promise<void> {
+async function applyPostgresMigrations(sql: SQL, schema: string | undefined, use: TableUse): Promise<void> {
   const { from, steps } = await withTimeout(OPEN_TIMEOUT_MS, lockMissingSteps(sql, schema, use));
   const migrator = from > 0 && typeof use === "object" ? use : undefined;
   let migrated: AuditEntry | undefined;

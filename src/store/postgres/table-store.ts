@@ -31,11 +31,10 @@ import {
   withConnection,
 } from "./connection.ts";
 import { putQuotas, readAllQuotas } from "./key-counter.ts";
-import { readSchema } from "./migrate.ts";
+import { migratePostgres, readSchema } from "./migrate.ts";
 import { POSTGRES_MIGRATIONS } from "./migrations.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";
 import { POSTGRES_DIALECT, runAll } from "./dialect.ts";
-import { migratePostgres } from "./store.ts";
 
 interface PostgresTablesOptions extends PrimaryOptions {
   readonly url: string;

@@ -6,7 +6,7 @@ import { version } from "../../../package.json";
 import { makeBackup } from "../../../src/archive/backup.ts";
 import { fillNewTables } from "../../../src/archive/copy.ts";
 import { scheduler } from "../../../src/runtime/scheduler.ts";
-import { openPostgres } from "../../../src/store/postgres/store.ts";
+import { openPostgres } from "../../../src/store/postgres/open-postgres.ts";
 import { postgresTables } from "../../../src/store/postgres/table-store.ts";
 import { inspectDatabase } from "../../../src/store/sqlite/snapshot.ts";
 import { sqliteTables } from "../../../src/store/sqlite/table-store.ts";

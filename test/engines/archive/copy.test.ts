@@ -15,7 +15,7 @@ import type { NewAuditEntry } from "../../../src/domain/audit.ts";
 import { newQuota } from "../../../src/domain/rate-limit.ts";
 import { readQuotas, writeQuotas } from "../../../src/rate-limit/valkey/maintenance.ts";
 import { openQuotaStore } from "../../../src/store/sqlite/quota-store.ts";
-import { openSqlite } from "../../../src/store/sqlite/store.ts";
+import { openSqlite } from "../../../src/store/sqlite/open-sqlite.ts";
 import { acquireLock } from "../../../src/store/sqlite/process-lock.ts";
 import { postgresTables } from "../../../src/store/postgres/table-store.ts";
 import type { TableStore } from "../../../src/store/sql/table-store.ts";

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { openPostgres } from "../../../src/store/postgres/store.ts";
+import { openPostgres } from "../../../src/store/postgres/open-postgres.ts";
 import { startPetstore } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { freezeTree, thawTree } from "../../../trials/harness/processes.ts";

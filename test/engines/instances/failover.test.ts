@@ -4,7 +4,7 @@ import { rmSync } from "node:fs";
 import { Unavailable } from "../../../src/api/errors.ts";
 import { messageOf } from "../../../src/runtime/message-of.ts";
 import { laterOf, type Timeline, UNKNOWN_TIMELINE } from "../../../src/domain/timeline.ts";
-import { openPostgres } from "../../../src/store/postgres/store.ts";
+import { openPostgres } from "../../../src/store/postgres/open-postgres.ts";
 import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
 import type { Server } from "../../../trials/harness/server.ts";
 import { sendToValkey, startValkey, valkeyUrl } from "../../../trials/harness/valkey.ts";

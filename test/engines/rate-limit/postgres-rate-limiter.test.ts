@@ -23,7 +23,7 @@ import { TestClock } from "../../test-clock.ts";
 import { startStallingProxy } from "../auth/stalling-proxy.ts";
 import { createMigrated } from "../store/postgres-database.ts";
 import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
-import { openPostgres } from "../../../src/store/postgres/store.ts";
+import { openPostgres } from "../../../src/store/postgres/open-postgres.ts";
 import { Unavailable } from "../../../src/api/errors.ts";
 import { until } from "../../timing.ts";
 

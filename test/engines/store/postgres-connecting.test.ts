@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { Unavailable } from "../../../src/api/errors.ts";
-import { openPostgres, type PostgresStores } from "../../../src/store/postgres/store.ts";
+import { openPostgres, type PostgresStores } from "../../../src/store/postgres/open-postgres.ts";
 import { startPostgres } from "../../../trials/harness/postgres.ts";
 import { AT, KEY_ID, rex } from "../../conformance/store-fixture.ts";
 import { CertificateAuthority } from "../../../trials/harness/certificates.ts";

@@ -1,5 +1,5 @@
 import { SQL } from "bun";
-import { openPostgres, type PostgresStores } from "../../../src/store/postgres/store.ts";
+import { openPostgres, type PostgresStores } from "../../../src/store/postgres/open-postgres.ts";
 import { BY } from "../../key-store-arguments.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { Unavailable } from "../../../src/api/errors.ts";
 import type { StateChange } from "../../../src/domain/ports/stores.ts";
-import { openPostgres, type PostgresStores } from "../../../src/store/postgres/store.ts";
+import { openPostgres, type PostgresStores } from "../../../src/store/postgres/open-postgres.ts";
 import { postgresTables } from "../../../src/store/postgres/table-store.ts";
 import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
 import { addPet, AT, resultOf, rex } from "../../conformance/store-fixture.ts";

@@ -3,7 +3,7 @@ import { Unavailable } from "../../../src/api/errors.ts";
 import type { StateChange } from "../../../src/domain/ports/stores.ts";
 import { Pools } from "../../../src/store/postgres/pool.ts";
 import { Primary } from "../../../src/store/postgres/primary.ts";
-import { openPostgres, type PostgresStores } from "../../../src/store/postgres/store.ts";
+import { openPostgres, type PostgresStores } from "../../../src/store/postgres/open-postgres.ts";
 import { AT, KEY_ID, addPet, rex, resultOf } from "../../conformance/store-fixture.ts";
 import { BY, storedSecret } from "../../key-store-arguments.ts";
 import { startPostgres } from "../../../trials/harness/postgres.ts";

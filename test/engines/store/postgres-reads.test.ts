@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { encodePet } from "../../../src/domain/pets-and-orders.ts";
 import { POSTGRES_DIALECT } from "../../../src/store/postgres/dialect.ts";
-import type { PostgresStores } from "../../../src/store/postgres/store.ts";
+import type { PostgresStores } from "../../../src/store/postgres/open-postgres.ts";
 import { addPet, AT, KEY_ID, resultOf, rex } from "../../conformance/store-fixture.ts";
 import { jsonObjectCases } from "../../conformance/json-object.ts";
 import { BY } from "../../key-store-arguments.ts";

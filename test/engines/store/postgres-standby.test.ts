@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { Unavailable } from "../../../src/api/errors.ts";
 import { IDEMPOTENCY_CONFLICT } from "../../../src/domain/idempotency.ts";
-import { openPostgres, type PostgresStores } from "../../../src/store/postgres/store.ts";
+import { openPostgres, type PostgresStores } from "../../../src/store/postgres/open-postgres.ts";
 import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
 import { InProcessCli } from "../../cli/cli.ts";
 import { addPet, AT, KEY_ID, resultOf, rex } from "../../conformance/store-fixture.ts";

@@ -2,7 +2,7 @@ import { allKeys } from "../../key-store-arguments.ts";
 import { afterAll, describe, expect, test } from "bun:test";
 import { CertificateAuthority } from "../../../trials/harness/certificates.ts";
 import { startPostgres } from "../../../trials/harness/postgres.ts";
-import { openPostgres } from "../../../src/store/postgres/store.ts";
+import { openPostgres } from "../../../src/store/postgres/open-postgres.ts";
 
 const authority = new CertificateAuthority();
 const otherAuthority = new CertificateAuthority();

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { startPostgres } from "../../../trials/harness/postgres.ts";
-import { openPostgres } from "../../../src/store/postgres/store.ts";
+import { openPostgres } from "../../../src/store/postgres/open-postgres.ts";
 import { silentLog } from "../../../src/observe/log.ts";
 import type { RequestRecord } from "../../../src/observe/request-record.ts";
 import { UsageRecorder } from "../../../src/observe/usage-recorder.ts";

@@ -3,7 +3,7 @@
 import { appendFileSync, copyFileSync, rmSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { messageOf } from "../../../src/runtime/message-of.ts";
-import { openSqlite } from "../../../src/store/sqlite/store.ts";
+import { openSqlite } from "../../../src/store/sqlite/open-sqlite.ts";
 import { BY } from "../../key-store-arguments.ts";
 
 const [directory = "", previous = ""] = process.argv.slice(2);
