@@ -113,8 +113,8 @@ export class SqliteClientStore extends SqlClientReads implements ClientStore {
    * Creates a pet. The change is counted before its commit: nothing is read in between, and counting a failed one does
    * no harm.
    *
-   * A created pet is encoded here, because SQLite returns its identifier only; SQL encodes a pet that is read. The first
-   * of `petCases` (test/conformance/store-pets.ts) compares the two.
+   * A created pet is encoded here, because SQLite returns its identifier only; SQL encodes a pet that is read. The
+   * first of `petCases` (test/conformance/store-pets.ts) compares the two.
    */
   createPet(pet: NewPet, at: number, request?: IdempotentRequest) {
     const values = PET_ROWS.valuesOf(pet);
