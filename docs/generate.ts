@@ -27,7 +27,7 @@ import { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "../src/http1/request-hea
 import { RECEIVE_TIMEOUT_SECONDS } from "../src/http1/index.ts";
 import { LOG_EVENTS, type LogEvent } from "../src/observe/log-events.ts";
 import { METRICS } from "../src/observe/metrics.ts";
-import { DEFAULT_OVERLAP_SECONDS } from "../src/operator/key-schemas.ts";
+import { DEFAULT_OVERLAP_SECONDS } from "../src/operator/operations/keys.ts";
 import { leastRoleOf, ROLE_MEANINGS, ROLES } from "../src/domain/operators.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../src/operator/operations.ts";
 import { ERRORS } from "../src/petstore/errors.ts";

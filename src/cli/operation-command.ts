@@ -9,7 +9,7 @@ import { PUBLIC_URL } from "../domain/stored-values.ts";
 import type { AnyCallInput } from "../operator/calls.ts";
 import type { CommandOperationId } from "../operator/handlers/data-handlers.ts";
 import { ADMIN_OPERATIONS, type AdminOperation, type ResponseOf } from "../operator/operations.ts";
-import { changesData } from "../operator/operation-rows.ts";
+import { changesData } from "../operator/operations/rows.ts";
 import { type Command, type Context, defineCommand, Failure } from "./command.ts";
 import { isFollowed } from "./follow.ts";
 import { type FieldFlags, ID_TYPES, OperationFlags } from "./operation-flags.ts";

@@ -39,7 +39,7 @@ import { runningServerHandlers } from "./handlers/running-server-handlers.ts";
 import { dataHandlers } from "./handlers/data-handlers.ts";
 import { overviewHandlers } from "./handlers/overview.ts";
 import type { AdminHandlers, RequestContext } from "./handlers/context.ts";
-import { sessionHandlers } from "./handlers/session.ts";
+import { sessionHandlers } from "./handlers/sessions.ts";
 import type { AdminOperation, AdminOperationId } from "./operations.ts";
 import { isFromOtherOrigin, isOwnHost, SAFE_METHODS } from "./own-origin.ts";
 import { readinessChecks, readinessOf } from "./readiness.ts";

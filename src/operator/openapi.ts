@@ -15,8 +15,6 @@ import { ADMIN_API } from "./api.ts";
 import { changesCredentials } from "./sign-in/credential-rules.ts";
 import { ADMIN_ERRORS, type AdminErrorCode } from "./errors.ts";
 import { apiErrorSchema, inputProblem } from "./error-schema.ts";
-import * as history from "./history-schemas.ts";
-import * as keys from "./key-schemas.ts";
 import {
   type AdminOperation,
   type AdminOperationId,
@@ -24,12 +22,20 @@ import {
   UNAUTHENTICATED_ERRORS,
   SESSION_HEADER,
 } from "./operations.ts";
-import { Reasoned } from "./operation-rows.ts";
-import * as operators from "./operator-schemas.ts";
-import { AdminOrder, OrderPage, PetPage } from "./pet-and-order-operations.ts";
-import { BanRulesUpdate, BanRulesView, PlanLimits, PlanList, PlanUpdate } from "./policy-operations.ts";
-import * as servers from "./server-schemas.ts";
-import * as sessions from "./session-schemas.ts";
+import * as audit from "./operations/audit.ts";
+import * as keys from "./operations/keys.ts";
+import * as operators from "./operations/operators.ts";
+import { Overview } from "./operations/overview.ts";
+import { AdminOrder, OrderPage, PetPage } from "./operations/pets-and-orders.ts";
+import * as policy from "./operations/policy.ts";
+import { RequestPage } from "./operations/requests.ts";
+import { Reasoned } from "./operations/rows.ts";
+import { Range, ServerSeries } from "./operations/series.ts";
+import { Server, ServerList } from "./operations/servers.ts";
+import * as sessions from "./operations/sessions.ts";
+import { Settings } from "./operations/settings.ts";
+import * as usage from "./operations/usage.ts";
+import { Webhook, WebhookTest } from "./operations/webhook.ts";
 
 import packageJson from "../../package.json" with { type: "json" };
 
@@ -81,42 +87,71 @@ export function adminOpenApiJson(): string {
   return toJson(document, 2);
 }
 
-/**
- * The schemas in a module: the exports whose names begin with a capital letter. The suffix `Schema` distinguishes an
- * export from a type of `domain` with the same name.
- */
-function schemasIn(module: Readonly<Record<string, unknown>>): Record<string, JsonSchema> {
-  const schemas: Record<string, JsonSchema> = {};
-  for (const [name, value] of Object.entries(module)) {
-    if (/^[A-Z][a-z]/.test(name) && isSchema(value)) schemas[name.replace(/Schema$/, "")] = value.json;
-  }
-  return schemas;
-}
-
-function isSchema(value: unknown): value is Schema<unknown> {
-  return typeof value === "object" && value !== null && "json" in value && "read" in value;
-}
-
-/** Exports of several modules in the order in which one module has its exports. */
-function byName(exports: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(Object.entries(exports).toSorted(([a], [b]) => (a < b ? -1 : 1)));
-}
-
 const ApiErrorSchema = apiErrorSchema(text(100, { enum: Object.keys(ADMIN_ERRORS) }));
 
-/** The list of servers keeps the name that its schema has had. */
-const { ServerList: Fleet, ...serverSchemas } = servers;
-
-const SCHEMAS: JsonSchema = {
-  ...schemasIn(keys),
-  ...schemasIn(
-    byName({ ...serverSchemas, Fleet, ...operators, ...sessions, AdminOrder, OrderPage, PetPage }),
-  ),
-  ...schemasIn(history),
-  ...schemasIn({ PlanLimits, PlanList, PlanUpdate, BanRulesView, BanRulesUpdate }),
-  ...schemasIn({ Pet, NewPet, PetStatus, PetUpdate, OrderStatus, OrderUpdate, Reasoned }),
-  ...schemasIn({ InputProblem: inputProblem, ApiErrorSchema }),
+/** The schemas by their names, which stay: clients that are generated from the document have them. */
+const NAMED_SCHEMAS: Readonly<Record<string, Schema<unknown>>> = {
+  Access: keys.AccessSchema,
+  CreatedKey: keys.CreatedKey,
+  FoundKey: keys.FoundKey,
+  Key: keys.Key,
+  KeyPage: keys.KeyPage,
+  KeyRotation: keys.KeyRotation,
+  KeySearch: keys.KeySearch,
+  KeyState: keys.KeyStateSchema,
+  KeyUpdate: keys.KeyUpdate,
+  KeyUsage: keys.KeyUsage,
+  NewKey: keys.NewKeySchema,
+  Plan: keys.Plan,
+  RotatedKey: keys.RotatedKey,
+  AdminOrder,
+  BegunSignIn: sessions.BegunSignIn,
+  CreatedCode: sessions.CreatedCode,
+  CreatedSession: sessions.CreatedSession,
+  Fleet: ServerList,
+  NewOperator: operators.NewOperatorSchema,
+  NewSession: sessions.NewSession,
+  OperatorRotation: operators.OperatorRotation,
+  Operator: operators.OperatorSchema,
+  OperatorUpdate: operators.OperatorUpdate,
+  OperatorWithToken: operators.OperatorWithToken,
+  Operators: operators.Operators,
+  OrderPage,
+  PetPage,
+  Server,
+  Session: sessions.Session,
+  Settings,
+  Webhook,
+  WebhookTest,
+  Action: audit.Action,
+  ActorKind: audit.ActorKind,
+  AuditPage: audit.AuditPage,
+  Interval: usage.Interval,
+  KeyUsageHistory: usage.KeyUsageHistory,
+  Overview,
+  Range,
+  RequestPage,
+  ServerSeries,
+  UsageTotals: usage.UsageTotals,
+  PlanLimits: policy.PlanLimits,
+  PlanList: policy.PlanList,
+  PlanUpdate: policy.PlanUpdate,
+  BanRulesView: policy.BanRulesView,
+  BanRulesUpdate: policy.BanRulesUpdate,
+  Pet,
+  NewPet,
+  PetStatus,
+  PetUpdate,
+  OrderStatus,
+  OrderUpdate,
+  Reasoned,
+  InputProblem: inputProblem,
+  ApiError: ApiErrorSchema,
 };
+
+const SCHEMAS: JsonSchema = Object.fromEntries(
+  Object.entries(NAMED_SCHEMAS).map(([name, { json }]) => [name, json]),
+);
 
 function paths(): JsonSchema {
   return openApiPaths<AdminOperationId, AdminOperation>(ADMIN_API, {

@@ -61,7 +61,7 @@ describe("the OpenAPI document of the admin API", () => {
     expect(names.filter((name) => name in globalThis)).toEqual([]);
   });
 
-  test("every body has a schema with a name in `SCHEMAS`", () => {
+  test("every body has a schema with a name in `NAMED_SCHEMAS`", () => {
     const unnamed = operations.filter(([, { path, method }]) => {
       const node = document["paths"]?.[path]?.[method.toLowerCase()];
       return unnamedBodies(node).length > 0;

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { COMMANDS } from "../../src/cli/command-table.ts";
-import { type AdminOperation, changesData } from "../../src/operator/operation-rows.ts";
+import { type AdminOperation, changesData } from "../../src/operator/operations/rows.ts";
 import { ADMIN_OPERATIONS, type AdminOperationId } from "../../src/operator/operations.ts";
 import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { Variables } from "../../src/config/parse-options.ts";
 import { columnOf } from "../../src/domain/fields.ts";
 import { KEY_FIELDS, WRITTEN_KEY_FIELDS } from "../../src/domain/key-fields.ts";
-import { Key } from "../../src/operator/key-schemas.ts";
+import { Key } from "../../src/operator/operations/keys.ts";
 import { API_KEYS } from "../../src/store/sql/tables.ts";
 import type { AdminService } from "../admin/admin-service.ts";
 import { InProcessCli } from "../cli/cli.ts";

@@ -1,5 +1,6 @@
 import { grouped } from "../../text/formatting.ts";
-import { LATE_SECONDS, settingText } from "../../operator/server-schemas.ts";
+import { LATE_SECONDS } from "../../operator/operations/servers.ts";
+import { settingText } from "../../operator/operations/settings.ts";
 import type { ServerList, Setting } from "../../operator/operations.ts";
 import { operationCommand } from "../operation-command.ts";
 import { locationOf } from "../calls/call.ts";

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { SETTING_SOURCES, settingText } from "../../operator/server-schemas.ts";
+import { SETTING_SOURCES, settingText } from "../../operator/operations/settings.ts";
 import { call, type Server, type Setting } from "../admin-api.ts";
 import { signOut, signOutEverywhere } from "../session.ts";
 import { ActionButton } from "../components/action-dialog.tsx";

@@ -1,15 +1,17 @@
-import { historyHandlers } from "./history.ts";
+import { auditHandlers } from "./audit.ts";
 import { keyHandlers } from "./keys.ts";
 import { operatorHandlers } from "./operators.ts";
 import { petAndOrderHandlers } from "./pets-and-orders.ts";
 import { policyHandlers } from "./policy.ts";
-import { serverListOf } from "./server.ts";
+import { serverListHandlers } from "./servers.ts";
+import { usageHandlers } from "./usage.ts";
 import { ADMIN_OPERATIONS, type RunningServerOperationId } from "../operations.ts";
 import type { AdminHandlers } from "./context.ts";
 import { withOperatorReads } from "../services.ts";
 
 type DataServices = Parameters<typeof keyHandlers>[0] &
-  Parameters<typeof historyHandlers>[0] &
+  Parameters<typeof usageHandlers>[0] &
+  Parameters<typeof auditHandlers>[0] &
   Parameters<typeof petAndOrderHandlers>[0] &
   Parameters<typeof operatorHandlers>[0] &
   Parameters<typeof policyHandlers>[0];
@@ -32,14 +34,12 @@ export function dataHandlers(services: DataServices): DataHandlers {
 function handlersOn(services: DataServices) {
   return {
     ...keyHandlers(services),
-    ...historyHandlers(services),
+    ...usageHandlers(services),
+    ...auditHandlers(services),
     ...petAndOrderHandlers(services),
     ...operatorHandlers(services),
     ...policyHandlers(services),
-    async listServers() {
-      const { servers, clock } = services;
-      return serverListOf(await servers.list(), await servers.lost(), clock.now());
-    },
+    ...serverListHandlers(services),
   } satisfies Partial<AdminHandlers>;
 }
 

@@ -10,7 +10,7 @@ import { parseTimes, withoutNulls } from "../../domain/fields.ts";
 import { KEY_FIELDS } from "../../domain/key-fields.ts";
 import { invalidKeyField, LIMITS_REQUIRED } from "../../domain/key-rules.ts";
 import { canUnban } from "../../domain/rate-limit.ts";
-import { DEFAULT_OVERLAP_SECONDS } from "../key-schemas.ts";
+import { DEFAULT_OVERLAP_SECONDS } from "../operations/keys.ts";
 import { ADMIN_PAGE_LIMIT, type AdminInput, type Key } from "../operations.ts";
 import { KeyViews, type KeyViewServices } from "./key-views.ts";
 import type { AdminHandlers } from "./context.ts";

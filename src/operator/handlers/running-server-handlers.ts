@@ -1,12 +1,16 @@
 import type { RunningServerOperationId } from "../operations.ts";
 import { requestHandlers } from "./requests.ts";
-import { serverHandlers } from "./server.ts";
+import { seriesHandlers } from "./series.ts";
+import { serverHandlers } from "./servers.ts";
+import { settingHandlers } from "./settings.ts";
 import type { AdminHandlers } from "./context.ts";
 import { withOperatorReads, type Services } from "../services.ts";
 import { webhookHandlers } from "./webhook.ts";
 
 /** What every server has, with a listener for operators or without. */
 export type RunningServerServices = Parameters<typeof serverHandlers>[0] &
+  Parameters<typeof seriesHandlers>[0] &
+  Parameters<typeof settingHandlers>[0] &
   Parameters<typeof requestHandlers>[0] &
   Parameters<typeof webhookHandlers>[0] &
   Pick<Services, "log" | "operatorReads">;
@@ -15,6 +19,8 @@ export type RunningServerServices = Parameters<typeof serverHandlers>[0] &
 export function runningServerHandlers(services: RunningServerServices) {
   return {
     ...serverHandlers(services),
+    ...seriesHandlers(services),
+    ...settingHandlers(services),
     ...requestHandlers(withOperatorReads(services)),
     ...webhookHandlers(services),
   } satisfies Pick<AdminHandlers, RunningServerOperationId>;

@@ -1,7 +1,19 @@
 import { byOutcome, greatest, type SeriesValues, sum } from "../../domain/live-series.ts";
 import type { ServerSeries } from "../operations.ts";
+import type { Services } from "../services.ts";
+import type { AdminHandlers } from "./context.ts";
 
 type LiveSeries = Omit<ServerSeries, "server" | "range">;
+
+export function seriesHandlers({ metrics, servers }: Pick<Services, "metrics" | "servers">) {
+  return {
+    getSeries: ({ query: { range = "1h" } }) => ({
+      range,
+      ...metrics.live.read(range),
+      server: servers.self.id,
+    }),
+  } satisfies Partial<AdminHandlers>;
+}
 
 /**
  * The series of all servers together, at the times of the first: sums of counts, and the response times of the slowest

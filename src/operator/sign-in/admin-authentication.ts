@@ -15,7 +15,7 @@ import { type Principal, principalWith } from "./credential-rules.ts";
 import { INVALID_CODE, INVALID_TOKEN, NOT_SIGNED_IN, tooManyAttempts } from "../errors.ts";
 import { FailedSignIns } from "./failed-sign-ins.ts";
 import { GuessLimiter, type TokenRejection } from "./guess-limiter.ts";
-import { SESSION_HEADER } from "../operation-rows.ts";
+import { SESSION_HEADER } from "../operations/sessions.ts";
 
 /** Who signs in. */
 export type NewSessionPrincipal = Principal & {

@@ -2,38 +2,36 @@ import { formatTime } from "../../text/formatting.ts";
 import { differingSettings, nameOfServer, type ServerState } from "../../domain/servers.ts";
 import type { AdapterMonitor } from "../../observe/adapter-monitor.ts";
 import { LATENCY_BUCKETS, quantilesOf } from "../../observe/histogram.ts";
-import { formatPolicy } from "../../config/policy-options.ts";
-import type { ServerList, Setting } from "../operations.ts";
-import { ownState } from "./other-servers.ts";
+import type { ServerList } from "../operations.ts";
+import { LATE_SECONDS } from "../operations/servers.ts";
 import type { AdminHandlers } from "./context.ts";
 import type { Services } from "../services.ts";
-import { LATE_SECONDS } from "../server-schemas.ts";
 
 type ServerServices = Pick<
   Services,
   | "environment"
   | "database"
   | "limiterMonitor"
-  | "metrics"
   | "servers"
-  | "policy"
   | "publicUrl"
   | "address"
   | "startedAt"
-  | "shownSettings"
-  | "valuesInEffect"
   | "isDraining"
 >;
 
+interface ServerListServices extends Pick<Services, "clock"> {
+  readonly servers: Pick<Services["servers"], "list" | "lost">;
+}
+
 export function serverHandlers(services: ServerServices) {
-  const { environment, database, limiterMonitor, metrics, servers } = services;
+  const { environment, database, limiterMonitor, servers } = services;
 
   return {
     getServer() {
       const { startedAt, publicUrl, address } = services;
       return {
         environment,
-        version: services.servers.self.version,
+        version: servers.self.version,
         runtime: `Bun ${Bun.version}`,
         startedAt: formatTime(startedAt),
         publicUrl,
@@ -50,33 +48,16 @@ export function serverHandlers(services: ServerServices) {
         draining: services.isDraining(),
       };
     },
+  } satisfies Partial<AdminHandlers>;
+}
 
-    getSeries: ({ query: { range = "1h" } }) => ({
-      range,
-      ...metrics.live.read(range),
-      server: servers.self.id,
-    }),
-
-    async getSettings() {
-      const { adminUrl } = await ownState(servers);
-      const listener = adminUrl ? { "admin-address": new URL(adminUrl).host } : {};
-      const values = { ...services.valuesInEffect, ...listener };
-      return { items: services.shownSettings.map((setting) => inEffect(setting, values)) };
+/** The list of servers is read from the database, which commands can do without a server. */
+export function serverListHandlers({ servers, clock }: ServerListServices) {
+  return {
+    async listServers() {
+      return serverListOf(await servers.list(), await servers.lost(), clock.now());
     },
   } satisfies Partial<AdminHandlers>;
-
-  /**
-   * Limits and ban rules are those of the database: somebody may have changed what a flag set. The machine decides the
-   * number of connections, and the system a port of 0.
-   */
-  function inEffect(setting: Setting, values: Readonly<Record<string, string>>): Setting {
-    const { name, value: given, source } = setting;
-    const stored = formatPolicy(services.policy.current)[name];
-    const value = stored ?? values[name] ?? given;
-    if (value === given) return setting;
-    if (stored !== undefined) return { ...setting, value, source: "database" };
-    return { ...setting, value, ...(source !== "default" && given !== null && { given }) };
-  }
 }
 
 function stateOf({ isAvailable, latencyMs }: AdapterMonitor) {
@@ -85,7 +66,7 @@ function stateOf({ isAvailable, latencyMs }: AdapterMonitor) {
 }
 
 /** Lost servers are listed last, with what they reported last. */
-export function serverListOf(
+function serverListOf(
   servers: readonly ServerState[],
   lost: readonly ServerState[],
   now: number,

@@ -1,9 +1,8 @@
-import { array, type Infer, integer, line, nullable, object, oneOf, updateSchema } from "../api/schema.ts";
-import { LIMITED_PLANS } from "../domain/policy.ts";
-import { BAN_BOUNDS } from "../domain/rate-limit.ts";
-import { REQUEST_LIMITS } from "../domain/key-fields.ts";
-import { count } from "./key-schemas.ts";
-import { ok, tagged } from "./operation-rows.ts";
+import { array, type Infer, integer, line, nullable, object, oneOf, updateSchema } from "../../api/schema.ts";
+import { LIMITED_PLANS } from "../../domain/policy.ts";
+import { BAN_BOUNDS } from "../../domain/rate-limit.ts";
+import { REQUEST_LIMITS } from "../../domain/key-fields.ts";
+import { count, ok, tagged } from "./rows.ts";
 
 const setBy = array(
   object("A server that was started with the setting", {
@@ -48,7 +47,7 @@ export type BanRulesView = Infer<typeof BanRulesView>;
 
 export const BanRulesUpdate = updateSchema("The rules to change, at least one", banRules);
 
-/** The rows of the table of operations. */
+/** The operations on the limits of the plans and on the ban rules. */
 export const POLICY_OPERATIONS = tagged("Plans", {
   listPlans: {
     method: "GET",

@@ -1,10 +1,9 @@
-import { cursorAfter, encodeCursor } from "../../domain/cursor.ts";
+import { encodeCursor } from "../../domain/cursor.ts";
 import { pageOf } from "../../domain/pages.ts";
 import { Rejection } from "../../api/errors.ts";
 import { toSafeNumber } from "../../api/json.ts";
 import { formatOptionalTime, formatTime, parseOptionalTime } from "../../text/formatting.ts";
 import { keyNotFound } from "../../domain/api-keys.ts";
-import { auditView } from "../../domain/audit.ts";
 import {
   defaultSince,
   INTERVAL_LENGTH_MS,
@@ -13,23 +12,20 @@ import {
   type UsagePeriod,
 } from "../../domain/usage-history.ts";
 import { yieldToEventLoop } from "../../runtime/scheduler.ts";
-import { ADMIN_PAGE_LIMIT, type QueryOf, type ResponseOf, USAGE_LIMIT } from "../operations.ts";
+import { type QueryOf, type ResponseOf, USAGE_LIMIT } from "../operations.ts";
 import type { AdminHandlers } from "./context.ts";
-import { keyNamesOf } from "./key-names.ts";
 import type { Services } from "../services.ts";
 
-type AuditItems = ResponseOf<"listAudit">["items"];
 type UsageItems = ResponseOf<"getUsage">["items"];
 
 /** Formatting the totals of this many keys takes half a millisecond. */
 const FORMATTED_AT_ONCE = 1_000;
 
-export function historyHandlers({
+export function usageHandlers({
   keys,
   usageHistory,
-  audit,
   clock,
-}: Pick<Services, "keys" | "usageHistory" | "audit" | "clock">) {
+}: Pick<Services, "keys" | "usageHistory" | "clock">) {
   return {
     async getKeyUsage({ id, query }) {
       const period = periodOf(query, clock.now());
@@ -63,25 +59,7 @@ export function historyHandlers({
       const nextCursor = last && hasMore ? encodeCursor("usage", BigInt(last.keyId)) : null;
       return { ...formatPeriod(period), items, nextCursor };
     },
-
-    async listAudit({ query: { cursor, after, limit = ADMIN_PAGE_LIMIT.default, ...conditions } }) {
-      const since = parseOptionalTime(conditions.since);
-      const until = parseOptionalTime(conditions.until);
-      const start = after === undefined ? { before: cursor } : { after: cursor ?? BigInt(after) };
-      const page = await audit.listAudit({ ...conditions, since, until, ...start, limit });
-      const items = await withKeyNames(page.items.map(auditView));
-      return { items, nextCursor: cursorAfter("audit", page) };
-    },
   } satisfies Partial<AdminHandlers>;
-
-  async function withKeyNames(items: AuditItems): Promise<AuditItems> {
-    const ids = items.map(({ target }) => (target?.kind === "key" ? Number(target.id) : null));
-    const names = await keyNamesOf(keys, ids);
-    return items.map((item) => {
-      const name = item.target?.kind === "key" ? names.get(Number(item.target.id)) : undefined;
-      return item.target && name !== undefined ? { ...item, target: { ...item.target, name } } : item;
-    });
-  }
 }
 
 function totalsView({ keyId, name, plan, admitted, limited, banned, errors, lastUsedAt }: KeyTotals) {

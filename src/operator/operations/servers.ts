@@ -8,10 +8,9 @@ import {
   object,
   oneOf,
   quantity,
-  text,
-} from "../api/schema.ts";
-import { ENVIRONMENTS } from "../domain/environments.ts";
-import { count, time } from "./key-schemas.ts";
+} from "../../api/schema.ts";
+import { ENVIRONMENTS } from "../../domain/environments.ts";
+import { count, ok, tagged, time } from "./rows.ts";
 
 /** The time after which a server that was killed, or the database, counts as gone. */
 export const LATE_SECONDS = 5;
@@ -91,68 +90,22 @@ export const ServerList = object("The servers on the database", {
 });
 export type ServerList = Infer<typeof ServerList>;
 
-export const SETTING_SOURCES = ["default", "flag", "variable", "env file", "database"] as const;
-
-const Setting = object(
-  "A setting of the server that responds",
-  {
-    name: line(60, { description: "The flag without its dashes", examples: ["ban-length"] }),
-    variable: line(80, { description: "The environment variable", examples: ["PETSTORE_BAN_LENGTH"] }),
-    value: nullable(text(10_000, "The value in effect. Secrets are masked.")),
-    default: nullable(text(10_000, "The value if nothing is set")),
-    source: oneOf(SETTING_SOURCES, "Where the value comes from"),
-    help: text(2_000, "What the setting does"),
+/** The operations that show servers. */
+export const SERVER_OPERATIONS = tagged("Server", {
+  getServer: {
+    method: "GET",
+    path: "/server",
+    summary: "Show the server and what it depends on",
+    description: "Describes the server that responds, and the state of its database and its rate limiter.",
+    needsRunningServer: true,
+    success: ok("The server", Server),
   },
-  {
-    given: text(10_000, "What was set, if the value in effect is another"),
-    isVariableOnly: boolean("Whether there is no flag, because others could read it in a list of processes"),
+  listServers: {
+    method: "GET",
+    path: "/servers",
+    summary: "List the servers on the database",
+    description:
+      "Lists all servers, and their figures together. A server that stops is removed; one that was killed is `lost` after 5 seconds, for an hour. While the database is unavailable, the list is that of before.",
+    success: ok("The servers", ServerList),
   },
-);
-export type Setting = Infer<typeof Setting>;
-
-/** The setting as a user sets it. */
-export function settingText({ name, variable, isVariableOnly }: Setting): string {
-  return isVariableOnly ? variable : `--${name}`;
-}
-
-export const Settings = object("The settings of the server that responds", {
-  items: array(Setting, { json: "In the order of `petstore serve --help`" }),
-});
-
-const responseOfReceiver = {
-  status: nullable(
-    integer({ min: 100, max: 599, description: "Status of the response" }),
-    "Null without a response",
-  ),
-  error: nullable(line(300, "Why there was no response"), "Null if there was one"),
-  durationMs: count("Milliseconds until the response, or until the attempt failed"),
-};
-
-export const Webhook = object("Where audit entries are delivered", {
-  url: nullable(
-    line(2_000, "URL of the receiver; a hash stands for its path and query"),
-    "Null if none is configured on the server that responds",
-  ),
-  events: array(line(100), {
-    json: "The actions that are delivered, such as `key.banned`, `operator.*` or `*`",
-  }),
-  waiting: count("Entries that wait for their delivery, at most 1,000"),
-  oldestWaitingAt: nullable(time("Time of the oldest entry that waits"), "Null if none waits"),
-  deliveries: array(
-    object("An attempt to deliver an entry", {
-      id: count("Identifier of the audit entry"),
-      type: line(100, "Action of the entry"),
-      at: time("When the attempt began"),
-      ...responseOfReceiver,
-    }),
-    { json: "The last attempts, newest first" },
-  ),
-});
-export type Webhook = Infer<typeof Webhook>;
-
-export const WebhookTest = object("The response to a test event", {
-  url: line(2_000, "URL of the receiver; a hash stands for its path and query"),
-  isDelivered: boolean("Whether the status is 2xx"),
-  ...responseOfReceiver,
-  response: nullable(text(2_000, "First line of the response"), "Null if it is empty"),
 });

@@ -1,11 +1,12 @@
-/* The parts that rows in the table of operations share. */
+/* The parts that rows in the table of operations, and their schemas, share. */
 
-import type { BoundedList, Operation } from "../api/api.ts";
-import { cursorSchema, type ListName } from "../domain/cursor.ts";
-import { dateTime, line, object, queryInteger, type Schema } from "../api/schema.ts";
-import { type AuditAction, MAX_REASON_LENGTH } from "../domain/audit.ts";
-import { type Role, ROLES } from "../domain/operators.ts";
-import type { AdminErrorCode } from "./errors.ts";
+import type { BoundedList, Operation } from "../../api/api.ts";
+import { cursorSchema, type ListName } from "../../domain/cursor.ts";
+import { dateTime, integer, line, nullable, object, queryInteger, type Schema } from "../../api/schema.ts";
+import { type AuditAction, MAX_REASON_LENGTH } from "../../domain/audit.ts";
+import { EXAMPLE_TIME } from "../../domain/fields.ts";
+import { type Role, ROLES } from "../../domain/operators.ts";
+import type { AdminErrorCode } from "../errors.ts";
 
 export interface AdminOperation extends Operation<AdminErrorCode> {
   readonly tag:
@@ -52,12 +53,6 @@ export function changesData({ audited = "nothing" }: AdminOperation): boolean {
   return audited !== "nothing";
 }
 
-/**
- * The header with the second secret of a session. Every listener on this machine receives the cookie, because cookies
- * do not distinguish ports.
- */
-export const SESSION_HEADER = "Petstore-Session";
-
 /** The errors of every operation. */
 export const UNAUTHENTICATED_ERRORS = [
   "forbidden_host",
@@ -77,8 +72,6 @@ export const COMMON_ADMIN_ERRORS = [
 ] as const satisfies readonly AdminErrorCode[];
 
 export const ADMIN_PAGE_LIMIT = { min: 1, max: 500, default: 50 } as const;
-/** The number of keys whose requests getUsage adds up. */
-export const USAGE_LIMIT = { min: 1, max: 10_000, default: 100 } as const;
 
 export const limit = queryInteger(ADMIN_PAGE_LIMIT);
 export const since = dateTime("From this time on");
@@ -86,6 +79,11 @@ export const until = dateTime("Before this time");
 export function cursor(list: ListName): Schema<bigint> {
   return cursorSchema(list, "the nextCursor of the page before");
 }
+
+export const count = (description: string) => integer({ min: 0, max: Number.MAX_SAFE_INTEGER, description });
+export const time = (description: string) => dateTime({ description, examples: [EXAMPLE_TIME] });
+
+export const nextCursor = nullable(line(40, "`cursor` of the next page"), "Null on the last page");
 
 /** The body of a change that is final or severe. Clients of release 1.1.0 send none. */
 export const Reasoned = object(

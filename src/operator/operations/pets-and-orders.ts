@@ -1,5 +1,5 @@
-import { array, type Infer, line, nullable, object, queryIdentifier } from "../api/schema.ts";
-import { schemasOf } from "../domain/fields.ts";
+import { array, type Infer, line, nullable, object, queryIdentifier } from "../../api/schema.ts";
+import { schemasOf } from "../../domain/fields.ts";
 import {
   NewPet,
   OPERATOR_ORDER_FIELDS,
@@ -9,10 +9,9 @@ import {
   PET_FIELDS,
   PET_FILTERS,
   PetUpdate,
-} from "../domain/pets-and-orders.ts";
-import { MAX_ROWS_SEARCHED, PET_SEARCH } from "../domain/size-limits.ts";
-import { nextCursor } from "./key-schemas.ts";
-import { created, cursor, limit, ok, tagged } from "./operation-rows.ts";
+} from "../../domain/pets-and-orders.ts";
+import { MAX_ROWS_SEARCHED, PET_SEARCH } from "../../domain/size-limits.ts";
+import { created, cursor, limit, nextCursor, ok, tagged } from "./rows.ts";
 
 export const PetPage = object("A page of pets, in ascending order of their identifiers", {
   items: array(Pet),
