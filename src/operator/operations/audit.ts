@@ -1,4 +1,15 @@
-import { array, type Infer, int64, line, nullable, object, oneOf, queryIdentifier, type Schema, valueSchema } from "../../api/schema.ts";
+import {
+  array,
+  type Infer,
+  int64,
+  line,
+  nullable,
+  object,
+  oneOf,
+  queryIdentifier,
+  type Schema,
+  valueSchema,
+} from "../../api/schema.ts";
 import {
   ACTOR_KINDS,
   AUDIT_ACTIONS,

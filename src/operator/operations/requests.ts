@@ -1,4 +1,17 @@
-import { array, type Infer, int64, integer, line, matching, nullable, object, oneOf, quantity, queryIdentifier, queryInteger } from "../../api/schema.ts";
+import {
+  array,
+  type Infer,
+  int64,
+  integer,
+  line,
+  matching,
+  nullable,
+  object,
+  oneOf,
+  quantity,
+  queryIdentifier,
+  queryInteger,
+} from "../../api/schema.ts";
 import { KeyId } from "../../domain/key-fields.ts";
 import { MAX_LOGGED_LENGTH, MAX_LOGGED_METHOD_LENGTH } from "../../domain/logging.ts";
 import { OPERATION_IDS } from "../../domain/operation-ids.ts";

@@ -1,4 +1,13 @@
-import { array, dateTime, type Infer, line, nullable, object, oneOf, queryInteger } from "../../api/schema.ts";
+import {
+  array,
+  dateTime,
+  type Infer,
+  line,
+  nullable,
+  object,
+  oneOf,
+  queryInteger,
+} from "../../api/schema.ts";
 import { KeyId } from "../../domain/key-fields.ts";
 import { OPERATION_IDS } from "../../domain/operation-ids.ts";
 import { DAILY_USAGE_DAYS, HOURLY_USAGE_DAYS, USAGE_INTERVALS } from "../../domain/usage-history.ts";
