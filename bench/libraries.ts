@@ -5,7 +5,7 @@
 
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { createRowReader } from "../src/archive/row-formats.ts";
+import { createRowReader } from "../src/archive/row-readers.ts";
 import { NewPet } from "../src/domain/pets-and-orders.ts";
 import { createLog } from "../src/observe/log.ts";
 import { PETSTORE_API } from "../src/petstore/operations.ts";

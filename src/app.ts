@@ -397,7 +397,7 @@ async function savePolicy(
   };
 }
 
-/** Reports what this server does to the other servers and to operators. */
+/** Gives the other servers and operators a report of what this server does. */
 function reportActivity(context: Context, server: HttpServer, metrics: AppMetrics): Closable {
   const { adapters, config, shownSettings = [] } = context;
   const settings = reportedSettings(shownSettings, urlOf(config, server));

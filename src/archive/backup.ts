@@ -22,7 +22,7 @@ import {
   writeChecksum,
 } from "./backup-files.ts";
 import type { OnProgress } from "./progress.ts";
-import { fillNewTables } from "./copy.ts";
+import { fillNewTables } from "./copy-tables.ts";
 import { callInThread } from "./call-in-thread.ts";
 
 interface BackupOptions {
@@ -62,7 +62,9 @@ export async function makeBackup(options: BackupOptions) {
   const { database } = storage.directory.files;
   let facts: DatabaseFacts;
   try {
-    await (postgres ? copyTables(postgres, partial, onProgress) : copyFile(database, partial, onProgress));
+    await (postgres
+      ? copyTablesToFile(postgres, partial, onProgress)
+      : copyFile(database, partial, onProgress));
     // A damaged database makes a damaged copy.
     facts = await checkDatabase(partial, "the database", { step: "checking", onProgress });
     describeCopy(partial, { environment, createdAt: formatTime(at), version });
@@ -104,7 +106,7 @@ async function rejectOtherTables(storage: StorageConfig, tables: TableStore): Pr
   );
 }
 
-async function copyTables(tables: TableStore, to: string, onProgress: OnProgress): Promise<void> {
+async function copyTablesToFile(tables: TableStore, to: string, onProgress: OnProgress): Promise<void> {
   await using source = await tables.read();
   await fillNewTables({ source, to: sqliteTables(to), onProgress });
 }

@@ -9,14 +9,8 @@ import { yieldToEventLoop } from "../runtime/scheduler.ts";
 import { API_KEYS, AUDIT, ORDERS, PETS, type Row, type Table } from "../store/sql/tables.ts";
 import type { TableReader } from "../store/sql/table-store.ts";
 import type { Output } from "./files.ts";
-import {
-  ENCODERS,
-  type ExportFormat,
-  type FileFields,
-  fileFieldsOf,
-  type LocatedField,
-  spreadsheetCell,
-} from "./row-formats.ts";
+import { ENCODERS, type ExportFormat, type LocatedField, spreadsheetCell } from "./row-encoders.ts";
+import { type FileFields, fileFieldsOf } from "./file-fields.ts";
 
 interface Exported {
   /** The fields in the order of the output. */

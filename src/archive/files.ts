@@ -8,7 +8,7 @@ import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { messageOf } from "../runtime/message-of.ts";
 import { createFile, disk, openToRead, removeFile, renameDurably, statOf } from "../runtime/own-files.ts";
-import { InputError } from "./row-formats.ts";
+import { InputError } from "./row-readers.ts";
 
 /** A file to import. Standard input is copied to a file first, because it is read twice. */
 export interface InputFile extends Disposable {

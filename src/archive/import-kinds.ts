@@ -17,7 +17,7 @@ import type { Steps } from "../store/sql/steps.ts";
 import { API_KEYS, type NewRow, ORDERS, PETS, type Table } from "../store/sql/tables.ts";
 import { findRows, lockIds } from "../store/sql/table-rows.ts";
 import type { SharedTables } from "../store/sql/table-store.ts";
-import { type FileFields, fileFieldsOf } from "./row-formats.ts";
+import { type FileFields, fileFieldsOf } from "./file-fields.ts";
 
 /** A row to import. If it has an identifier, it keeps it. */
 export interface ImportedRow {

@@ -5,7 +5,7 @@ import type { BatchResult, ConflictRule, ImportedRow, ImportKind } from "./impor
 import type { ImportProgress, ImportStore } from "./import-store.ts";
 import { type RejectedRow, RejectsFile, type RejectsFormat } from "./rejects-file.ts";
 import { csvRowParser, jsonRowParser, type RowParser } from "./row-parser.ts";
-import { createRowReader, delimiterOf, formatOf, type SourceRow } from "./row-formats.ts";
+import { createRowReader, delimiterOf, formatOf, type SourceRow } from "./row-readers.ts";
 
 interface ImporterOptions<T extends ImportedRow> {
   readonly input: InputFile;

@@ -4,7 +4,8 @@ import { parseJson } from "../api/json.ts";
 import { dirname } from "node:path";
 import { disk, openOwnFile, syncDirectory } from "../runtime/own-files.ts";
 import type { InputProblem } from "../api/schema.ts";
-import { csvRow, type InputFormat, type SourceRow } from "./row-formats.ts";
+import { csvRow } from "./row-encoders.ts";
+import { type InputFormat, type SourceRow } from "./row-readers.ts";
 
 export interface RejectedRow {
   readonly row: SourceRow;

@@ -17,7 +17,7 @@ import { countOf } from "../text/formatting.ts";
 import { bytesOf, timedName } from "./backup-files.ts";
 import { contentsOf } from "./contents.ts";
 import type { OnProgress } from "./progress.ts";
-import { fillNewTables } from "./copy.ts";
+import { fillNewTables } from "./copy-tables.ts";
 
 /** The reason why a backup cannot be restored, for the operator. */
 export class RestoreRejection extends Error {}

@@ -3,7 +3,7 @@ import { NotJson, parseFields } from "../api/json-fields.ts";
 import { Invalid } from "../api/schema.ts";
 import { withoutId } from "../domain/fields.ts";
 import type { ImportedRow, RowType } from "./import-kinds.ts";
-import { InputError, type SourceRow } from "./row-formats.ts";
+import { InputError, type SourceRow } from "./row-readers.ts";
 
 /**
  * The highest identifier that a row can keep. More identifiers than will ever be assigned remain for new pets and

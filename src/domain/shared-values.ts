@@ -1,7 +1,7 @@
 import { LONGEST_BAN_MS } from "./rate-limit.ts";
 import { DAY_MS } from "../text/time-units.ts";
 
-/** A single value of the policy (policy.ts), beside limits and ban rules. */
+/** A single value of the policy (policy.ts), besides limits and ban rules. */
 export interface SharedValue {
   readonly kind: "integer" | "duration" | "duration or forever";
   /** The bounds; of a duration in milliseconds. */

@@ -43,10 +43,10 @@ const MAX_BYTES = 8 * 1024 * 1024;
 const ENTRY_BYTES = 2_000;
 const MAX_KEY_LENGTH = 200;
 /**
- * The size of the filter. Of entries of 4 KiB so many fit in the cache, so that few entries are evicted before they are
- * used.
+ * The slots of the filter of repeats. Of entries of 4 KiB, so many fit in the cache, so that few entries are evicted
+ * before they are used.
  */
-const FILTER_SIZE = 2_048;
+const REPEAT_SLOTS = 2_048;
 
 /**
  * Caches responses by query string. The revision is compared on every hit, so a response shows every change of this
@@ -58,7 +58,7 @@ const FILTER_SIZE = 2_048;
  */
 export class ResponseCache implements ReusableResponses {
   readonly #entries = new BoundedCache<string, Entry>(MAX_BYTES);
-  readonly #repeatFilter = new RepeatFilter(FILTER_SIZE);
+  readonly #repeats = new RepeatFilter(REPEAT_SLOTS);
 
   constructor(private readonly statistics = new CacheStatistics()) {}
 
@@ -83,7 +83,7 @@ export class ResponseCache implements ReusableResponses {
   }
 
   add(key: string, representation: Representation, currentRevision: CurrentRevision): void {
-    if (key.length > MAX_KEY_LENGTH || !this.#repeatFilter.isRepeat(Bun.hash.xxHash32(key))) return;
+    if (key.length > MAX_KEY_LENGTH || !this.#repeats.isRepeat(Bun.hash.xxHash32(key))) return;
     const bytes = ENTRY_BYTES + stringBytes(representation.body);
     const revision = currentRevision();
     this.#entries.set(detachedCopy(key), { representation, currentRevision, revision, bytes });

@@ -50,7 +50,7 @@ export class BoundedCache<Key, Value extends Sized> {
 
 /**
  * Finds what is requested a second time, for a cache: most of what is requested once would only take memory. The filter
- * remembers some of the last requests, as numbers.
+ * remembers some of the last requests, as numbers, one in each slot.
  *
  * `bun bench/store.ts`: with the filter, a random pet out of a million takes 8.4 µs; without it, 35 µs.
  */

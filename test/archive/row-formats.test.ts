@@ -1,15 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import {
-  createRowReader,
-  csvRow,
-  delimiterOf,
-  ENCODERS,
-  fileFieldsOf,
-  formatOf,
-  spreadsheetCell,
-  type InputFormat,
-} from "../../src/archive/row-formats.ts";
+import { createRowReader, delimiterOf, formatOf, type InputFormat } from "../../src/archive/row-readers.ts";
+import { csvRow, ENCODERS, spreadsheetCell } from "../../src/archive/row-encoders.ts";
+import { fileFieldsOf } from "../../src/archive/file-fields.ts";
 
 /** Reads a text in pieces of the given lengths, again and again. */
 function read(text: string, { format = formatOf(text), lengths = [text.length], delimiter = "," } = {}) {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { describeProblems } from "../../src/api/errors.ts";
 import { Invalid } from "../../src/api/schema.ts";
 import { IMPORT_KINDS, type ImportedRow, type RowType } from "../../src/archive/import-kinds.ts";
-import type { SourceRow } from "../../src/archive/row-formats.ts";
+import type { SourceRow } from "../../src/archive/row-readers.ts";
 import { csvRowParser, jsonRowParser, type RowParser } from "../../src/archive/row-parser.ts";
 
 const { withIds: PET_ROWS_WITH_IDS, withoutIds: PET_ROWS } = IMPORT_KINDS.pets;

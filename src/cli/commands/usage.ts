@@ -1,5 +1,5 @@
 import { formatTime, grouped } from "../../text/formatting.ts";
-import { csvRow, spreadsheetCell } from "../../archive/row-formats.ts";
+import { csvRow, spreadsheetCell } from "../../archive/row-encoders.ts";
 import type { Options } from "../../config/parse-options.ts";
 import { UsageError } from "../../config/usage-error.ts";
 import {

@@ -11,7 +11,7 @@ import { openDatabaseFor } from "./database.ts";
 import { checkColumns } from "./migrate.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { OpenFiles, type RescueOptions } from "./open-files.ts";
-import { SqlitePetJson } from "./pet-json.ts";
+import type { SqlitePetJson } from "./pet-json.ts";
 import { OperatorReadThread } from "./operator-read-thread.ts";
 import { type ScheduledTimer, scheduler } from "../../runtime/scheduler.ts";
 import { sqliteDatabase } from "./dialect.ts";

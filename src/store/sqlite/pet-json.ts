@@ -18,10 +18,10 @@ import type { Connection } from "./connection.ts";
 import { SQLITE_DIALECT } from "./dialect.ts";
 
 /**
- * The number of places of the filter. It is small, so that a block is cached when two requests for it come with few
+ * The slots of the filter of repeats. They are few, so that a block is cached when two requests for it come with few
  * others in between. Of random requests to a million pets, that applies to one in a hundred.
  */
-const FILTER_PLACES = 128;
+const REPEAT_SLOTS = 128;
 
 const JSON_OF_PET = `${jsonIn(SQLITE_DIALECT, PET_FIELDS)} AS json`;
 const SELECT_PET = `SELECT ${JSON_OF_PET} FROM pets WHERE id = ?`;
@@ -94,7 +94,7 @@ export class SqlitePetJson implements PetJsonSource {
 
   constructor(
     private readonly connection: Connection,
-    private readonly filter: Pick<RepeatFilter, "isRepeat"> = new RepeatFilter(FILTER_PLACES),
+    private readonly repeats: Pick<RepeatFilter, "isRepeat"> = new RepeatFilter(REPEAT_SLOTS),
   ) {
     this.#dataVersion = connection.dataVersion();
   }
@@ -230,7 +230,7 @@ export class SqlitePetJson implements PetJsonSource {
     }
     this.cacheStatistics.misses++;
     const isComplete = (number + 1) * BLOCK_SIZE <= this.#readHighestId();
-    return isComplete && this.filter.isRepeat(number) ? this.#readBlock(number) : undefined;
+    return isComplete && this.repeats.isRepeat(number) ? this.#readBlock(number) : undefined;
   }
 
   #readHighestId(): bigint {

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { version } from "../../../package.json";
 import { makeBackup } from "../../../src/archive/backup.ts";
-import { fillNewTables } from "../../../src/archive/copy.ts";
+import { fillNewTables } from "../../../src/archive/copy-tables.ts";
 import { scheduler } from "../../../src/runtime/scheduler.ts";
 import { openPostgres } from "../../../src/store/postgres/open-postgres.ts";
 import { postgresTables } from "../../../src/store/postgres/table-store.ts";

@@ -10,7 +10,7 @@ import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import type { Contents } from "../../../src/archive/contents.ts";
 import type { WorkProgress } from "../../../src/archive/progress.ts";
-import { copyTables } from "../../../src/archive/copy.ts";
+import { copyTables } from "../../../src/archive/copy-tables.ts";
 import type { NewAuditEntry } from "../../../src/domain/audit.ts";
 import { newQuota } from "../../../src/domain/rate-limit.ts";
 import { readQuotas, writeQuotas } from "../../../src/rate-limit/valkey/maintenance.ts";

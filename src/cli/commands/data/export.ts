@@ -7,7 +7,7 @@ import { choice, file, optional, switchOption } from "../../../config/value-type
 import { grouped } from "../../../text/formatting.ts";
 import { EXPORT_KINDS, exportRows } from "../../../archive/export.ts";
 import { fileOutput, type Output } from "../../../archive/files.ts";
-import { EXPORT_FORMATS } from "../../../archive/row-formats.ts";
+import { EXPORT_FORMATS } from "../../../archive/row-encoders.ts";
 import { json } from "../../output.ts";
 import { type Context, defineCommand, Failure, stopRequest } from "../../command.ts";
 import { Progress } from "./progress.ts";

@@ -12,7 +12,7 @@ import {
 } from "../../../archive/import-store.ts";
 import { type ImportResult, importRows } from "../../../archive/import.ts";
 import { describeRejectedRow } from "../../../archive/rejects-file.ts";
-import { InputError } from "../../../archive/row-formats.ts";
+import { InputError } from "../../../archive/row-readers.ts";
 import { databaseExists, describeEnvironment, storageOf } from "../../../config/config.ts";
 import { JSON_OPTION, DATABASE_OPTIONS } from "../../../config/options.ts";
 import type { Options, ValuesOf } from "../../../config/parse-options.ts";
