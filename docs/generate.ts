@@ -6,7 +6,8 @@
 import packageJson from "../package.json" with { type: "json" };
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { longDuration, grouped, kibibytes, longDate, plural } from "../src/text/formatting.ts";
+import { longDuration } from "../src/text/durations.ts";
+import { grouped, kibibytes, longDate, plural } from "../src/text/formatting.ts";
 import { HANDLING_TIMEOUT_MS } from "../src/api/dispatch.ts";
 import type { Schema } from "../src/api/schema.ts";
 import { DEFAULT_URL } from "../src/config/config.ts";

@@ -1,3 +1,4 @@
+import { shortDuration } from "../src/text/durations.ts";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +9,6 @@ import { parseOptions } from "../src/config/parse-options.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import { generateSecret, toNewSecret } from "../src/domain/secrets.ts";
 import { silentLog } from "../src/observe/log.ts";
-import { shortDuration } from "../src/text/formatting.ts";
 import { withFigureColours } from "../trials/harness/figure-colours.ts";
 
 /**

@@ -1,6 +1,7 @@
 import { styleText } from "node:util";
 import { curlCommand, shellWord } from "../text/curl.ts";
-import { grouped, printable, printableJson, printableLines, shortDuration } from "../text/formatting.ts";
+import { shortDuration } from "../text/durations.ts";
+import { grouped, printable, printableJson, printableLines } from "../text/formatting.ts";
 import { toJson } from "../api/json.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { docsUrl } from "../public/site-urls.ts";

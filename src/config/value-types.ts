@@ -2,7 +2,8 @@ import { alternatives, grouped } from "../text/formatting.ts";
 import { isOnCalendar } from "../api/schema.ts";
 import { MAX_REQUEST_LIMIT } from "../domain/key-fields.ts";
 import { type Limits } from "../domain/rate-limit.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../text/time-units.ts";
+import { typedDuration, parseTypedDuration } from "../text/durations.ts";
+import { DAY_MS } from "../text/time-units.ts";
 import { actionNamed } from "../domain/audit.ts";
 import { WEBHOOK_EVENTS } from "../domain/webhooks.ts";
 import { didYouMean, nearest } from "../text/nearest.ts";
@@ -168,43 +169,23 @@ function path(placeholder: string, expected: string): ValueType<string> {
   };
 }
 
-const UNITS = { d: DAY_MS, h: HOUR_MS, m: MINUTE_MS, s: 1_000, ms: 1 } as const;
-const DURATION = /^(?<count>0|[1-9]\d{0,11})(?<unit>ms|s|m|h|d)$/;
-
 const EXAMPLES = ["25ms", "500ms", "90s", "15m", "24h", "30d", "365d"];
 /** The units for a hint about a number without one, most likely first. */
 const LIKELY_UNITS = ["s", "ms", "m", "h", "d"];
 
 /** A duration in milliseconds, which is written with a unit. 0 needs none. */
 export function duration(bounds: Bounds): ValueType<number> {
-  const range = `${formatDuration(bounds.min)} to ${formatDuration(bounds.max)}`;
-  const isWithin = (text: string) => within(parseDuration(text), bounds) !== undefined;
+  const range = `${typedDuration(bounds.min)} to ${typedDuration(bounds.max)}`;
+  const isWithin = (text: string) => within(parseTypedDuration(text), bounds) !== undefined;
   return {
     placeholder: "TIME",
     range,
     expected: `a duration from ${range}, such as ${alternatives(EXAMPLES.filter(isWithin))}`,
-    parse: (text) => within(parseDuration(text), bounds),
-    format: formatDuration,
+    parse: (text) => within(parseTypedDuration(text), bounds),
+    format: typedDuration,
     hint: (text) =>
       DIGITS.test(text) ? didYouMean(LIKELY_UNITS.map((unit) => text + unit).find(isWithin)) : undefined,
   };
-}
-
-function parseDuration(text: string): number | undefined {
-  if (text === "0") return 0;
-  const { count, unit } = DURATION.exec(text)?.groups ?? {};
-  return count === undefined || !isUnit(unit) ? undefined : Number(count) * UNITS[unit];
-}
-
-function isUnit(unit: string | undefined): unit is keyof typeof UNITS {
-  return unit !== undefined && Object.hasOwn(UNITS, unit);
-}
-
-/** Formats a duration in the largest unit that divides it. */
-export function formatDuration(ms: number): string {
-  if (ms === 0) return "0";
-  const [unit, length] = Object.entries(UNITS).find(([, length]) => ms % length === 0) ?? ["ms", 1];
-  return `${ms / length}${unit}`;
 }
 
 const MEGABYTE = 2 ** 20;
@@ -279,7 +260,7 @@ export const pointInTime: ValueType<PointInTime> = {
     if (!DATE.test(text) && !DATE_AND_TIME.test(text)) return undefined;
     return isOnCalendar(text) ? { at: Date.parse(text) } : undefined;
   },
-  format: (value) => ("at" in value ? new Date(value.at).toISOString() : formatDuration(value.agoMs)),
+  format: (value) => ("at" in value ? new Date(value.at).toISOString() : typedDuration(value.agoMs)),
   hint: (text) => ago.hint?.(text),
 };
 
@@ -313,6 +294,6 @@ export function durationOrForever(bounds: Bounds): ValueType<number | null> {
     expected: `forever, or ${length.expected}`,
     // Undefined would mean an invalid text.
     parse: (text) => (text === "forever" ? null : length.parse(text)),
-    format: (value) => (value === null ? "forever" : formatDuration(value)),
+    format: (value) => (value === null ? "forever" : typedDuration(value)),
   };
 }

@@ -14,7 +14,7 @@ import {
   type ResponseOf,
   SESSION_HEADER,
 } from "../operator/operations.ts";
-import { current, update } from "./state.ts";
+import { consoleState, updateState } from "./state.ts";
 import { readStored, writeStored } from "../pages/storage.ts";
 
 export type * from "../operator/calls.ts";
@@ -64,7 +64,7 @@ export async function call<Id extends AdminOperationId>(
 ): Promise<ResponseOf<Id>> {
   const operation: AdminOperation = ADMIN_OPERATIONS[operationId];
   // The pages stay, with what was typed into them, until somebody signs in again.
-  if (current.isSignedIn === false && !operation.needsNoToken) throw new Error("Sign in again.");
+  if (consoleState.isSignedIn === false && !operation.needsNoToken) throw new Error("Sign in again.");
   const { target, headers, ...request } = adminRequestOf(operationId, input);
   const secret = storedSecret();
   const text = await responseText(target, {
@@ -78,8 +78,8 @@ export async function call<Id extends AdminOperationId>(
   if (response === undefined)
     throw new Error("The server sent something that this page does not know. Reload it.");
   const { body, unreadable } = response;
-  if (unreadable !== (current.unreadable[operationId] ?? 0))
-    update({ unreadable: { ...current.unreadable, [operationId]: unreadable } });
+  if (unreadable !== (consoleState.unreadable[operationId] ?? 0))
+    updateState({ unreadable: { ...consoleState.unreadable, [operationId]: unreadable } });
   return body;
 }
 
@@ -93,7 +93,7 @@ async function responseText(url: string, init: RequestInit): Promise<string> {
     await new Promise((resolve) => setTimeout(resolve, waitMs));
     if (!init.signal?.aborted) return responseText(url, init);
   }
-  if (response.status === 401 && current.isSignedIn) update({ isSignedIn: false });
+  if (response.status === 401 && consoleState.isSignedIn) updateState({ isSignedIn: false });
   throw rejectionOf(response.status, text);
 }
 

@@ -21,7 +21,7 @@ import { SignInPage } from "./pages/sign-in.tsx";
 import { startPolling, usePolling } from "./polling.ts";
 import { startPrintableText } from "./printable-text.ts";
 import { navigate, startRouter } from "./router.ts";
-import { startSearchKey } from "./search-key.ts";
+import { startSearchShortcut } from "./search-shortcut.ts";
 import {
   findSession,
   loadSession,
@@ -31,7 +31,7 @@ import {
   signIn,
   takeReturnUrl,
 } from "./session.ts";
-import { current, server, startClock, update, useCurrent } from "./state.ts";
+import { consoleState, serverSignal, startClock, updateState, useConsoleState } from "./state.ts";
 import { applyTheme, chosenTheme } from "../pages/theme.ts";
 
 const PAGES: Readonly<Record<PageName, ComponentType<PageProps>>> = {
@@ -53,7 +53,7 @@ const PAGES: Readonly<Record<PageName, ComponentType<PageProps>>> = {
 };
 
 function App() {
-  const { isSignedIn, operator, urlProblem } = useCurrent();
+  const { isSignedIn, operator, urlProblem } = useConsoleState();
   if (isSignedIn === undefined) return <main class="sign-in muted">{urlProblem ?? <Skeleton />}</main>;
   return (
     <>
@@ -69,10 +69,10 @@ function App() {
 }
 
 function Console() {
-  usePolling("server", () => call("getServer"), { onData: (data) => server.set(data) });
+  usePolling("server", () => call("getServer"), { onData: (data) => serverSignal.set(data) });
   // The role may change, and with it what the pages show.
   usePolling("session", loadSession, { onData: setSession });
-  const { path, dialog } = current;
+  const { path, dialog } = consoleState;
   useDocumentTitle(path);
   useFocusOnNewPage(path);
   return (
@@ -92,7 +92,7 @@ function useDocumentTitle(path: string): void {
 }
 
 function PageOfPath() {
-  const { path } = current;
+  const { path } = consoleState;
   const match = matchPage(path);
   if (match === undefined) {
     return (
@@ -160,15 +160,15 @@ async function start(): Promise<void> {
   try {
     await (signInFromUrl ?? findSession)();
   } catch (error) {
-    update({ urlProblem: messageOf(error) });
-    await findSession().catch(() => update({ isSignedIn: false }));
+    updateState({ urlProblem: messageOf(error) });
+    await findSession().catch(() => updateState({ isSignedIn: false }));
   }
 }
 
 applyTheme(chosenTheme());
 startPrintableText();
 startRouter();
-startSearchKey();
+startSearchShortcut();
 startPaletteKey();
 startClock();
 startPolling();

@@ -9,7 +9,7 @@ import {
   RejectedRequest,
   ServerUnreachable,
 } from "./admin-api.ts";
-import { update } from "./state.ts";
+import { updateState } from "./state.ts";
 import { keepUnchanged } from "./unchanged.ts";
 
 /** All that is on the screen is loaded again so often. */
@@ -42,7 +42,7 @@ function reportFailure(poll: object, error: Error | undefined): void {
   if (error !== undefined && isTransient(error)) failures.set(poll, error.message);
   else failures.delete(poll);
   const [failure] = failures.values();
-  update({ failure });
+  updateState({ failure });
 }
 
 /** Loads everything on the screen again: after a change, and when the person asks for it. */
@@ -52,7 +52,7 @@ export async function refresh(): Promise<void> {
   const results = await Promise.allSettled([...polls].map((poll) => poll()));
   if (!isNewest()) return;
   const isLost = results.some((result) => result.status === "rejected");
-  update({ retryAt: isLost ? Date.now() + retryMs : undefined });
+  updateState({ retryAt: isLost ? Date.now() + retryMs : undefined });
   schedule(isLost ? retryMs : INTERVAL_MS);
   retryMs = isLost ? Math.min(retryMs * 2, MAX_RETRY_MS) : INTERVAL_MS;
 }

@@ -1,5 +1,5 @@
 import { useLayoutEffect } from "preact/hooks";
-import { current, update } from "./state.ts";
+import { consoleState, updateState } from "./state.ts";
 
 /** What would be lost if this page were left. */
 const losses = new Set<{ readonly text: string }>();
@@ -46,15 +46,15 @@ export function navigate(url: string, { replace = false, isDone = false } = {}):
   place = undefined;
   if (replace) history.replaceState({ position }, "", url);
   else history.pushState({ position: ++position }, "", url);
-  const before = current.path;
+  const before = consoleState.path;
   showLocation();
-  if (before !== current.path) scrollTo(0, 0);
+  if (before !== consoleState.path) scrollTo(0, 0);
 }
 
 function showLocation(): void {
   const { pathname: path, search } = location;
-  const isNewPage = path !== current.path;
-  update({
+  const isNewPage = path !== consoleState.path;
+  updateState({
     path,
     query: new URLSearchParams(search),
     ...(isNewPage && { dialog: undefined, unreadable: {} }),
@@ -63,8 +63,8 @@ function showLocation(): void {
 
 /** The URL of this page with other query parameters; an empty value removes one. Another filter begins at page one. */
 export function urlWith(changes: Readonly<Record<string, string>>): string {
-  const { path } = current;
-  const query = new URLSearchParams(current.query);
+  const { path } = consoleState;
+  const query = new URLSearchParams(consoleState.query);
   query.delete("cursor");
   for (const [name, value] of Object.entries(changes)) {
     if (value === "") query.delete(name);
@@ -78,7 +78,7 @@ export function startRouter(): void {
   addEventListener("popstate", () => {
     const steps = position - storedPosition();
     // The browser has left already: it goes back to the page that is still shown.
-    if (location.pathname !== current.path && !mayLeave()) return history.go(steps);
+    if (location.pathname !== consoleState.path && !mayLeave()) return history.go(steps);
     places.set(position, scrollY);
     position -= steps;
     place = places.get(position);

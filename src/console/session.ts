@@ -12,30 +12,30 @@ import {
 } from "../operator/operations.ts";
 import { readStored, writeStored } from "../pages/storage.ts";
 import { call, storeSecret } from "./admin-api.ts";
-import { current, update } from "./state.ts";
+import { consoleState, updateState } from "./state.ts";
 import { keepUnchanged } from "./unchanged.ts";
 
 /** The operator who has signed in with this browser; undefined if somebody signs in meanwhile. */
 export async function loadSession(): Promise<Session | undefined> {
-  const before = current.isSignedIn;
+  const before = consoleState.isSignedIn;
   const session = await call("getSession");
-  return current.isSignedIn === before ? session : undefined;
+  return consoleState.isSignedIn === before ? session : undefined;
 }
 
 /** One who signs in while a session is loaded stays signed in. */
 export function setSession(session: Session | undefined): void {
   if (session === undefined) return;
   const { operator, provider } = session;
-  update({
+  updateState({
     isSignedIn: operator !== undefined,
     provider,
-    ...(operator && { operator: keepUnchanged(current.operator, operator) }),
+    ...(operator && { operator: keepUnchanged(consoleState.operator, operator) }),
   });
 }
 
 /** Whether the operator's role allows an operation: what it does not allow is not shown. */
 export function may(operationId: AdminOperationId): boolean {
-  const role = current.operator?.role;
+  const role = consoleState.operator?.role;
   return role !== undefined && mayCall(role, leastRoleOf(ADMIN_OPERATIONS[operationId]));
 }
 

@@ -28,7 +28,7 @@ interface State {
 }
 
 /** What the whole console depends on. It seldom changes, and every change renders all pages again. */
-export const current: State = {
+export const consoleState: State = {
   path: location.pathname,
   query: new URLSearchParams(location.search),
   unreadable: {},
@@ -38,15 +38,15 @@ export const current: State = {
 let render: () => void = () => undefined;
 
 /** Renders the component again after every change. */
-export function useCurrent(): State {
+export function useConsoleState(): State {
   const [, setCount] = useState(0);
   render = () => setCount((count) => count + 1);
-  return current;
+  return consoleState;
 }
 
-export function update(changes: Partial<State>): void {
-  if (Object.entries(changes).every(([name, value]) => Reflect.get(current, name) === value)) return;
-  Object.assign(current, changes);
+export function updateState(changes: Partial<State>): void {
+  if (Object.entries(changes).every(([name, value]) => Reflect.get(consoleState, name) === value)) return;
+  Object.assign(consoleState, changes);
   render();
 }
 
@@ -79,19 +79,19 @@ class Signal<T> {
 }
 
 /** The time in milliseconds, set once a second: "2 s ago" counts on. */
-export const now = new Signal(Date.now());
+export const clockSignal = new Signal(Date.now());
 /** The server that responds; undefined until it is loaded. */
-export const server = new Signal<Server | undefined>(undefined);
+export const serverSignal = new Signal<Server | undefined>(undefined);
 
 export function startClock(): void {
-  setInterval(() => now.set(Date.now()), 1_000);
+  setInterval(() => clockSignal.set(Date.now()), 1_000);
 }
 
 const NOTICE_MS = 5_000;
 let noticeTimer: ReturnType<typeof setTimeout> | undefined;
 
 export function announce(notice: string): void {
-  update({ notice });
+  updateState({ notice });
   clearTimeout(noticeTimer);
-  noticeTimer = setTimeout(() => update({ notice: "" }), NOTICE_MS);
+  noticeTimer = setTimeout(() => updateState({ notice: "" }), NOTICE_MS);
 }

@@ -1,6 +1,7 @@
 import type { Plans } from "../domain/plans.ts";
 import { encodeCursor } from "../domain/cursor.ts";
-import { grouped, longDate, longDuration, plural } from "../text/formatting.ts";
+import { longDuration } from "../text/durations.ts";
+import { grouped, longDate, plural } from "../text/formatting.ts";
 import { KEY_PREFIX } from "../domain/secrets.ts";
 import { PAGE_LIMIT } from "../domain/size-limits.ts";
 import type { BanRules, Limits } from "../domain/rate-limit.ts";

@@ -12,6 +12,14 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from "../text/time-units.ts";
 /** A key that has used this much of a window is shown as one that is close to its limit. */
 export const CLOSE_TO_LIMIT_PERCENT = 80;
 
+export function usedPercent(used: number, limit: number): number {
+  return (used / limit) * 100;
+}
+
+export function isCloseToLimit(used: number, limit: number): boolean {
+  return usedPercent(used, limit) >= CLOSE_TO_LIMIT_PERCENT;
+}
+
 /** Who is counted: an API key, or the address (IPv6: the /64) of a client without a valid key. */
 export type Subject =
   { readonly kind: "key"; readonly id: number } | { readonly kind: "address"; readonly id: string };

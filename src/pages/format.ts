@@ -1,18 +1,13 @@
-/* Numbers, times and durations that only the pages need. src/text/formatting.ts has the others. */
+/* Numbers and times that only the pages need. src/text/formatting.ts has the others. */
 
 import { MINUTE_MS } from "../text/time-units.ts";
-import { formatTime, grouped, shortDuration } from "../text/formatting.ts";
+import { shortDuration } from "../text/durations.ts";
+import { figure, formatTime } from "../text/formatting.ts";
 
 const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 
 /** `1.25K`, for axes. */
 export const compact = (value: number): string => COMPACT.format(value);
-
-/** `612`, `2.1`, `0.04`: three digits that matter. */
-export function figure(value: number): string {
-  if (value === 0 || value >= 100) return grouped(Math.round(value));
-  return String(Number(value.toPrecision(value >= 10 ? 3 : 2)));
-}
 
 /** `0.4 %`; a part that is not nothing is never 0. */
 export function percent(part: number, whole: number): string {
@@ -29,12 +24,6 @@ export function change(value: number, earlier: number): string {
   if (ratio >= 10) return `× ${figure(ratio)}`;
   const percents = Math.round(Math.abs(ratio - 1) * 100);
   return percents === 0 ? "± 0 %" : `${ratio > 1 ? "+" : "−"}${percents} %`;
-}
-
-/** `2.1 ms`, `340 µs`, `1.2 s`. */
-export function latency(ms: number): string {
-  if (ms >= 1_000) return `${figure(ms / 1_000)} s`;
-  return ms >= 1 || ms === 0 ? `${figure(ms)} ms` : `${figure(ms * 1_000)} µs`;
 }
 
 /** `in 4 min`, `2 s ago`. */

@@ -2,7 +2,8 @@ import { CLIENT_PACKAGE_PATHS, DOCS_PATH, HEALTH_PATH, LLMS_PATH, POSTMAN_PATH }
 import type { DocumentedSettings } from "./documented-settings.ts";
 import { docsUrl, siteUrl } from "./site-urls.ts";
 import { methodNotAllowed, serviceUnavailable } from "../api/errors.ts";
-import { formatTime, shortDuration } from "../text/formatting.ts";
+import { shortDuration } from "../text/durations.ts";
+import { formatTime } from "../text/formatting.ts";
 import { andThen, type Awaitable } from "../runtime/awaitable.ts";
 import { loadFor } from "../runtime/load-once.ts";
 import type { Clock } from "../domain/ports/clock.ts";

@@ -1,9 +1,7 @@
 /*
- * Numbers, dates and durations as messages and documentation write them. The first use of `Intl` would take 15 ms of
- * every start.
+ * Numbers, dates and text as messages and documentation write them. The first use of `Intl` would take 15 ms of every
+ * start. src/text/durations.ts has durations.
  */
-
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "./time-units.ts";
 
 /** Writes `1 second`, `12 seconds`. */
 export function plural(count: number, noun: string): string {
@@ -13,6 +11,12 @@ export function plural(count: number, noun: string): string {
 /** Writes an integer as `1,000`. */
 export function grouped(number: number): string {
   return String(number).replace(/\B(?=(?:\d{3})+$)/g, ",");
+}
+
+/** Writes `612`, `2.1`, `0.04`: three digits that matter. */
+export function figure(value: number): string {
+  if (value === 0 || value >= 100) return grouped(Math.round(value));
+  return String(Number(value.toPrecision(value >= 10 ? 3 : 2)));
 }
 
 /** Writes `1 key`, `10,000 keys`. */
@@ -28,30 +32,6 @@ export function alternatives(items: readonly string[]): string {
 
 export function kibibytes(bytes: number): string {
   return `${bytes / 1024} KiB`;
-}
-
-const UNITS = [
-  ["hour", HOUR_MS],
-  ["minute", MINUTE_MS],
-] as const;
-
-/** Writes `24 hours`, `5 minutes`, `90 seconds`: the largest unit without a fraction. */
-export function longDuration(ms: number): string {
-  const unit = UNITS.find(([, length]) => ms >= length && ms % length === 0);
-  return unit ? plural(ms / unit[1], unit[0]) : plural(ms / 1000, "second");
-}
-
-const SHORT_UNITS = [
-  ["d", DAY_MS, 2],
-  ["h", HOUR_MS, 2],
-  ["min", MINUTE_MS, 1],
-] as const;
-
-/** Writes `59 s`, `1 min`, `23 h`, `3 d` for pages, rounded down: hours and days if there are at least two. */
-export function shortDuration(ms: number): string {
-  const [unit, length] =
-    SHORT_UNITS.find(([, length, least]) => ms >= least * length) ?? (["s", 1_000] as const);
-  return `${Math.floor(Math.max(0, ms) / length)} ${unit}`;
 }
 
 const MONTHS = [

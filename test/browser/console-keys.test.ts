@@ -233,6 +233,25 @@ test("a key that was never used says how to use it, and one that is close to its
   await page.getByText(/^Close to its limit, which resets in .* Last used /).waitFor();
 });
 
+test("a limit whose window has closed since the response is not said to be reached, and its bar is empty", async () => {
+  const { id, secret } = await server.newKey({ name: "at rest" });
+  await server.client(secret, "GET", "/pets");
+  const { page } = await open("/settings");
+  let leftMs = 3_600_000;
+  await page.route(`**/api/keys/${id}`, async (route) => {
+    const response = await route.fetch();
+    const json = await response.json();
+    const minute = { used: 9, limit: 9, resetsAt: new Date(Date.now() + leftMs).toISOString() };
+    await route.fulfill({ response, json: { ...json, usage: { ...json.usage, minute } } });
+  });
+  await page.goto(`${server.adminUrl}/keys/${id}`);
+  await page.getByText(/^At its limit: requests get 429, and again 200 in /).waitFor();
+  await page.getByText("9 / 9 full").waitFor();
+  leftMs = -1_000;
+  await page.getByText(/^It works\. Last used /).waitFor();
+  await page.getByText("0 / 9").waitFor();
+});
+
 test("a key is found by its secret, which never gets into the URL", async () => {
   const { id, secret } = await server.newKey({ name: "to find" });
   const { page } = await open("/keys");

@@ -1,7 +1,7 @@
+import { shortDuration } from "../../src/text/durations.ts";
 import { describe, expect, test } from "bun:test";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { encodingOf } from "../../src/api/content-encoding.ts";
-import { shortDuration } from "../../src/text/formatting.ts";
 import { startService, useService } from "../service.ts";
 
 const STAGING = "https://staging.example.com/v1";

@@ -1,14 +1,7 @@
+import { latency } from "../../src/text/durations.ts";
+import { figure } from "../../src/text/formatting.ts";
 import { expect, test } from "bun:test";
-import {
-  axisTimes,
-  change,
-  figure,
-  latency,
-  ordinal,
-  percent,
-  relative,
-  utcTime,
-} from "../../src/pages/format.ts";
+import { axisTimes, change, ordinal, percent, relative, utcTime } from "../../src/pages/format.ts";
 
 test("a value is compared with the one before", () => {
   expect([

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { MAX_REASON_LENGTH } from "../../domain/audit.ts";
 import { printable } from "../../text/formatting.ts";
 import { refresh } from "../polling.ts";
-import { announce, current } from "../state.ts";
+import { announce, consoleState } from "../state.ts";
 import { TextField } from "./fields.tsx";
 import { Form } from "./forms.tsx";
 import {
@@ -60,12 +60,12 @@ export function ActionDialog(action: ActionProps) {
     </span>
   );
   async function onSubmit() {
-    const own = current.dialog;
+    const own = consoleState.dialog;
     const result = await run(reason.trim() === "" ? {} : { reason: reason.trim() });
     if (result !== undefined && "noun" in result)
       openDialog(() => <SecretDialog key={result.secret} {...result} />);
     // Somebody may have cancelled it, and opened another one.
-    else if (current.dialog === own) closeDialog();
+    else if (consoleState.dialog === own) closeDialog();
     if (done !== undefined) announce(`${done} ${words}.`);
     await refresh();
     requestAnimationFrame(focusHeadingIfLost);

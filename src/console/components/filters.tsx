@@ -5,7 +5,7 @@ import { SECRET_BEYOND_HINT } from "../../domain/masks.ts";
 import { classesOf } from "../../pages/classes.ts";
 import { capitalized, localInputOf } from "../../pages/format.ts";
 import { navigate, urlWith } from "../router.ts";
-import { announce, current } from "../state.ts";
+import { announce, consoleState } from "../state.ts";
 import { pairsOf, type UrlOption, UrlSelect } from "./url-choices.tsx";
 
 interface Filter {
@@ -45,7 +45,7 @@ interface FiltersProps {
 
 /** Filters are in the URL, so that a list can be shared and reloaded. A narrow screen shows the search alone. */
 export function Filters({ filters, hasNoMatch = false, children }: FiltersProps) {
-  const { query } = current;
+  const { query } = consoleState;
   const [isOpen, setOpen] = useState(false);
   const entries = Object.entries(filters).filter(([, { isElsewhere = false }]) => !isElsewhere);
   const others = entries.filter(([, { type }]) => type !== "search");
@@ -85,7 +85,7 @@ export function Filters({ filters, hasNoMatch = false, children }: FiltersProps)
         </button>
       )}
       {children}
-      {countFilters(query, filters) > 0 && !hasNoMatch && <a href={current.path}>Clear filters</a>}
+      {countFilters(query, filters) > 0 && !hasNoMatch && <a href={consoleState.path}>Clear filters</a>}
     </div>
   );
 }
@@ -102,7 +102,7 @@ const TYPING_MS = 200;
 /** The URL follows the typing after a pause, and replaces itself, so that Back leaves the list. */
 function TextFilter({ name, type = "text", onSecret, ...props }: Filter & { readonly name: string }) {
   const { placeholder, maxLength = 200 } = props;
-  const given = current.query.get(name) ?? "";
+  const given = consoleState.query.get(name) ?? "";
   const isTime = type === "time";
   const inUrl = isTime ? localInputOf(given, { hasSeconds: true }) : given;
   const [text, setText] = useState(inUrl);

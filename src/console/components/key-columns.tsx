@@ -1,11 +1,12 @@
 import type { Key } from "../admin-api.ts";
-import { grouped, longDuration, plural, shortDuration } from "../../text/formatting.ts";
+import { longDuration, shortDuration } from "../../text/durations.ts";
+import { grouped, plural } from "../../text/formatting.ts";
 import { EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
-import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/rate-limit.ts";
+import { isCloseToLimit } from "../../domain/rate-limit.ts";
 import { capitalized, compact, percent } from "../../pages/format.ts";
 import type { Meaning } from "../../pages/meanings.ts";
 import { useCall } from "../polling.ts";
-import { now } from "../state.ts";
+import { clockSignal } from "../state.ts";
 import type { Column } from "./tables.tsx";
 import { Badge, NameLink, TimeAgo } from "./values.tsx";
 
@@ -21,7 +22,7 @@ type StateProps = Pick<Key, "state"> & Partial<Pick<Key, "expiresAt">>;
 
 /** The state of a key or of an operator, or that it expires soon. */
 export function StateBadge({ state, expiresAt }: StateProps) {
-  const leftMs = Date.parse(expiresAt ?? "") - now.use();
+  const leftMs = Date.parse(expiresAt ?? "") - clockSignal.use();
   if (state === "active" && leftMs < EXPIRES_SOON_MS)
     return <Badge meaning="limited" text={`expires in ${shortDuration(leftMs)}`} />;
   return <Badge meaning={STATE_MEANINGS[state]} text={state} />;
@@ -30,17 +31,17 @@ export function StateBadge({ state, expiresAt }: StateProps) {
 type Window = NonNullable<Key["usage"]>["minute"];
 
 /** How much of a window is used now. One that has closed since the last response is empty. */
-function usedOf({ used: last, limit, resetsAt }: Window, nowMs: number) {
+export function usedOf({ used: last, limit, resetsAt }: Window, nowMs: number) {
   const leftMs = resetsAt === null ? 0 : Math.max(0, Date.parse(resetsAt) - nowMs);
   const used = leftMs > 0 ? last : 0;
   const isFull = used >= limit;
-  const isClose = !isFull && used * 100 >= limit * CLOSE_TO_LIMIT_PERCENT;
+  const isClose = !isFull && isCloseToLimit(used, limit);
   return { leftMs, used, isFull, isClose };
 }
 
 /** That a key is close to its limit of the day, where the day has no column of its own. */
 function DayWarning({ window }: { readonly window: Window }) {
-  const { used, isFull, isClose } = usedOf(window, now.use());
+  const { used, isFull, isClose } = usedOf(window, clockSignal.use());
   if (!isFull && !isClose) return null;
   return <span class="below small tone-limited">▲ {percent(used, window.limit)} of 24 h</span>;
 }
@@ -53,7 +54,7 @@ interface QuotaBarProps {
 
 /** How much of a window is used: a bar and the two numbers. */
 export function QuotaBar({ window, isWide = false }: QuotaBarProps) {
-  const nowMs = now.use();
+  const nowMs = clockSignal.use();
   if (window === undefined) return <span class="muted">unknown</span>;
   const { limit } = window;
   const { leftMs, used, isFull, isClose } = usedOf(window, nowMs);

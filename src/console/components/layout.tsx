@@ -3,7 +3,7 @@ import { MARK_PATH } from "../../pages/mark.ts";
 import { unreadableText } from "../../operator/calls.ts";
 import { PAGES } from "../../operator/console/pages.ts";
 import { refresh } from "../polling.ts";
-import { current, now, server } from "../state.ts";
+import { consoleState, clockSignal, serverSignal } from "../state.ts";
 import { PaletteButton } from "./palette.tsx";
 
 /** The pages that are no part of another one. */
@@ -27,11 +27,11 @@ export function Brand() {
 }
 
 export function Layout({ children }: { readonly children: ComponentChildren }) {
-  const { path, notice, operator } = current;
-  const version = server.use()?.version;
-  const unreadable = Object.values(current.unreadable).reduce((sum, rows) => sum + rows, 0);
+  const { path, notice, operator } = consoleState;
+  const version = serverSignal.use()?.version;
+  const unreadable = Object.values(consoleState.unreadable).reduce((sum, rows) => sum + rows, 0);
   loadedVersion ??= version;
-  const isLost = current.retryAt !== undefined;
+  const isLost = consoleState.retryAt !== undefined;
   return (
     <div class={isLost ? "lost" : undefined}>
       <a class="skip" href="#main">
@@ -86,7 +86,7 @@ export function Layout({ children }: { readonly children: ComponentChildren }) {
 
 /** Says that a part of the page was not loaded, and why. */
 function FailureBanner() {
-  const { failure, retryAt } = current;
+  const { failure, retryAt } = consoleState;
   return (
     <div role="alert">
       {failure !== undefined && retryAt === undefined && (
@@ -103,8 +103,8 @@ function FailureBanner() {
 
 /** Says that the server does not respond. The last data stay on the page. */
 function LostBanner() {
-  const { retryAt } = current;
-  const seconds = Math.max(0, Math.ceil(((retryAt ?? 0) - now.use()) / 1_000));
+  const { retryAt } = consoleState;
+  const seconds = Math.max(0, Math.ceil(((retryAt ?? 0) - clockSignal.use()) / 1_000));
   return (
     <div role="status">
       {retryAt !== undefined && (

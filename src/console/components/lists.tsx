@@ -6,7 +6,7 @@ import { labelOf } from "../../domain/fields.ts";
 import { RejectedRequest } from "../admin-api.ts";
 import { type Polled, usePolled } from "../polling.ts";
 import { urlWith } from "../router.ts";
-import { current } from "../state.ts";
+import { consoleState } from "../state.ts";
 import { type Identified, type StillRowsOptions, useStillRows } from "../still-rows.ts";
 import { countFilters, type FilterRows, Filters } from "./filters.tsx";
 import { Empty, Loaded, PageHead, PageSection } from "./page.tsx";
@@ -20,7 +20,7 @@ interface PagerProps {
 
 /** The pages of a list. The browser's Back leads to the page before. */
 function Pager({ nextCursor, children }: PagerProps) {
-  const isFirst = !current.query.has("cursor");
+  const isFirst = !consoleState.query.has("cursor");
   if (isFirst && nextCursor === null) return children && <p class="pager muted small">{children}</p>;
   return (
     <nav class="pager" aria-label="Pages of the list">
@@ -53,8 +53,8 @@ interface Items<Row> {
 
 /** A page of a list. The parameters in the URL are those of the operation. */
 export function useList<T>(load: (query: Readonly<Record<string, string>>) => Promise<T>): Polled<T> {
-  const { path } = current;
-  const query = new URLSearchParams(current.query);
+  const { path } = consoleState;
+  const query = new URLSearchParams(consoleState.query);
   // What is open beside the list is not a part of it.
   query.delete("open");
   return usePolled(`${path} ${query}`, () => load({ ...Object.fromEntries(query), limit: "50" }));
@@ -123,7 +123,7 @@ export function ListPage<Row extends Identified>(props: ListPageProps<Row>) {
     children,
     ...table
   } = props;
-  const { query } = current;
+  const { query } = consoleState;
   const isFiltered = countFilters(query, filters) > 0;
   const hasNone = of.data?.items.length === 0 && of.data.nextCursor === null && !query.has("cursor");
   const isEmpty = hasNone && !of.isStale && !isFiltered;
@@ -220,7 +220,7 @@ export function NoMatch({ noun, title = `No ${noun} matches the filters`, childr
     <Empty
       title={title}
       action={
-        <a class="button" href={current.path}>
+        <a class="button" href={consoleState.path}>
           Clear the filters
         </a>
       }

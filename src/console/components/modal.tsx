@@ -1,10 +1,10 @@
 import type { ComponentChildren, VNode } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
-import { current, update } from "../state.ts";
+import { consoleState, updateState } from "../state.ts";
 
 /** Opens a dialog over the page, in place of the one before, until the page is left. */
-export const openDialog = (dialog: () => VNode): void => update({ dialog });
-export const closeDialog = (): void => update({ dialog: undefined });
+export const openDialog = (dialog: () => VNode): void => updateState({ dialog });
+export const closeDialog = (): void => updateState({ dialog: undefined });
 
 export interface DialogButtonProps {
   readonly dialog: () => VNode;
@@ -34,7 +34,7 @@ export interface ModalProps {
 export function Modal({ title, name, onCancel, children, ...props }: ModalProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  const { isSignedIn } = current;
+  const { isSignedIn } = consoleState;
   useLayoutEffect(() => {
     if (isSignedIn) dialog.current?.showModal();
     return () => dialog.current?.close();

@@ -7,7 +7,7 @@ import { RejectedRequest } from "../admin-api.ts";
 import { capitalized } from "../../pages/format.ts";
 import { isTransient, type Polled } from "../polling.ts";
 import { restorePlace } from "../router.ts";
-import { current, server } from "../state.ts";
+import { consoleState, serverSignal } from "../state.ts";
 
 export interface PageProps {
   /** The identifier in the path; empty if the path has none. */
@@ -23,7 +23,7 @@ interface PageHeadProps {
 }
 
 export function PageHead({ title, badge, children }: PageHeadProps) {
-  const [list = "", ...rest] = current.path.slice(1).split("/");
+  const [list = "", ...rest] = consoleState.path.slice(1).split("/");
   return (
     <div class={rest.length === 0 ? "page-head" : "page-head of-one"}>
       {rest.length > 0 && <Crumbs list={list} rest={rest} />}
@@ -115,7 +115,7 @@ export function Loaded<T>({ of: { data, error, isStale }, children }: LoadedProp
   useLayoutEffect(restorePlace, [data, isStale]);
   const rejection = error && !isTransient(error) && error.message;
   if (data === undefined && !rejection)
-    return error || current.retryAt ? <p class="muted">Nothing is loaded yet.</p> : <Skeleton />;
+    return error || consoleState.retryAt ? <p class="muted">Nothing is loaded yet.</p> : <Skeleton />;
   return (
     <>
       {rejection && !isStale && (
@@ -181,7 +181,7 @@ interface DocsButtonProps {
 }
 
 export function DocsButton({ page, children }: DocsButtonProps) {
-  const { publicUrl = "" } = server.use() ?? {};
+  const { publicUrl = "" } = serverSignal.use() ?? {};
   return (
     <a class="button" href={publicUrl.replace(BASE_PATH, DOCS_PATH + page)}>
       {children}

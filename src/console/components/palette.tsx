@@ -8,7 +8,7 @@ import { PAGE_NAMES, PAGES } from "../../operator/console/pages.ts";
 import { call } from "../admin-api.ts";
 import { mayOpen } from "../session.ts";
 import { navigate } from "../router.ts";
-import { current } from "../state.ts";
+import { consoleState } from "../state.ts";
 import { closeDialog, Modal, openDialog } from "./modal.tsx";
 import { SECRET_BEYOND_HINT } from "../../domain/masks.ts";
 
@@ -19,7 +19,7 @@ export function startPaletteKey(): void {
   document.addEventListener("keydown", (event) => {
     if (event.key !== "k" || !(isMac ? event.metaKey : event.ctrlKey)) return;
     event.preventDefault();
-    if (current.isSignedIn && current.dialog === undefined) openPalette();
+    if (consoleState.isSignedIn && consoleState.dialog === undefined) openPalette();
   });
 }
 

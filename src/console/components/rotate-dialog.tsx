@@ -1,6 +1,5 @@
+import { longDuration } from "../../text/durations.ts";
 import { useState } from "preact/hooks";
-import { longDuration, plural } from "../../text/formatting.ts";
-import { DAY_MS } from "../../text/time-units.ts";
 import { type ActionProps, ActionDialog } from "./action-dialog.tsx";
 import { Choices } from "./fields.tsx";
 import type { IssuedSecret } from "./secret-dialog.tsx";
@@ -16,11 +15,6 @@ interface RotateDialogProps extends Pick<ActionProps, "name" | "shortName" | "te
   readonly isFinalAtOnce?: boolean;
   readonly rotate: (body: { readonly overlapSeconds: number }) => Promise<Omit<IssuedSecret, "noun">>;
 }
-
-const DAY_S = DAY_MS / 1_000;
-
-const overlapText = (seconds: number): string =>
-  seconds > DAY_S ? plural(seconds / DAY_S, "day") : longDuration(seconds * 1_000);
 
 /** Replaces a secret or a token. The earlier ones work for a while, so that nothing fails meanwhile. */
 export function RotateDialog(props: RotateDialogProps) {
@@ -44,7 +38,7 @@ export function RotateDialog(props: RotateDialogProps) {
         value={overlap}
         options={[
           { value: "0", text: "None", hint: "requests fail within one second" },
-          ...overlaps.map((seconds) => ({ value: `${seconds}`, text: overlapText(seconds) })),
+          ...overlaps.map((seconds) => ({ value: `${seconds}`, text: longDuration(1_000 * seconds) })),
         ]}
         onInput={setOverlap}
       />

@@ -2,7 +2,7 @@ import { useRef, useState } from "preact/hooks";
 import { curlCommand } from "../../text/curl.ts";
 import { capitalized } from "../../pages/format.ts";
 import { navigate, useLeaveGuard } from "../router.ts";
-import { server } from "../state.ts";
+import { serverSignal } from "../state.ts";
 import { CopyButton, CurlCommand } from "./copying.tsx";
 import { closeDialog, Modal } from "./modal.tsx";
 import { LocalTime } from "./values.tsx";
@@ -28,7 +28,7 @@ const SECRET_USES = {
 /** A secret, the only time that it is shown. Leaving without copying asks once. */
 export function SecretDialog(props: IssuedSecret) {
   const { name, secret, noun, overlapEndsAt, nextUrl } = props;
-  const publicUrl = server.use()?.publicUrl;
+  const publicUrl = serverSignal.use()?.publicUrl;
   const shown = useRef<HTMLTextAreaElement>(null);
   const [isCopied, setCopied] = useState(false);
   const [isAsking, setAsking] = useState(false);

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 import { classesOf } from "../../pages/classes.ts";
 import { urlWith } from "../router.ts";
-import { current } from "../state.ts";
+import { consoleState } from "../state.ts";
 import { NO_VALUE } from "./values.tsx";
 
 type Position =
@@ -110,7 +110,7 @@ function Cell({ heading, isNumber, position, isShort, content }: CellProps) {
 type HeadingProps = Omit<Column<never>, "cell"> & Pick<DataTableProps<never>, "defaultSort">;
 
 function Heading({ heading, sort, isGreatestFirst, isNumber, position, defaultSort }: HeadingProps) {
-  const { query } = current;
+  const { query } = consoleState;
   const isMenu = position === "menu-cell" || position === "button-cell";
   const isSortable = sort !== undefined && defaultSort !== undefined;
   const isSorted = (query.get("sort") ?? defaultSort) === sort;

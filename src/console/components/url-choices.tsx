@@ -2,7 +2,7 @@
 
 import { grouped } from "../../text/formatting.ts";
 import { navigate, urlWith } from "../router.ts";
-import { current } from "../state.ts";
+import { consoleState } from "../state.ts";
 
 export type UrlOption = string | readonly [value: string, text: string, count?: number | undefined];
 
@@ -19,7 +19,7 @@ export const pairsOf = (options: readonly UrlOption[]) =>
 
 /** The value in the URL, if it is one of the options. */
 function chosenOf({ name, options, initial }: UrlSelectProps): string {
-  const given = current.query.get(name);
+  const given = consoleState.query.get(name);
   return pairsOf(options).find(([value]) => value === given)?.[0] ?? initial;
 }
 

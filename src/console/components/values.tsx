@@ -5,7 +5,7 @@ import type { OrderStatus, PetStatus } from "../../domain/pets-and-orders.ts";
 import { classesOf } from "../../pages/classes.ts";
 import { localTime, relative, utcTime } from "../../pages/format.ts";
 import { type Meaning, SYMBOLS } from "../../pages/meanings.ts";
-import { now } from "../state.ts";
+import { clockSignal } from "../state.ts";
 
 interface TimeProps {
   /** RFC 3339. */
@@ -17,7 +17,7 @@ interface TimeProps {
 
 /** "2 s ago", and counting. The local time and the instant in UTC are on hover. */
 export function TimeAgo({ at, none }: TimeProps) {
-  const nowMs = now.use();
+  const nowMs = clockSignal.use();
   if (at === null) return none === undefined ? NO_VALUE : <span class="muted">{none}</span>;
   const ms = Date.parse(at);
   return (

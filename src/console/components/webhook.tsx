@@ -1,8 +1,8 @@
+import { latency } from "../../text/durations.ts";
 import { useState } from "preact/hooks";
 import { isDelivered } from "../../domain/webhooks.ts";
 import { call, type ResponseOf, type Webhook } from "../admin-api.ts";
 import { may } from "../session.ts";
-import { latency } from "../../pages/format.ts";
 import { useCall } from "../polling.ts";
 import { Problem, useAction } from "./forms.tsx";
 import { Loaded, PageSection } from "./page.tsx";

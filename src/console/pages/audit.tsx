@@ -1,5 +1,6 @@
 import { MINUTE_MS } from "../../text/time-units.ts";
-import { grouped, longDuration } from "../../text/formatting.ts";
+import { longDuration } from "../../text/durations.ts";
+import { grouped } from "../../text/formatting.ts";
 import { ACTOR_KINDS, AUDIT_ACTIONS, changedFields, shownAction } from "../../domain/audit.ts";
 import { labelOf } from "../../domain/fields.ts";
 import { type AuditItem, call } from "../admin-api.ts";

@@ -5,7 +5,7 @@ import { may } from "../session.ts";
 import { CurlCommand } from "../components/copying.tsx";
 import { Empty } from "../components/page.tsx";
 import { useCall } from "../polling.ts";
-import { server } from "../state.ts";
+import { serverSignal } from "../state.ts";
 
 interface FirstStepsProps {
   /** Whether a key was used in the last 24 hours. */
@@ -26,7 +26,7 @@ export function FirstSteps({ isUsed, hasRequests, children }: FirstStepsProps) {
 
 function Steps({ hasRequests, children }: Omit<FirstStepsProps, "isUsed">) {
   const { data, error } = useCall("listKeys", { query: { sort: "lastUsedAt", order: "desc", limit: 1 } });
-  const publicUrl = server.use()?.publicUrl;
+  const publicUrl = serverSignal.use()?.publicUrl;
   const [wasNew, setNew] = useState(false);
   const [isCopied, setCopied] = useState(false);
   const latest = data?.items[0];

@@ -19,7 +19,7 @@ import { Badge, type Figure, NO_VALUE, Stats } from "../components/values.tsx";
 import { capitalized, change, compact, percent } from "../../pages/format.ts";
 import { usePolled } from "../polling.ts";
 import { urlWith } from "../router.ts";
-import { current } from "../state.ts";
+import { consoleState } from "../state.ts";
 import { byOperation, type UsageResponse, usageSeries } from "../usage-series.ts";
 import { requestsUrl } from "./requests.tsx";
 
@@ -52,7 +52,7 @@ const PERIODS = [
 const PERIOD_OPTIONS = PERIODS.map(({ value, text }) => [value, text] as const);
 
 function UsageSection({ id, createdAt, limits }: Key) {
-  const { query } = current;
+  const { query } = consoleState;
   const { value, by, days } = PERIODS.find((period) => period.value === query.get("usage")) ?? MONTH;
   const load = (until: number) => {
     const since = formatTime(until - days * DAY_MS + (by === "day" ? DAY_MS : HOUR_MS));
@@ -119,7 +119,7 @@ function UsageHistory({ history, createdAt, perDay, earlier, keyId }: UsageHisto
       <Empty
         title="No requests in this period"
         action={
-          current.query.get("usage") !== "400d" && (
+          consoleState.query.get("usage") !== "400d" && (
             <a class="button" href={urlWith({ usage: "400d" })}>
               See 400 days
             </a>

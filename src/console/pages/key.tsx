@@ -1,15 +1,15 @@
 import { grouped } from "../../text/formatting.ts";
-import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/rate-limit.ts";
 import { DAY_MS } from "../../text/time-units.ts";
 import type { Key } from "../admin-api.ts";
 import { useBans } from "../bans.ts";
 import { Copyable } from "../components/copying.tsx";
 import { KeyActionButtons } from "../components/key-actions.tsx";
-import { BanRulesText, LabelLinks, QuotaBar, StateBadge } from "../components/key-columns.tsx";
+import { BanRulesText, LabelLinks, QuotaBar, StateBadge, usedOf } from "../components/key-columns.tsx";
 import { Details, NameTitle, PageHead, type PageProps, PageSection } from "../components/page.tsx";
 import { Facts, LocalTime, LocalTimeAndAgo, NO_VALUE, TimeAgo } from "../components/values.tsx";
 import { capitalized, ordinal } from "../../pages/format.ts";
 import { useCall } from "../polling.ts";
+import { clockSignal } from "../state.ts";
 import { may } from "../session.ts";
 import { AuditSection } from "./audit.tsx";
 import { KeyHistory } from "./key-history.tsx";
@@ -71,9 +71,10 @@ function StateSentence({ id, state, bannedUntil, revokedAt, expiresAt, lastUsedA
   ) : (
     "It was never used."
   );
-  const usedTo = (percent: number) =>
-    [usage?.minute, usage?.day].find((window) => window && window.used * 100 >= window.limit * percent);
-  const [full, close] = [usedTo(100), usedTo(CLOSE_TO_LIMIT_PERCENT)];
+  const nowMs = clockSignal.use();
+  const windows = usage === null ? [] : [usage.minute, usage.day];
+  const full = windows.find((window) => usedOf(window, nowMs).isFull);
+  const close = windows.find((window) => usedOf(window, nowMs).isClose);
   if (state === "banned") {
     return (
       <p class="sentence problem">
@@ -86,7 +87,7 @@ function StateSentence({ id, state, bannedUntil, revokedAt, expiresAt, lastUsedA
     return <p class="sentence notice">Requests get 401 until it is enabled again. {sent}</p>;
   if (state === "active") {
     return (
-      <p class={close ? "sentence notice" : "sentence"}>
+      <p class={full || close ? "sentence notice" : "sentence"}>
         {full ? (
           <>At its limit: requests get 429, and again 200 {<TimeAgo at={full.resetsAt} />}. </>
         ) : close ? (

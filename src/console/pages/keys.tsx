@@ -17,7 +17,7 @@ import { Badge, NO_VALUE } from "../components/values.tsx";
 import { Copyable } from "../components/copying.tsx";
 import { capitalized } from "../../pages/format.ts";
 import { navigate, urlWith } from "../router.ts";
-import { announce, current } from "../state.ts";
+import { announce, consoleState } from "../state.ts";
 
 const DAYS = [
   ["7", "7 days"],
@@ -75,7 +75,7 @@ const FILTERS = {
 } as const;
 
 export function KeyListPage() {
-  const { query } = current;
+  const { query } = consoleState;
   const label = query.get("label");
   const keys = useList(loadKeys);
   const hasOwners = keys.data?.items.some(({ owner }) => owner !== null);
@@ -114,7 +114,7 @@ export function KeyListPage() {
 
 /** How many keys the other filters leave in each state. Few keys expire, so that tab comes with them. */
 function StateTabs({ counts }: { readonly counts: ResponseOf<"listKeys">["counts"] | undefined }) {
-  const given = current.query.get("state");
+  const given = consoleState.query.get("state");
   const states = KEY_STATES.filter(
     (state) => state !== "expired" || given === state || (counts?.expired ?? 0) > 0,
   );

@@ -14,7 +14,7 @@ import { TimeAgo } from "../components/values.tsx";
 import { Copyable } from "../components/copying.tsx";
 import { capitalized, localInputOf, timeOfInput } from "../../pages/format.ts";
 import { useCall } from "../polling.ts";
-import { current } from "../state.ts";
+import { consoleState } from "../state.ts";
 
 const ROLE_OPTIONS = ROLES.toReversed().map((value) => ({
   value,
@@ -76,7 +76,7 @@ const COLUMNS: readonly Column<OperatorView>[] = [
           ) : (
             subject === undefined && <span class="mono">{hint}</span>
           )}
-          {id === current.operator?.id && <span class="label">you</span>}
+          {id === consoleState.operator?.id && <span class="label">you</span>}
         </span>
         {overlapEndsAt !== null && (
           <span class="sub">
@@ -115,7 +115,7 @@ const COLUMNS: readonly Column<OperatorView>[] = [
 
 function OperatorMenu(operator: OperatorView) {
   const { id, name, state } = operator;
-  const isSelf = id === current.operator?.id;
+  const isSelf = id === consoleState.operator?.id;
   if (state === "revoked" || (!isSelf && !may("revokeOperator"))) return null;
   return (
     <Menu label={`Actions for ${name}`}>
@@ -150,7 +150,7 @@ const tokenOf = ({ operator, token }: OperatorWithToken) =>
   }) as const;
 
 function RotateTokenDialog({ id, name }: OperatorView) {
-  const whose = id === current.operator?.id ? "your other" : "all";
+  const whose = id === consoleState.operator?.id ? "your other" : "all";
   return (
     <RotateDialog
       noun="token"

@@ -1,11 +1,12 @@
 import { useMemo } from "preact/hooks";
-import { countOf, grouped } from "../../text/formatting.ts";
+import { latency } from "../../text/durations.ts";
+import { countOf, grouped, figure } from "../../text/formatting.ts";
 import type { ServerList, Overview } from "../admin-api.ts";
 import { banMark, useBans } from "../bans.ts";
 import type { Mark, Series } from "../components/plot-data.ts";
 import { Plot } from "../components/plots.tsx";
 import { Stats } from "../components/values.tsx";
-import { change, compact, figure, latency, percent } from "../../pages/format.ts";
+import { change, compact, percent } from "../../pages/format.ts";
 import { type Forgotten, partValue, type ShownRange } from "../live-range.ts";
 import { urlWith } from "../router.ts";
 import { requestsUrl } from "./requests.tsx";

@@ -1,5 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
-import { countOf, grouped } from "../../text/formatting.ts";
+import { latency } from "../../text/durations.ts";
+import { countOf, grouped, figure } from "../../text/formatting.ts";
 import { EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
 import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/rate-limit.ts";
 import { DAY_MS } from "../../text/time-units.ts";
@@ -12,9 +13,9 @@ import { Loaded, PageSection } from "../components/page.tsx";
 import { type Column, DataTable } from "../components/tables.tsx";
 import { MissingServers } from "../components/servers.tsx";
 import { Badge, NO_VALUE, TimeAgo } from "../components/values.tsx";
-import { clock, figure, latency, percent } from "../../pages/format.ts";
+import { clock, percent } from "../../pages/format.ts";
 import { useCall } from "../polling.ts";
-import { current, server } from "../state.ts";
+import { consoleState, serverSignal } from "../state.ts";
 import {
   forgottenOf,
   shownPartOf,
@@ -27,10 +28,10 @@ import { FirstSteps } from "./first-steps.tsx";
 import { Cards } from "./overview-cards.tsx";
 
 export function OverviewPage() {
-  const startedAt = server.use()?.startedAt ?? "";
+  const startedAt = serverSignal.use()?.startedAt ?? "";
   // It stays as it is while somebody looks at the page.
   const usual = useMemo(() => usualRange(Date.now() - Date.parse(startedAt)), [startedAt]);
-  const shown = rangeOf(current.query.get("range"), Date.now(), usual);
+  const shown = rangeOf(consoleState.query.get("range"), Date.now(), usual);
   const overview = useCall("getOverview", { query: { range: shown.range } });
   const list = useCall("listServers");
   return (
@@ -103,10 +104,10 @@ function Content({ data, shown, usual, servers }: ContentProps) {
 
 /** Whether requests are served, and by what. */
 function Health({ servers }: Pick<ContentProps, "servers">) {
-  const own = server.use();
+  const own = serverSignal.use();
   if (own === undefined) return null;
   const { database, rateLimiter, draining } = own;
-  const isLost = current.retryAt !== undefined;
+  const isLost = consoleState.retryAt !== undefined;
   const isDown = database.state === "unavailable" || database.waitsForStandby;
   const isWhole = rateLimiter.state === "available" && servers.every(({ state }) => state === "up");
   const meaning = isLost ? "muted" : isDown ? "error" : draining || !isWhole ? "limited" : "ok";

@@ -1,4 +1,5 @@
-import { grouped, longDuration } from "../../text/formatting.ts";
+import { longDuration } from "../../text/durations.ts";
+import { grouped } from "../../text/formatting.ts";
 import { type BanRulesView, call, type PlanLimits } from "../admin-api.ts";
 import { may } from "../session.ts";
 import { ActionDialog } from "../components/action-dialog.tsx";

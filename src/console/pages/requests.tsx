@@ -1,5 +1,6 @@
 import { MINUTE_MS } from "../../text/time-units.ts";
 import { useEffect, useRef } from "preact/hooks";
+import { latency } from "../../text/durations.ts";
 import { formatTime } from "../../text/formatting.ts";
 import { OPERATION_IDS } from "../../domain/operation-ids.ts";
 import { call, type RequestEntry, type RequestPage } from "../admin-api.ts";
@@ -18,11 +19,11 @@ import {
   OtherLink,
 } from "../components/values.tsx";
 import { Copyable } from "../components/copying.tsx";
-import { capitalized, clockTime, latency } from "../../pages/format.ts";
+import { capitalized, clockTime } from "../../pages/format.ts";
 import type { Meaning } from "../../pages/meanings.ts";
 import { useCall } from "../polling.ts";
 import { navigate, urlWith } from "../router.ts";
-import { current } from "../state.ts";
+import { consoleState } from "../state.ts";
 
 /** The requests of a period in milliseconds since the epoch, of all keys or of one. */
 export function requestsUrl(since: number, until: number, keyId?: number | bigint | null): string {
@@ -60,7 +61,7 @@ function loadRequests({ last, since = "", ...query }: Readonly<Record<string, st
 }
 
 export function RequestListPage() {
-  const { query } = current;
+  const { query } = consoleState;
   const requests = useList(loadRequests);
   const { items = [], servers = [] } = requests.data ?? {};
   const isLive = !["until", "cursor", "requestId"].some((name) => query.has(name));
@@ -105,7 +106,7 @@ export function RequestListPage() {
 
 /** A server has forgotten what it has no room for, and what was before its start. */
 function NoRequests({ servers }: Pick<RequestPage, "servers">) {
-  const { query } = current;
+  const { query } = consoleState;
   const problems = servers.flatMap(({ problem }) => problem ?? []);
   if (problems.length > 0 && problems.length === servers.length) {
     // Notes have the problem of each of several servers.
@@ -195,13 +196,13 @@ function meaningOf(status: number, code: string | null): Meaning {
 
 /** The URL of this list with a request beside it. It is the same page of the list. */
 function withOpen(requestId: string): string {
-  return urlWith({ cursor: current.query.get("cursor") ?? "", open: requestId });
+  return urlWith({ cursor: consoleState.query.get("cursor") ?? "", open: requestId });
 }
 
 /** The focus goes back to the row. */
 function close(): void {
   document.querySelector<HTMLElement>("[data-open] .row-link")?.focus();
-  navigate(urlWith({ cursor: current.query.get("cursor") ?? "", open: "", requestId: "" }));
+  navigate(urlWith({ cursor: consoleState.query.get("cursor") ?? "", open: "", requestId: "" }));
 }
 
 /** How much before and after a request is of its moment. */

@@ -1,3 +1,4 @@
+import { latency } from "../../text/durations.ts";
 import { useState } from "preact/hooks";
 import { SETTING_SOURCES, settingText } from "../../operator/operations/settings.ts";
 import { call, type Server, type Setting } from "../admin-api.ts";
@@ -11,18 +12,18 @@ import { type Column, DataTable } from "../components/tables.tsx";
 import { NoMatch } from "../components/lists.tsx";
 import { Facts, LocalTimeAndAgo } from "../components/values.tsx";
 import { WebhookSection } from "../components/webhook.tsx";
-import { capitalized, latency } from "../../pages/format.ts";
+import { capitalized } from "../../pages/format.ts";
 import { useCall } from "../polling.ts";
 import { roleText } from "./operators.tsx";
 import { chooseTheme, chosenTheme } from "../../pages/theme.ts";
 import { THEMES } from "../../pages/themes.ts";
-import { current, server } from "../state.ts";
+import { consoleState, serverSignal } from "../state.ts";
 
 const FILTERS = { search: { type: "search" }, source: { options: SETTING_SOURCES } } as const;
 
 export function SettingsPage() {
-  const { query } = current;
-  const loaded = server.use();
+  const { query } = consoleState;
+  const loaded = serverSignal.use();
   const settings = useCall("getSettings");
   const search = (query.get("search") ?? "").toLowerCase();
   const source = query.get("source");
@@ -121,7 +122,7 @@ function ServerSection({ server }: { readonly server: Server }) {
 function BrowserSection() {
   const [theme, setTheme] = useState(chosenTheme);
   const { isRunning, problem, run } = useAction();
-  const { operator } = current;
+  const { operator } = consoleState;
   return (
     <PageSection title="This browser">
       <Facts

@@ -1,13 +1,13 @@
 import { useState } from "preact/hooks";
 import { goToProvider, loadSession, setSession, signIn } from "../session.ts";
-import { current } from "../state.ts";
+import { consoleState } from "../state.ts";
 import { Brand, ENVIRONMENT } from "../components/layout.tsx";
 import { Form } from "../components/forms.tsx";
 import { TextField } from "../components/fields.tsx";
 import { usePolling } from "../polling.ts";
 
 export function SignInPage() {
-  const { provider, urlProblem } = current;
+  const { provider, urlProblem } = consoleState;
   // Somebody may sign in in another tab.
   usePolling("session", loadSession, { onData: setSession });
   return (

@@ -1,7 +1,7 @@
-import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/rate-limit.ts";
-import { grouped, shortDuration } from "../../text/formatting.ts";
+import { isCloseToLimit } from "../../domain/rate-limit.ts";
+import { latency, shortDuration } from "../../text/durations.ts";
+import { grouped } from "../../text/formatting.ts";
 import { useEffect, useState } from "preact/hooks";
-import { latency } from "../../pages/format.ts";
 import { type Meaning, SYMBOLS } from "../../pages/meanings.ts";
 import { highlight } from "../highlight.ts";
 import { ERROR_CODES_PATH, type TryItData } from "../page-data.ts";
@@ -91,7 +91,7 @@ function RateLimitGauge({ response }: ReceivedProps) {
   const used = seconds === 0 ? 0 : limit - remaining;
   const end = isBan(response) ? "The ban ends" : "The window closes";
   return (
-    <div class={`try-gauge ${used * 100 < limit * CLOSE_TO_LIMIT_PERCENT ? "" : "tone-limited"}`}>
+    <div class={`try-gauge ${isCloseToLimit(used, limit) ? "tone-limited" : ""}`}>
       <span class="bar" aria-hidden="true">
         <span style={{ width: `${(used / limit) * 100}%` }} />
       </span>

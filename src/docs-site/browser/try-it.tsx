@@ -1,6 +1,6 @@
+import { shortDuration } from "../../text/durations.ts";
 import { type ComponentChildren, createPortal, render } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { shortDuration } from "../../text/formatting.ts";
 import { readStored, writeStored } from "../../pages/storage.ts";
 import { nextCursor } from "../../client/response.ts";
 import { BASE_PATH } from "../../domain/paths.ts";

@@ -3,7 +3,15 @@ import type { KeyList, KeyListQuery } from "../../domain/key-lists.ts";
 import { limitsOf } from "../../domain/plans.ts";
 import { shownValuesOf } from "../../domain/fields.ts";
 import { KEY_FIELDS } from "../../domain/key-fields.ts";
-import { expire, isBanned, NEVER, newQuota, type Quota, type Window } from "../../domain/rate-limit.ts";
+import {
+  expire,
+  isBanned,
+  NEVER,
+  newQuota,
+  type Quota,
+  usedPercent,
+  type Window,
+} from "../../domain/rate-limit.ts";
 import { DAY_MS, MINUTE_MS } from "../../text/time-units.ts";
 import type { KeyTotals } from "../../domain/usage-history.ts";
 import { reuseByCost } from "../../runtime/reuse-by-cost.ts";
@@ -134,7 +142,7 @@ export class KeyViews {
         if (plan === null) continue;
         const { minute, day } = quotas?.get(id) ?? newQuota();
         const { perMinute, perDay } = limitsOf(plan, limits.get(id), policy.current.plans);
-        const percent = Math.max(minute.used / perMinute, day.used / perDay) * 100;
+        const percent = Math.max(usedPercent(minute.used, perMinute), usedPercent(day.used, perDay));
         windows.push({ id, usedToday: day.used, percent });
       }
       await yieldToEventLoop();

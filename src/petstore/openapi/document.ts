@@ -1,4 +1,4 @@
-import { longDuration } from "../../text/formatting.ts";
+import { longDuration } from "../../text/durations.ts";
 import { toJson } from "../../api/json.ts";
 import {
   errorSchema,

@@ -4,7 +4,8 @@ import type { RestorePlan } from "../../../archive/restore.ts";
 import { formatOptionalTime } from "../../../text/formatting.ts";
 import { storageOf } from "../../../config/config.ts";
 import { DATABASE_OPTIONS, JSON_OPTION } from "../../../config/options.ts";
-import { switchOption, directory, formatDuration } from "../../../config/value-types.ts";
+import { switchOption, directory } from "../../../config/value-types.ts";
+import { typedDuration } from "../../../text/durations.ts";
 import type { BanRules } from "../../../domain/rate-limit.ts";
 import type { RestrictedKey, Restriction } from "../../../store/sqlite/key-differences.ts";
 import { errorMessage } from "../../error-message.ts";
@@ -202,7 +203,7 @@ function warningsOf({ skipped, description, hasAuditTrail, comparison }: Restore
 }
 
 function updateBanRules({ strikes, graceMs, lengthMs, maxLengthMs }: BanRules): string {
-  const [grace, length, maxLength] = [graceMs, lengthMs, maxLengthMs].map(formatDuration);
+  const [grace, length, maxLength] = [graceMs, lengthMs, maxLengthMs].map(typedDuration);
   return `petstore ban-rules update --strikes ${strikes} --grace ${grace} --length ${length} --max-length ${maxLength}`;
 }
 

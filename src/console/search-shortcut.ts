@@ -1,5 +1,5 @@
 /** `/` moves to the search of the page. */
-export function startSearchKey(): void {
+export function startSearchShortcut(): void {
   document.addEventListener("keydown", (event) => {
     const search = document.querySelector<HTMLElement>("main input[type=search]");
     const isTyping =
