@@ -152,7 +152,7 @@ function optionRow([flag, option]: [string, Option]): string[] {
   ];
 }
 
-/** Of one level, without those of the audit trail, each with its meaning. */
+/** The events of one level, without those of the audit trail, each with its meaning. */
 function logEvents(level: LogEvent["level"]): string[][] {
   const actions = new Set<string>(AUDIT_ACTIONS.map((action) => `audit.${action}`));
   return Object.entries<LogEvent>(LOG_EVENTS)

@@ -79,7 +79,7 @@ export function makeNotes(directory: string): void {
   writeFileSync(join(directory, RELEASE_FILES.notes), section.replace(/^## .*\n+/, ""));
 }
 
-/** For `sha256sum --check SHA256SUMS`. */
+/** Writes what `sha256sum --check SHA256SUMS` reads. */
 export function makeChecksums(directory: string): void {
   const names = readdirSync(directory).filter((name) => name !== CHECKSUMS && name !== RELEASE_FILES.notes);
   const lines = names.toSorted().map((name) => {

@@ -11,7 +11,7 @@ import { parseJson } from "./exact-json.ts";
 
 interface SentRequest {
   readonly method: string;
-  /** With or without a query. */
+  /** The path, with or without a query. */
   readonly path: string;
 }
 

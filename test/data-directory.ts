@@ -1,6 +1,6 @@
 import { DataDirectory } from "../src/data-directory.ts";
 
-/** Of production. */
+/** The data of production in a directory. */
 export const directoryAt = (path: string) => new DataDirectory({ path, environment: "production" });
 
 export const storageIn = (path: string) =>

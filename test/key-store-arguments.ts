@@ -3,10 +3,10 @@ import type { NewSecret } from "../src/domain/secrets.ts";
 import type { Attribution } from "../src/domain/audit.ts";
 import type { KeyStore } from "../src/domain/ports/keys.ts";
 
-/** For changes of keys in tests that do not read the audit trail. */
+/** Who changes keys in tests that do not read the audit trail. */
 export const BY: Attribution = { actor: { kind: "server", name: "test" }, at: 0 };
 
-/** In place of the SHA-256 of a secret. */
+/** A text in place of the SHA-256 of a secret. */
 export const hash = (n: number) => n.toString(16).padStart(64, "0");
 export const storedSecret = (n: number): NewSecret => ({ hash: hash(n), hint: `pet_live_${n}…${n}` });
 

@@ -1,7 +1,4 @@
 import { afterAll } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { type App, startApp } from "../src/app.ts";
 import type { Config } from "../src/config/config.ts";
 import { parseJson } from "./exact-json.ts";
@@ -12,6 +9,7 @@ import { silentLog } from "../src/observe/log.ts";
 import type { OperatorRate } from "../src/operator/operator-rates.ts";
 import { parseConfig } from "./config/parsing.ts";
 import { expectConforms } from "./conforms.ts";
+import { disposableDirectory } from "./disposable-directory.ts";
 import { TestClock } from "./test-clock.ts";
 import { BY } from "./key-store-arguments.ts";
 
@@ -44,7 +42,7 @@ export interface Service extends AsyncDisposable {
   readonly clock: TestClock;
   /** Sends a request and compares the response with the OpenAPI document. */
   call(call: ApiRequest): Promise<ApiResponse>;
-  /** As `call`: POST with a body. */
+  /** Calls with POST and a body. */
   post(path: string, body: unknown, rest?: Partial<ApiRequest>): Promise<ApiResponse>;
   /** The identifier of a new pet. */
   newPet(): Promise<number>;
@@ -56,7 +54,7 @@ export interface Service extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** Of what a response shows. */
+/** The identifier of the resource in a response. */
 export const idOf = ({ json }: Pick<ApiResponse, "json">) => (json as { id: number }).id;
 export const remainingOf = ({ headers }: Pick<ApiResponse, "headers">) =>
   Number(headers.get("x-ratelimit-remaining"));
@@ -89,7 +87,7 @@ export async function startService(
   log = silentLog,
   operatorRate = NO_RATE,
 ): Promise<Service> {
-  const dataDir = mkdtempSync(join(tmpdir(), "petstore-"));
+  const { directory: dataDir, remove } = disposableDirectory();
   const clock = new TestClock();
   const settings = { ...configIn(dataDir), ...config };
   const options = { clock, log, operatorRate };
@@ -103,7 +101,7 @@ export async function startService(
 
   async function stop() {
     await app.close();
-    rmSync(dataDir, { recursive: true });
+    remove();
   }
 
   return {

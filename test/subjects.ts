@@ -2,5 +2,5 @@ import type { Subject } from "../src/domain/rate-limit.ts";
 
 export const key = (id: number) => ({ kind: "key", id }) as const satisfies Subject;
 export const address = (id: string): Subject => ({ kind: "address", id });
-/** For use as the key of a Map. */
+/** The subject as the key of a Map. */
 export const textOf = ({ kind, id }: Subject): string => `${kind}:${id}`;

@@ -11,7 +11,7 @@ const MAX_LINES = 500;
 const MAX_CELL = 120;
 
 interface File {
-  /** From the root, with `/`. */
+  /** The path from the root, with `/`. */
   readonly path: string;
   readonly text: string;
 }
@@ -384,6 +384,27 @@ describe("style", () => {
   test("a doc comment precedes what it describes; the header of a file is a plain comment, /* … */", () => {
     const alone = /^ *\/\*\*(?:(?!\*\/)[^])*\*\/\n(?:\n|import | *\/\*\*)/m;
     expect(code.filter(({ text }) => alone.test(text)).map(({ path }) => path)).toEqual([]);
+  });
+
+  test("a comment is a sentence about its subject: 'The length of the body', not 'Of the body'", () => {
+    // Lines after the first one of a comment in lines are not the beginning of one.
+    const opening = /(?<!\/\/ .*\n\s*)(?:\/\*\*?|\/\/)\s(?:\s*\* )?(\S.*)/g;
+    const sentences = code.flatMap(({ path, text }) =>
+      [...text.matchAll(opening)].map(([, line = ""]) => ({
+        path,
+        sentence: line.replace(/(?<=[.:;])\s.*| \*\/.*/, ""),
+      })),
+    );
+    const isFragment = (sentence: string) =>
+      /^Of\b/.test(sentence) ||
+      /^(?:As|Like)\b(?! (?:soon|long|far|if))[^,]*\.$/.test(sentence) ||
+      // A word that ends in s may be the verb.
+      /^(?:At|By|For|From|In|On|To|Until|With|Without)\b(?!.*(?:s|may|must|can|have|are|do)\b)[^,]*\.$/.test(
+        sentence,
+      );
+    expect(sentences.filter(({ sentence }) => isFragment(sentence))).toEqual([]);
+    expect(sentences.length).toBeGreaterThan(1_000);
+    expect(["Of the body", "As `run`.", "Without a reload."].every(isFragment)).toBeTrue();
   });
 
   test("no type is any", () => {

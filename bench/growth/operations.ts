@@ -74,7 +74,7 @@ function clientInputs({ rows }: Facts): Inputs<typeof OPERATIONS> {
   return {
     listPets: {
       query: {
-        // Of half of the pets, of most others, of some of the first and of none.
+        // The categories of half of the pets, of most others, of some of the first and of none.
         categoryId: [1, 2, 40, 5_000],
         status: ["available", "pending", "sold"],
         limit: [100],

@@ -22,7 +22,7 @@ export function rowsOf(scale: Scale) {
   };
 }
 
-/** About what a row takes, with its indexes, in bytes. */
+/** The bytes that a row takes with its indexes, roughly. */
 const BYTES = {
   sqlite: { pets: 84, orders: 118, keys: 277, usage: 94, audit: 311 },
   postgres: { pets: 258, orders: 262, keys: 443, usage: 337, audit: 511 },

@@ -246,7 +246,7 @@ export function listCommand<Id extends ListOperationId, O extends Options = Reco
       const start = typeof cursor === "string" ? cursor : undefined;
       if (follow && isFollowed(values))
         await follow(call, (await firstItems(limit, read)).items, { query, execution });
-      // Of each page only what is printed is kept: a list can be larger than the memory.
+      // Only what is printed of each page is kept: a list can be larger than the memory.
       const output = values.json ? new JsonItems() : new TableRows(columns, context.screen);
       let last: Item | undefined;
       let hasMore = false;

@@ -292,7 +292,7 @@ This is the only time it is shown: Petstore stores only its hash. ${trial}
 `;
 }
 
-/** Like formatSecret, for a secret in a file. */
+/** Does what formatSecret does, for a secret in a file. */
 export function formatSecretFile(path: string, url: string): string {
   const command = curlLine(`$(cat ${shellWord(path)})`, url);
   return `

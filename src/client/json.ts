@@ -48,7 +48,7 @@ export function parseJson(
   });
 }
 
-/** Like `JSON.stringify`, which cannot write bigints. */
+/** Writes JSON as `JSON.stringify` does, which cannot write bigints. */
 export function toJson(value: unknown): string {
   if (typeof value === "bigint") return String(value);
   if (Array.isArray(value)) return `[${value.map((item) => toJson(item ?? null)).join()}]`;

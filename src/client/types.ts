@@ -101,7 +101,7 @@ export interface Hooks {
 }
 
 export interface PetstoreOptions<I extends Ids = "bigint"> extends Hooks {
-  /** By default the environment variable `PETSTORE_KEY`. */
+  /** The API key; by default that in the environment variable `PETSTORE_KEY`. */
   key?: string | undefined;
   /** The URL of the API with its version: `http://127.0.0.1:8080/v1`. */
   baseUrl: string;

@@ -20,7 +20,7 @@ export interface Option<T = unknown> {
   readonly fileOption?: string;
   /** For the name of a file of settings: whether a server reads it again when it changes. */
   readonly isFollowed?: boolean;
-  /** For a URL: whether a server connects to it. */
+  /** Whether a server connects to the URL. */
   readonly isDestination?: true;
 }
 

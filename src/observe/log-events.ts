@@ -22,7 +22,7 @@ const error = eventOf("error");
 
 const UNAVAILABLE_FIELDS = ["requestId", "traceId", "where", "reason", "suppressed"] as const;
 
-/** For each connection in plain text, the problem and its remedy. */
+/** The problem of each connection in plain text, and its remedy. */
 export const PLAIN_TEXT_WARNINGS: Readonly<
   Record<"connections" | "database" | "valkey" | "admin", readonly [problem: string, remedy: string]>
 > = {

@@ -1,6 +1,6 @@
 /** A request as a curl command: in the documentation and its forms, in the console and on the command line. */
 interface CurlRequest {
-  /** By default GET without a body, and POST with one. */
+  /** The method; by default GET without a body, and POST with one. */
   readonly method?: string;
   readonly url: string;
   /** An API key, or what a shell expands to one: `$KEY`. */

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { version } from "../../package.json" with { type: "json" };
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
 import { sendRaw } from "../http/raw.ts";
-import { temporaryDirectory } from "../store/temporary-directory.ts";
+import { disposableDirectory } from "../disposable-directory.ts";
 import { cookieOf, sessionOf, startAdminService, TOKEN, useAdminService } from "./admin-service.ts";
 
 const service = await useAdminService({ hostnames: ["admin.example.com"] });
@@ -12,8 +12,8 @@ const OPERATIONS = Object.entries<AdminOperation>(ADMIN_OPERATIONS);
 const pathOf = ({ path }: AdminOperation) => `/api${path.replace(/\{\w+\}/, "1")}`;
 
 const OWN = () => ({ Origin: service.adminUrl, "Sec-Fetch-Site": "same-origin" });
-const signIn = (to = service, headers: Record<string, string> = OWN(), token = TOKEN) =>
-  to.admin({ method: "POST", path: "/api/session", token: null, body: { token }, headers });
+const signIn = (to = service, headers: Record<string, string> = OWN()) =>
+  to.signIn({ token: TOKEN }, headers);
 
 describe("without the token", () => {
   const operations = OPERATIONS.filter(([, { needsNoToken }]) => !needsNoToken);
@@ -196,7 +196,7 @@ test("/metrics responds without the token if the server is told so", async () =>
 });
 
 test("the token in --metrics-token-file is that of an operator who may only read /metrics", async () => {
-  const directory = temporaryDirectory();
+  const directory = disposableDirectory();
   const metricsTokenFile = directory.path("metrics-token");
   const token = "0".repeat(48);
   writeFileSync(metricsTokenFile, `${token}\n`);

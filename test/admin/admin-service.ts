@@ -1,6 +1,7 @@
 import { createSignInUrl } from "../../src/operator/sign-in/code.ts";
 import { afterAll, expect } from "bun:test";
 import type { AdminConfig, Config } from "../../src/config/config.ts";
+import type { Role } from "../../src/domain/operators.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import type { OperatorRate } from "../../src/operator/operator-rates.ts";
 import { parseJson } from "../exact-json.ts";
@@ -11,7 +12,7 @@ export const TOKEN = "test-token-of-the-operators";
 
 export interface AdminRequest {
   readonly method?: string;
-  /** With `/api`. */
+  /** The path as it is sent: most begin with `/api`. */
   readonly path: string;
   readonly body?: unknown;
   readonly headers?: Record<string, string>;
@@ -35,8 +36,18 @@ export interface AdminService extends Service {
    * unless that is GET, and the path.
    */
   admin(request: AdminRequest | string, rest?: Partial<AdminRequest>): Promise<AdminResponse>;
-  /** As `admin`; fails unless the status is 2xx. */
+  /** Does what `admin` does, and fails unless the status is 2xx. */
   ok(request: AdminRequest | string, rest?: Partial<AdminRequest>): Promise<Record<string, unknown>>;
+  /** Creates an operator, whose name is new unless one is given. */
+  newOperator(role: Role, fields?: object): Promise<NewOperator>;
+  /** Sends a token or a code, as the sign-in of the console does. */
+  signIn(body: object, headers?: Record<string, string>): Promise<AdminResponse>;
+}
+
+/** The response to a created operator. */
+export interface NewOperator {
+  readonly operator: { readonly id: number; readonly name: string };
+  readonly token: string;
 }
 
 /** The cookie that a response sets. */
@@ -80,6 +91,12 @@ export async function startAdminService(
     const [path = "", method = "GET"] = request.split(" ").toReversed();
     return sendAdmin(url, { method, path, ...rest });
   };
+  const ok: AdminService["ok"] = async (request, rest) => {
+    const { status, text, json } = await send(request, rest);
+    expect(status < 300 ? "" : `${Bun.inspect(request)}: ${status} ${text}`).toBe("");
+    return json;
+  };
+  let operators = 0;
   return {
     ...service,
     get app() {
@@ -92,11 +109,12 @@ export async function startAdminService(
       return service.app.admin?.url ?? "";
     },
     admin: send,
-    async ok(request, rest) {
-      const { status, text, json } = await send(request, rest);
-      expect(status < 300 ? "" : `${Bun.inspect(request)}: ${status} ${text}`).toBe("");
-      return json;
+    ok,
+    async newOperator(role, fields) {
+      const body = { name: `${role}-${++operators}`, role, ...fields };
+      return Object(await ok("POST /api/operators", { body }));
     },
+    signIn: (body, headers = {}) => send("POST /api/session", { token: null, body, headers }),
   };
 }
 

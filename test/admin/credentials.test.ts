@@ -49,7 +49,7 @@ async function newHolder(role: Role = "admin"): Promise<Holder> {
 
 const withToken = (token: string): Credential => ({ token });
 async function signIn(body: object): Promise<Credential> {
-  const response = await service.admin("POST /api/session", { token: null, body });
+  const response = await service.signIn(body);
   expect(response.status).toBe(200);
   return { token: null, headers: { ...sessionOf(response), Origin: service.adminUrl } };
 }
@@ -299,7 +299,7 @@ describe("what each operation allows", () => {
     await change(expired, { expiresAt: inFuture(1_000) });
     await service.ok(`POST /api/operators/${revoked.id}/revoke`);
     service.clock.advance(1_000);
-    const responses = codes.map((body) => service.admin("POST /api/session", { token: null, body }));
+    const responses = codes.map((body) => service.signIn(body));
     const rejections = (await Promise.all(responses)).map(({ json }) => json["code"]);
     expect(rejections).toEqual(["invalid_code", "invalid_token", "invalid_code"]);
   });

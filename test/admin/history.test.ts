@@ -79,7 +79,7 @@ test("getUsage: adds up the requests of each key, most used first, with names", 
 });
 
 test("keys by use today are in the order of the windows that they show, and those close to a limit are found", async () => {
-  // Of key 3 the history has more.
+  // The history of key 3 has more.
   for (let i = 0; i < 4; i++) await used.call({ path: "/pets", key: busy.secret });
   for (let i = 0; i < 3; i++) await used.call({ path: "/pets", key: busier.secret });
   const { items } = await used.ok("/api/keys?sort=usedToday&order=desc");

@@ -1,32 +1,25 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { bearer } from "../bearer.ts";
 import { startRequest } from "../http/raw.ts";
 import { sessionOf, useAdminService } from "./admin-service.ts";
 
 const service = await useAdminService();
 
-let names = 0;
-/** The last admin cannot be revoked. */
-await newOperator();
-async function newOperator() {
-  const body = { name: `operator-${++names}`, role: "admin" };
-  const { operator, token } = Object(await service.ok("POST /api/operators", { body }));
-  return { id: Number(operator.id), token: String(token) };
-}
-
-const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
+// The last admin cannot be revoked.
+await service.newOperator("admin");
 
 async function sessionFor(token: string) {
-  const session = sessionOf(await service.admin("POST /api/session", { token: null, body: { token } }));
-  return { ...session, Origin: service.adminUrl };
+  return { ...sessionOf(await service.signIn({ token })), Origin: service.adminUrl };
 }
 
 type Change = (operatorId: number, headers: Record<string, string>) => unknown;
 
 /** An operator who is created by one whose credential changes while the body arrives, and again afterwards. */
 async function meanwhile(kind: "token" | "session", change: Change) {
-  const { id, token } = await newOperator();
+  const { operator, token } = await service.newOperator("admin");
+  const { id } = operator;
   const headers = kind === "token" ? bearer(token) : await sessionFor(token);
   const host = new URL(service.adminUrl).host;
   const body = { name: `late-${id}`, role: "admin" };
@@ -43,7 +36,7 @@ const revoke: Change = (id) => service.ok(`POST /api/operators/${id}/revoke`);
 const rotate: Change = (id) => service.ok(`POST /api/operators/${id}/rotate`);
 const signOut: Change = (_, headers) => service.ok("DELETE /api/session", { token: null, headers });
 const expire: Change = () => service.clock.advance(12 * 3_600_000);
-/** As another server would: this one reads all operators again after 500 ms. */
+/** Changes the role as another server does: this one reads all operators again after 500 ms. */
 const narrow: Change = (id) => {
   using database = new Database(join(service.dataDir, "production.db"));
   database.run("UPDATE operators SET role = 'viewer' WHERE id = ?", [id]);

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { bearer } from "../bearer.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { runPetstore, startPetstore } from "../../trials/harness/petstore.ts";
 
@@ -19,46 +20,45 @@ test("neither the token, a mistyped one, a session nor the secret of a key is in
       headers: { ...headers, "Content-Type": "application/json" },
       ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
     });
-  const bearerOf = (secret: string) => ({ Authorization: `Bearer ${secret}` });
-  const bearer = bearerOf(TOKEN);
+  const asAdmin = bearer(TOKEN);
 
   const signedIn = await send("/api/session", {}, { token: TOKEN });
   const [, session = ""] = /^[^=]+=([^;]+)/.exec(signedIn.headers.get("set-cookie") ?? "") ?? [];
   expect(session).toMatch(/^[\w-]{43}$/);
   const { secret: pageSecret } = Object(await signedIn.json());
-  const ann = Object(await (await send("/api/operators", bearer, { name: "ann", role: "viewer" })).json());
-  const next = Object(await (await send("/api/operators/1/rotate", bearer, {})).json());
+  const ann = Object(await (await send("/api/operators", asAdmin, { name: "ann", role: "viewer" })).json());
+  const next = Object(await (await send("/api/operators/1/rotate", asAdmin, {})).json());
   const [, code = ""] = /code=(.+)\n/.exec((await runPetstore("admin-url", "--data", data)).out) ?? [];
   expect(code).toMatch(/^[\da-f]{40}$/);
-  const created = Object(await (await send("/api/keys", bearer, { name: "a", plan: "free" })).json());
-  const rotated = Object(await (await send("/api/keys/2/rotate", bearer, {})).json());
+  const created = Object(await (await send("/api/keys", asAdmin, { name: "a", plan: "free" })).json());
+  const rotated = Object(await (await send("/api/keys/2/rotate", asAdmin, {})).json());
   const operators = [ann.token, next.token, pageSecret, code];
   const secrets = [TOKEN, MISTYPED, session, ...operators, created.secret, rotated.secret];
   const responses = await Promise.all([
     send("/api/session", {}, { token: MISTYPED }),
-    send("/api/keys", bearerOf(MISTYPED)),
+    send("/api/keys", bearer(MISTYPED)),
     send("/api/keys", { Authorization: `Basic ${MISTYPED}` }),
     send(`/?token=${TOKEN}`, {}),
     send(`/?code=${code}`, {}),
     send(`/api/session?code=${code}`, {}),
     send("/api/session", {}, { code: `${code}x` }),
     send("/api/session", {}, { code, token: TOKEN }),
-    send("/api/keys", bearerOf(ann.token)),
-    send("/api/keys", { ...bearerOf(next.token), Cookie: session, "Petstore-Session": pageSecret }),
-    send("/api/operators", bearer),
-    send(`/api/keys?token=${TOKEN}`, bearer),
-    send(`/api/keys/${TOKEN}`, bearer),
+    send("/api/keys", bearer(ann.token)),
+    send("/api/keys", { ...bearer(next.token), Cookie: session, "Petstore-Session": pageSecret }),
+    send("/api/operators", asAdmin),
+    send(`/api/keys?token=${TOKEN}`, asAdmin),
+    send(`/api/keys/${TOKEN}`, asAdmin),
     send(`/nothing/${TOKEN}`, {}),
-    send("/api/keys/find", bearer, { secret: created.secret }),
-    send("/api/keys/find", bearer, { secret: TOKEN }),
-    send("/api/keys", bearer, { name: 1, secret: created.secret }),
-    send("/api/settings", bearer),
-    send("/api/audit", bearer),
-    send("/api/server", bearer),
-    send("/metrics", bearer),
+    send("/api/keys/find", asAdmin, { secret: created.secret }),
+    send("/api/keys/find", asAdmin, { secret: TOKEN }),
+    send("/api/keys", asAdmin, { name: 1, secret: created.secret }),
+    send("/api/settings", asAdmin),
+    send("/api/audit", asAdmin),
+    send("/api/server", asAdmin),
+    send("/metrics", asAdmin),
     send("/readyz?verbose", {}),
-    fetch(`${server.url}/pets?cursor=${created.secret}`, { headers: bearerOf(rotated.secret) }),
-    fetch(`${server.url}/pets`, { headers: bearer }),
+    fetch(`${server.url}/pets?cursor=${created.secret}`, { headers: bearer(rotated.secret) }),
+    fetch(`${server.url}/pets`, { headers: asAdmin }),
   ]);
   const texts = await Promise.all(
     responses.map(async (response) => `${response.url}: ${await response.text()}`),

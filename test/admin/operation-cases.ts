@@ -58,7 +58,7 @@ export async function testChangingOperations(config: Partial<Config> = {}): Prom
   const newPet = async () =>
     idOf(await service.ok("POST /api/pets", { body: { name: "Rex", categoryId: 1 } }));
   const newOperator = async (name: string) => {
-    const { operator } = await service.ok("POST /api/operators", { body: { name, role: "viewer" } });
+    const { operator } = await service.newOperator("viewer", { name });
     return { id: 0, hint: "", ...Object(operator) };
   };
   const operators = get("/api/operators");
@@ -84,7 +84,7 @@ export async function testChangingOperations(config: Partial<Config> = {}): Prom
     return Object(Array.isArray(items) ? items[0] : undefined);
   }
 
-  const signIn = async () => sessionOf(await service.admin("POST /api/session", { body: { token: TOKEN } }));
+  const signIn = async () => sessionOf(await service.signIn({ token: TOKEN }));
   const sessionWith = (headers: Record<string, string>) => async () =>
     (await service.admin({ path: "/api/session", headers, token: null })).json;
 

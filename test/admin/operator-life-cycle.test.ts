@@ -1,38 +1,27 @@
 import { describe, expect, test } from "bun:test";
-import type { Role } from "../../src/domain/operators.ts";
 import { createSignInUrl } from "../../src/operator/sign-in/code.ts";
-import { cookieOf, sessionOf, useAdminService } from "./admin-service.ts";
+import { cookieOf, type NewOperator, sessionOf, useAdminService } from "./admin-service.ts";
 
 const service = await useAdminService();
 const MINUTE = 60_000;
 const DAY = 86_400_000;
 
-interface Created {
-  readonly operator: { readonly id: number; readonly name: string };
-  readonly token: string;
-}
-
-let names = 0;
-async function newOperator(role: Role, rest: object = {}): Promise<Created> {
-  const body = { name: `op-${++names}`, role, ...rest };
-  return Object(await service.ok("POST /api/operators", { body }));
-}
 const inFuture = (ms: number) => new Date(service.clock.now() + ms).toISOString();
 const send = (path: string, token: string, body?: object) =>
   service.admin(path, { token, ...(body && { body }) });
 const status = async (token: string, path = "/api/keys") => (await send(path, token)).status;
-const update = ({ operator }: Created, body: object) =>
+const update = ({ operator }: NewOperator, body: object) =>
   service.admin(`PATCH /api/operators/${operator.id}`, { body });
-const rotate = ({ operator }: Created, body: object, token?: string) =>
+const rotate = ({ operator }: NewOperator, body: object, token?: string) =>
   service.admin(`POST /api/operators/${operator.id}/rotate`, { body, ...(token !== undefined && { token }) });
-const signIn = (body: object) => service.admin("POST /api/session", { token: null, body });
+const { newOperator, signIn } = service;
 const statusOf = async (session: Record<string, string>, path = "/api/keys") =>
   (await service.admin(path, { token: null, headers: session })).status;
-const viewOf = async ({ operator: { id } }: Created) => {
+const viewOf = async ({ operator: { id } }: NewOperator) => {
   const { items } = await service.ok("/api/operators");
   return Object(items).find((each: { id: number }) => each.id === id);
 };
-const entriesOf = async ({ operator }: Created, action: string) =>
+const entriesOf = async ({ operator }: NewOperator, action: string) =>
   (await service.ok(`/api/audit?target=operator:${operator.id}&action=${action}`))["items"];
 
 describe("roles change", () => {

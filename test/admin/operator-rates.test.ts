@@ -49,7 +49,7 @@ test("an operator may send 200 requests at once and 50 a second, and another ope
 
 test("the token, its sessions, signing in, /metrics and the OpenAPI document share the rate", async () => {
   const { id, token } = await newToken();
-  const signIn = () => service.admin("POST /api/session", { token: null, body: { token } });
+  const signIn = () => service.signIn({ token });
   const session = { token: null, headers: { ...sessionOf(await signIn()), Origin: service.adminUrl } };
   expect((await statuses(200, "/api/server", token)).ok).toBe(199);
   const limited = { status: 429, json: { code: "too_many_requests" } };

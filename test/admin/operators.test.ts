@@ -2,24 +2,13 @@ import { describe, expect, test } from "bun:test";
 import { leastRoleOf, mayCall, type Role, ROLES } from "../../src/domain/operators.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
 import { generateToken, toNewToken } from "../../src/operator/sign-in/token.ts";
-import { codeOf, cookieOf, sessionOf, useAdminService } from "./admin-service.ts";
+import { codeOf, cookieOf, type NewOperator, sessionOf, useAdminService } from "./admin-service.ts";
 
 const OPERATIONS = Object.entries<AdminOperation>(ADMIN_OPERATIONS).filter(([, row]) => !row.needsNoToken);
 
 const service = await useAdminService();
 
-interface Created {
-  readonly operator: { readonly id: number; readonly name: string };
-  readonly token: string;
-}
-
-let names = 0;
-async function newOperator(role: Role, name = `${role}-${++names}`): Promise<Created> {
-  return Object(await service.ok("POST /api/operators", { body: { name, role } }));
-}
-
-const signIn = (body: object, headers: Record<string, string> = {}) =>
-  service.admin("POST /api/session", { token: null, body, headers });
+const { newOperator, signIn } = service;
 const get = (path: string, headers: Record<string, string>) => service.admin(path, { token: null, headers });
 const getStatus = async (path: string, headers: Record<string, string>) => (await get(path, headers)).status;
 const status = async (path: string, token: string) => (await service.admin(path, { token })).status;
@@ -43,8 +32,8 @@ describe("roles", () => {
     },
   );
 
-  const made = new Map<Role, Promise<Created>>();
-  function operatorWith(role: Role): Promise<Created> {
+  const made = new Map<Role, Promise<NewOperator>>();
+  function operatorWith(role: Role): Promise<NewOperator> {
     const operator = made.get(role) ?? newOperator(role);
     made.set(role, operator);
     return operator;
@@ -102,7 +91,7 @@ describe("roles", () => {
 
 describe("operators", () => {
   test("are created with a token that is shown once, listed without it, and named in the audit trail", async () => {
-    const { operator, token } = await newOperator("admin", "ann@example.com");
+    const { operator, token } = await newOperator("admin", { name: "ann@example.com" });
     expect(token).toMatch(/^pet_admin_[0-9A-Za-z]{43}$/);
     const listed = await service.admin("/api/operators");
     expect(listed.text).not.toContain(token);
@@ -160,7 +149,7 @@ describe("signing in", () => {
     const session = sessionOf(await signIn({ token }));
     const other = sessionOf(await signIn({ token }));
     const { Cookie } = session;
-    // As a listener on another port of the host got it.
+    // A listener on another port of the host gets the cookie, too, but not what belongs to it.
     for (const headers of [{ Cookie }, { ...session, "Petstore-Session": other["Petstore-Session"] }]) {
       for (const path of ["/api/keys", "/api/settings", "/api/openapi.json", "/metrics"])
         expect(await get(path, headers)).toMatchObject({ status: 401, json: { code: "not_signed_in" } });

@@ -26,7 +26,7 @@ const newKey = async (plan: string) => {
   const { key, secret } = await service.ok("POST /api/keys", { body: { name: "app", plan } });
   return { id: Number(Object(key)["id"]), secret: String(secret) };
 };
-/** Of the Free plan. */
+/** The limits of the Free plan. */
 const documentedLimits = async () =>
   />Free<.*?>([\d,]+)<.*?>([\d,]+)</s.exec(await page("/docs/rate-limits"))?.slice(1);
 const HTML = { Accept: "text/html" };

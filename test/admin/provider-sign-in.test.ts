@@ -33,7 +33,7 @@ async function begin(on = service) {
 }
 
 const finish = (secrets: object, response: string, on = service) =>
-  on.admin("POST /api/session", { token: null, body: { provider: { response, ...secrets } } });
+  on.signIn({ provider: { response, ...secrets } });
 
 async function signIn(login: string, on = service) {
   const { url, secrets } = await begin(on);
@@ -430,7 +430,7 @@ test("the response may reach another server of the same name", async () => {
   const { url, ...secrets } = await one.ok("POST /api/session/provider", { token: null, headers });
   const response = await provider.logIn(String(url), "ann");
   const body = { provider: { response, ...secrets } };
-  const { json } = await other.admin("POST /api/session", { token: null, headers, body });
+  const { json } = await other.signIn(body, headers);
   expect(json).toMatchObject({ operator: { name: "ann@example.com" } });
 });
 
@@ -439,8 +439,7 @@ test("a code of the console logs a program in once, until the sign-in ends", asy
   const signedIn = await signIn("bob", own);
   const headers = { ...sessionOf(signedIn), Origin: own.adminUrl };
   const makeCode = () => own.ok("POST /api/session/code", { token: null, headers });
-  const redeem = (code: unknown) =>
-    own.admin("POST /api/session", { token: null, body: { code, credential: "token" } });
+  const redeem = (code: unknown) => own.signIn({ code, credential: "token" });
   const { code, expiresAt } = await makeCode();
   expect(Date.parse(String(expiresAt)) - own.clock.now()).toBe(300_000);
   const { status, json, headers: received } = await redeem(code);

@@ -3,7 +3,7 @@ import type { Config } from "../../src/config/config.ts";
 import { InProcessCli } from "../cli/cli.ts";
 import { startAdminService } from "./admin-service.ts";
 
-/** Of 100,000 pets, the last one is on the first page of a search for its identifier, on whatever database. */
+/** The last one of 100,000 pets is on the first page of a search for its identifier, on whatever database. */
 export async function findsLastPetAtOnce(config: Partial<Config> = {}): Promise<void> {
   await using service = await startAdminService({}, config);
   const { databaseUrl } = config;

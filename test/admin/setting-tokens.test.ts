@@ -33,7 +33,7 @@ afterEach(async () => {
   await stores.close();
 });
 
-/** As a server does that starts with these settings. */
+/** Imports the tokens as a server does that starts with these settings. */
 async function start(settings: Partial<AdminConfig>, operators: OperatorStore = stores.operators) {
   const admin = { ...ADMIN_CONFIG, token: undefined, ...settings };
   const options = { format: "json", write: (line: string) => void log.push(JSON.parse(line)) } as const;
@@ -61,7 +61,7 @@ async function revoke(name: string): Promise<void> {
   await stores.operators.revokeOperator(id, BY);
 }
 
-/** As Kubernetes and careful programs do. */
+/** Replaces the file as Kubernetes and careful programs do. */
 function replaceFile(text: string): void {
   writeFileSync(`${file}.new`, text);
   renameSync(`${file}.new`, file);

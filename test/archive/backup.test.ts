@@ -50,7 +50,7 @@ describe("petstore backup", () => {
     expect(database.query("SELECT * FROM backup").all()).toEqual([
       { environment: "production", created_at: "2026-11-15T12:00:00.000Z", version },
     ]);
-    // As sha256sum --check reads it.
+    // This is the format that sha256sum --check reads.
     const checksum = new Bun.CryptoHasher("sha256").update(readFileSync(path)).digest("hex");
     expect(readFileSync(`${path}.sha256`, "utf8")).toBe(`${checksum}  ${basename(path)}\n`);
   });

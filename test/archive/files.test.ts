@@ -3,9 +3,9 @@ import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } 
 import { dirname } from "node:path";
 import { gzipSync } from "node:zlib";
 import { fileOutput, openInput } from "../../src/archive/files.ts";
-import { temporaryDirectory } from "../store/temporary-directory.ts";
+import { disposableDirectory } from "../disposable-directory.ts";
 
-const directory = temporaryDirectory();
+const directory = disposableDirectory();
 afterAll(() => directory.remove());
 
 const open = (path: string) =>

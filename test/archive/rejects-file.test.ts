@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { encodeRejectedRow, RejectsFile } from "../../src/archive/rejects-file.ts";
-import { temporaryDirectory } from "../store/temporary-directory.ts";
+import { disposableDirectory } from "../disposable-directory.ts";
 
-const directory = temporaryDirectory();
+const directory = disposableDirectory();
 afterAll(() => directory.remove());
 
 const CSV = { format: "csv", delimiter: ",", header: ["name", "categoryId"] } as const;

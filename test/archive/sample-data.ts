@@ -1,3 +1,4 @@
+import type { Contents } from "../../src/archive/contents.ts";
 import { INT64_MAX, INT64_MIN } from "../../src/api/json.ts";
 import { newQuota, type Quota } from "../../src/domain/rate-limit.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
@@ -67,4 +68,9 @@ export function quotaNow(): Quota {
     minute: { openedAt, used: 5, graceBeganAt: openedAt + 10, strikes: 3 },
     day: { openedAt, used: 55, graceBeganAt: -1, strikes: 0 },
   };
+}
+
+/** The contents without the audit trail and its identifiers: migrations and restores add entries. */
+export function withoutAudit({ tables, counters }: Contents) {
+  return { tables: { ...tables, audit: undefined }, counters: { ...counters, audit: undefined } };
 }

@@ -10,7 +10,7 @@ import { Process, World } from "../../trials/simulation/world.ts";
 import { advance, useFakeTimers } from "../fake-timers.ts";
 import { BY } from "../key-store-arguments.ts";
 import { configIn } from "../service.ts";
-import { temporaryDirectory } from "../store/temporary-directory.ts";
+import { disposableDirectory } from "../disposable-directory.ts";
 import { TestClock } from "../test-clock.ts";
 import { MapKeyStore } from "./map-key-store.ts";
 import { CLIENT, followSilently, openAuthenticator } from "./open-authenticator.ts";
@@ -18,7 +18,7 @@ import { followOn, testUnbans } from "./unban-cases.ts";
 import { until } from "../timing.ts";
 
 const HOUR_MS = 3_600_000;
-const directory = temporaryDirectory();
+const directory = disposableDirectory();
 afterAll(() => directory.remove());
 
 testUnbans([0, -HOUR_MS, HOUR_MS], () => {

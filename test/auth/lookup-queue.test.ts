@@ -7,7 +7,7 @@ import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { advance, finish, settle, useFakeTimers } from "../fake-timers.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
-import { temporaryDirectory } from "../store/temporary-directory.ts";
+import { disposableDirectory } from "../disposable-directory.ts";
 import { address } from "../subjects.ts";
 import { TestClock } from "../test-clock.ts";
 import { MapKeyStore } from "./map-key-store.ts";
@@ -100,7 +100,7 @@ describe("lookups of unknown keys", () => {
   });
 
   test("on SQLite every key is looked up within its request: none waits, and none is turned away", async () => {
-    const directory = temporaryDirectory();
+    const directory = disposableDirectory();
     const { keys, close } = openSqlite(directory.path("store.db"));
     const { authenticator } = await openAuthenticator({ keys, clock: new TestClock() });
     for (const secret of secrets(5_000))
@@ -147,7 +147,7 @@ describe("lookups of unknown keys", () => {
     delayed.releaseAll();
     const ended = await finish(Promise.all(results));
     const failures = ended.filter((result) => result instanceof Unavailable);
-    // Of those that wait, 50 are looked up all the same.
+    // 50 of those that wait are looked up all the same.
     expect([failures.length, keys.lookups]).toEqual([950, 66]);
   });
 

@@ -35,7 +35,7 @@ export class MapKeyStore {
     };
   }
 
-  /** As findCredential, and counts no lookup. */
+  /** Finds as findCredential does, and counts no lookup. */
   peek(secretHash: string): Credential | undefined {
     const found = this.#secrets.get(secretHash);
     const key = found && this.#keys.get(found.keyId);

@@ -53,7 +53,7 @@ function explained<Row extends unknown[]>(body: (...row: Row) => unknown) {
   };
 }
 
-/** As `test` of bun:test. A test that fails says what the pages show and what the server logged. */
+/** Registers a test as `test` of bun:test does. One that fails says what the pages show and what the server logged. */
 export function test(name: string, body: () => unknown): void {
   testOnce(name, explained(body));
 }

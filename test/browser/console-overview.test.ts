@@ -172,7 +172,7 @@ async function openWith(range: string, valueOf: (index: number, length: number) 
   return page;
 }
 
-/** Of a row of pixels of the first plot, a part of its height from the top: one letter for each hundredth. */
+/** A row of pixels of the first plot, at a part of its height from the top: one letter for each hundredth. */
 const pixelsAt = (part: number) => `(() => {
   const [canvas, over] = ["canvas", ".u-over"].map((each) => document.querySelector(".plot " + each));
   const [left, top] = [over.offsetLeft, over.offsetTop + over.offsetHeight * ${part}];

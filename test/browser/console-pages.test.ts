@@ -27,7 +27,7 @@ test("operators see which keys still call a deprecated operation: on the overvie
   expect(await page.getByText("still calls").count()).toBe(0);
 
   expect((await server.client(old.secret, "GET", "/pets/1")).status).toBe(404);
-  // Without a reload.
+  // The page shows it without a reload.
   const pill = page.getByRole("link", { name: "1 key still calls getPet" });
   await pill.waitFor();
   await screenshots("deprecated-overview");

@@ -22,7 +22,7 @@ test("requests are shown as they arrive, are found by what they have and by thei
   expect((await fetch(long, { headers })).status).toBe(404);
   await server.sendUntil("key_banned", eager.secret);
   for (let i = 0; i < 60; i++) await server.client(shop.secret, "GET", `/pets/${i}`);
-  // Without a reload.
+  // The page shows it without a reload.
   await page.getByRole("link", { name: "GET /v1/pets/59" }).waitFor();
   await screenshots("requests-many");
   await page.getByRole("link", { name: "Next page" }).click();

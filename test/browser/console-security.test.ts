@@ -127,7 +127,7 @@ test("a name that somebody else points to this machine gets nothing (DNS rebindi
   }
 });
 
-/** As long as a name may be. U+202E and U+2066 turn the direction of what follows. */
+/** Names as long as they may be. U+202E and U+2066 turn the direction of what follows. */
 const HOSTILE_NAMES = [
   `<script>document.title='broken'</script><img src=x onerror="document.title='broken'">`,
   `"><svg onload="document.title='broken'">{{constructor.constructor('document.title=1')()}}`,

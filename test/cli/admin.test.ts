@@ -214,7 +214,7 @@ test("admin-url prints no code for a program that has taken the port of a server
   const { code, out, err } = await cli.run("admin-url");
   expect([code, out, asked]).toEqual([1, "", []]);
   expect(err).toContain("no server of production");
-  // Of a server on another machine, the loopback address is that of this one.
+  // The loopback address of a server on another machine is that of this one.
   await report(impostor.url.origin, "web-2");
   expect(await cli.err("admin-url")).toBe(
     `the servers listen for operators on loopback addresses of other machines (${impostor.url.origin} on web-2) in production (data: ${cli.dataDir}); run this command on the machine of a server, or set --admin-address there`,

@@ -110,7 +110,7 @@ export class InProcessCli {
     return (await this.run(...command)).err;
   }
 
-  /** As `run`, while ten seconds pass whenever somebody looks at the monotonic clock. */
+  /** Runs as `run` does, while ten seconds pass whenever somebody looks at the monotonic clock. */
   async runSlowly(...argv: string[]): Promise<Result & { progress: string }> {
     let now = performance.now();
     const clock = spyOn(performance, "now").mockImplementation(() => (now += 10_000));
@@ -140,7 +140,7 @@ export class InProcessCli {
 
   /** Starts a command that runs until it is stopped; resolves with what it prints first. */
   async start(typed: string | readonly string[], variables: Variables = {}) {
-    /** Of the log so far. */
+    /** The lines of the log so far. */
     const lines: string[] = [];
     const stopping = Promise.withResolvers<StopSignal>();
     const printed = Promise.withResolvers<string>();

@@ -74,7 +74,7 @@ describe("files are for their owner only, whatever the umask", () => {
 
   test("those of an earlier version become private, which is logged once", async () => {
     await (await cli.serve()).stop();
-    // As after a crash.
+    // A crash leaves these files.
     for (const name of ["production.db-wal", "production.db-shm"]) {
       writeFileSync(join(cli.dataDir, name), "");
     }
@@ -134,7 +134,7 @@ describe("owners", () => {
 
 describe("one server per data directory", () => {
   const lock = () => join(cli.dataDir, "production.lock");
-  /** As long as a second server waits for commands that may have the databases open. */
+  /** A second server fails once it has waited for commands that may have the databases open. */
   const expectRejected = () =>
     expect(cli.runSlowly("serve", "--port", "0")).rejects.toThrow(
       `another server is already running on ${cli.dataDir} (production)`,

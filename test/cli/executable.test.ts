@@ -137,7 +137,7 @@ describe("errors that nothing catches", () => {
     return { lines: err.split("\n").slice(0, -1), exitCode };
   }
 
-  /** As soon as the program listens for such errors. */
+  /** A program that runs this as soon as it listens for such errors. */
   const whenReady = (start: string) =>
     `const timer = setInterval(${start} () => { if (process.listenerCount("unhandledRejection") > 0) { clearInterval(timer); throw new Error("the first", { cause: new TypeError("the second") }); } }, 10);`;
 

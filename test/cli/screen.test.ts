@@ -6,7 +6,7 @@ import { spawnOnTerminal } from "./terminal.ts";
 
 cleanUpAfterAll();
 
-/** On a terminal, with one key. */
+/** A command line on a terminal, with one key. */
 async function cliOnTerminal(width: number): Promise<InProcessCli> {
   const cli = new InProcessCli();
   await createKey(cli, "--name", "x".repeat(60), "--plan", "free");

@@ -191,7 +191,7 @@ test("on a terminal the first key is printed, and no file is written", async () 
   await stop();
 });
 
-/** In place of the programs: `cat` with what a shell has, and a `curl` that prints its arguments. */
+/** Functions in place of the programs: `cat` with what a shell has, and a `curl` that prints its arguments. */
 const PROGRAMS = `cat() { read -r line < "$1"; printf '%s\\n' "$line"; }; curl() { printf '%s\\n' "$@"; };`;
 
 test("elsewhere only a file has the first key, and the printed command reads it", async () => {

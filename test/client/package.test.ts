@@ -13,7 +13,7 @@ const ROOT = join(import.meta.dir, "../..");
 const service = await startService({ maxConnectionsPerAddress: 256 });
 // Windows are open for clients, whose clock is that of the machine.
 service.clock.advance(Date.now() - service.clock.now());
-/** In `src/client/releases`. After a release its own package is there, too. */
+/** The releases in `src/client/releases`. After a release its own package is there, too. */
 const EARLIER_RELEASES = readdirSync(join(ROOT, "src/client/releases"))
   .map((name) => name.replace(/\.tgz$/, ""))
   .filter((release) => release !== version)

@@ -192,7 +192,7 @@ describe("--env-file", () => {
     ["PETSTORE_DATABASE_URL='postgres://u:a\"b@h/d'", { PETSTORE_DATABASE_URL: 'postgres://u:a"b@h/d' }],
     ["PETSTORE_PORT=1\nPETSTORE_PORT=2", { PETSTORE_PORT: "2" }],
     ["OTHER=1", { OTHER: "1" }],
-    // As systemd reads them.
+    // Comments and continued lines are read as systemd reads them.
     ["; PETSTORE_PORT=1\n  ;\nPETSTORE_PORT=2", { PETSTORE_PORT: "2" }],
     ["PETSTORE_DATA=/srv/\\\r\npets/\\\n1", { PETSTORE_DATA: "/srv/pets/1" }],
     ["# one \\\nPETSTORE_PORT=2", { PETSTORE_PORT: "2" }],

@@ -178,7 +178,7 @@ export function keyStoreConformance(test: TestCase): void {
     expect(await keys.findCredential(hash(2))).toBeUndefined();
     expect(await keys.changesSince(0)).toEqual(before);
     expect((await audit.listAudit({ limit: 9 })).items).toHaveLength(1);
-    // As a revision that is too high does.
+    // Changes since a revision that is too high name no key.
     const none = { ...before, changed: [] };
     expect(await keys.changesSince(Number.MAX_SAFE_INTEGER)).toEqual(none);
   });

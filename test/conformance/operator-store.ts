@@ -112,7 +112,7 @@ export function operatorStoreConformance(test: TestCase): void {
       if ("code" in admitted) throw new Error(admitted.message);
       return admitted;
     };
-    // Of sign-ins at the same time one creates the operator.
+    // One of several sign-ins at the same time creates the operator.
     const [first, again] = await Promise.all([admit("one"), admit("two")]);
     expect(again).toEqual(first);
     const { id } = first.operator;

@@ -62,7 +62,7 @@ class Model implements Ports {
   /** Newest first. */
   readonly audit: NewAuditEntry[] = [];
   readonly #pets: Pet[] = [];
-  /** Also of pets that were deleted. */
+  /** The greatest identifier so far, also of pets that were deleted. */
   #lastPetId = 0n;
   readonly #orders: OperatorOrder[] = [];
   readonly #records = new Map<string, { at: number; fingerprint: string; result: WriteResult }>();

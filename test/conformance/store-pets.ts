@@ -4,7 +4,7 @@ import { encodePet, type NewPet } from "../../src/domain/pets-and-orders.ts";
 import { withServiceValues } from "../pets.ts";
 import { AT, addPet, idsOf, resultOf, rex, type TestCase } from "./store-fixture.ts";
 
-/** Also what looks like SQL, like JSON, or like part of an array of PostgreSQL. */
+/** Some look like SQL, like JSON, or like part of an array of PostgreSQL. */
 const NAMES = [
   "x",
   "x".repeat(1024),

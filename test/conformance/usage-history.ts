@@ -175,7 +175,7 @@ const someStep = fc.record({
   limit: fc.constantFrom(1, 2, 9),
 });
 
-/** Of the intervals in which key 1 was used. */
+/** The starts of the intervals in which key 1 was used. */
 async function startsOf(history: UsageHistoryStore, period: UsagePeriod): Promise<number[]> {
   const rows = await history.readUsage({ keyId: 1, ...period });
   return [...new Set(rows.map(({ start }) => start))];

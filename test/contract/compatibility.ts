@@ -33,10 +33,10 @@ interface Response {
 
 interface Operation {
   operationId: string;
-  /** By place and name, such as `query limit`. */
+  /** The parameters by place and name, such as `query limit`. */
   readonly parameters: Record<string, Parameter>;
   readonly body: Schema;
-  /** By status. */
+  /** The responses by status. */
   readonly responses: Record<string, Response>;
 }
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { SETTINGS } from "../../src/config/options.ts";
 import type { Options } from "../../src/config/parse-options.ts";
 
-/* For each credential, what tests what becomes of it. A new one does not compile, or is named, until all is decided. */
+/* The tests of what becomes of each credential. A new one does not compile, or is named, until all is decided. */
 
 const WAYS = [
   "replaced",

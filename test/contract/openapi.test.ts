@@ -44,7 +44,7 @@ function deref(node: Node | undefined): Node {
 }
 
 const bigintAsNumber = (_key: string, value: unknown) => (typeof value === "bigint" ? Number(value) : value);
-/** As `JSON.parse` reads it. */
+/** The node as `JSON.parse` reads it. */
 const rounded = (node: unknown): unknown => JSON.parse(JSON.stringify(node, bigintAsNumber));
 
 const operations = Object.entries(OPERATIONS) as [OperationId, PetstoreOperation][];

@@ -14,7 +14,7 @@ import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { followSilently } from "../auth/open-authenticator.ts";
 import { advance } from "../fake-timers.ts";
 import { MapQuotaStore } from "../rate-limit/map-quota-store.ts";
-import { temporaryDirectory } from "../store/temporary-directory.ts";
+import { disposableDirectory } from "../disposable-directory.ts";
 import { key } from "../subjects.ts";
 import { TestClock } from "../test-clock.ts";
 
@@ -42,7 +42,7 @@ export async function quotaIsStoredWithinASecond(): Promise<void> {
 }
 
 export async function lostDatabaseIsSavedWithinASecond(): Promise<void> {
-  using directory = temporaryDirectory();
+  using directory = disposableDirectory();
   const path = directory.path("a.db");
   let isRescued = false;
   const rescue = { to: `${path}.rescued`, onRescue: () => (isRescued = true), onFailure() {} };
@@ -78,7 +78,7 @@ export async function keyChangesAreReadWithinASecond(): Promise<void> {
 }
 
 export async function filesAreReadWithin3Seconds(): Promise<void> {
-  using directory = temporaryDirectory();
+  using directory = disposableDirectory();
   const path = directory.path("secret");
   writeFileSync(path, "one");
   const read: string[] = [];
@@ -113,7 +113,7 @@ export async function serverStopsWithin10Seconds(): Promise<void> {
 
 /** The rows of a key that calls three operations in every hour, for as long as they are kept. */
 export async function aKeyTakes110KilobytesOfSqlite(): Promise<void> {
-  using directory = temporaryDirectory();
+  using directory = disposableDirectory();
   const path = directory.path("a.db");
   const closed = openSqlite(path).close();
   await advance(10);

@@ -113,7 +113,7 @@ describe("object", () => {
 });
 
 describe("the JSON Schema accepts what read accepts", () => {
-  /** As the OpenAPI document has it: its bounds are numbers. */
+  /** Validates by the schema as the OpenAPI document has it: its bounds are numbers. */
   const validatorOf = ({ json }: Schema<unknown>) =>
     ajv.compile(
       JSON.parse(JSON.stringify(json, (_, value) => (typeof value === "bigint" ? Number(value) : value))),

@@ -17,7 +17,7 @@ import { diagnose } from "./diagnose.ts";
 cleanUpAfterAll();
 
 let cli: InProcessCli;
-/** Of the database. */
+/** The path of the database. */
 let path: string;
 beforeEach(async () => {
   cli = new InProcessCli();

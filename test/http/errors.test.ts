@@ -65,7 +65,7 @@ const clock = new TestClock();
 const log = createLog({
   format: "json",
   write(line) {
-    // Of the keys that the tests create.
+    // Entries about the keys that the tests create are left out.
     if (!/"event":"(?:audit\.)?key\./.test(line)) lines.push(line);
   },
 });

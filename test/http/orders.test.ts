@@ -146,7 +146,7 @@ test.each<Partial<ApiRequest>>([
   }
 });
 
-/** Without what differs between any two responses. */
+/** The response without what differs between any two. */
 function comparable({ status, headers, text }: ApiResponse, id: number): unknown[] {
   const varies = /^(date|content-length|x-ratelimit-remaining|x-request-id)$/;
   return [

@@ -11,7 +11,7 @@ export async function sendRaw(url: string, text: string): Promise<string> {
 
 interface LateRequest {
   readonly method?: string;
-  /** With the base path. */
+  /** The path, with the base path. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: unknown;

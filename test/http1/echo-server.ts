@@ -8,7 +8,7 @@ import {
 import { parseResponses } from "../../trials/harness/http-connection.ts";
 import { type Outcome, type ProtocolErrorStatus, readingOf } from "./cases/case.ts";
 
-/** As much as the server discards of a body that no handler reads. */
+/** The server discards as much of a body that no handler reads. */
 const MAX_BODY_BYTES = 131_072;
 
 function responseTo(request: Request, bytes: Uint8Array | undefined): Response {

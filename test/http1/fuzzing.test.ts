@@ -14,7 +14,7 @@ import { nextIteration, TestConnection } from "./test-connection.ts";
 const seed = Number(process.env["HTTP1_FUZZ_SEED"] ?? 9112);
 const runs = Number(process.env["HTTP1_FUZZ_RUNS"] ?? 1_000);
 
-/** Without what is not seen from outside once the client has closed its sending side. */
+/** The outcomes without those that are not seen from outside once the client has closed its sending side. */
 const expectedOf = (stream: string) =>
   readStream(stream).filter((outcome) => outcome !== CLOSES && outcome !== WAITS);
 

@@ -70,7 +70,7 @@ class Input {
     this.take(2);
   }
 
-  /** For what does not change where the request ends. */
+  /** Rejects what does not change where the request ends. */
   reject(status: 400 | 431 | 501 | 505): void {
     if (!this.isLenient) fail(status);
   }

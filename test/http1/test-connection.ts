@@ -18,7 +18,7 @@ interface TestConnectionOptions {
   readonly scheduler?: ConnectionScheduler;
   readonly pace?: Pacer;
   readonly peer?: Peer;
-  /** Of the server, when the client connects. */
+  /** The uptime of the server when the client connects. */
   readonly uptimeSeconds?: number;
   readonly unauthenticatedBodySeconds?: number;
 }
@@ -150,7 +150,7 @@ export function deferredHandler() {
   return { handle, resolve };
 }
 
-/** Until promises and immediates that are due have run. */
+/** Waits until promises and immediates that are due have run. */
 export const nextIteration = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** Waits for iterations of the event loop, which the clocks of tests do not stop. */

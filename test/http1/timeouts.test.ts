@@ -20,7 +20,7 @@ interface Closing {
   /** What the client sends each second. */
   readonly sends?: string;
   readonly event?: "end" | "shutdown" | "terminate";
-  /** Of all responses. */
+  /** The statuses of all responses. */
   readonly statuses?: readonly number[];
 }
 

@@ -3,7 +3,7 @@ import type { App } from "../../src/app.ts";
 export interface ParsedMetrics {
   /** The value of a series such as `petstore_bans_total` or `up{job="a",instance="b"}`, labels in the order sent. */
   value(series: string): number | undefined;
-  /** Of all series whose name and labels match. */
+  /** The sum of all series whose name and labels match. */
   sum(pattern: RegExp): number;
   readonly series: readonly string[];
   readonly types: ReadonlyMap<string, string>;

@@ -150,7 +150,7 @@ describe("a full log", () => {
       expect(log.byteLength).toBeWithin(SIZE / 2, SIZE + 1);
       const items = await found();
       expect(items.length).toBeGreaterThan(50);
-      // Without a gap, and whole.
+      // The entries have no gap, and each is whole.
       expect(items.map(({ keyId }) => keyId)).toEqual(items.map((_, i) => sent - i));
       expect(items.every(({ requestId, keyId }) => requestId.startsWith(`${(keyId ?? 0) - 1}`))).toBe(true);
       expect(

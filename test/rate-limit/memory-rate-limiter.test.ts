@@ -1,24 +1,22 @@
 import { afterAll, expect, test } from "bun:test";
 import { heapStats } from "bun:jsc";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import * as fc from "fast-check";
 import { decide, DEFAULT_BAN, newQuota, type Subject, type Quota } from "../../src/domain/rate-limit.ts";
 import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
 import { rateLimiterConformance, STARTS_AT } from "../conformance/rate-limiter.ts";
+import { disposableDirectory } from "../disposable-directory.ts";
 import { address, key, textOf } from "../subjects.ts";
 import { TestClock } from "../test-clock.ts";
 import { MapQuotaStore } from "./map-quota-store.ts";
 import { openOn, openOnMaps } from "./open-memory.ts";
 
-const directory = mkdtempSync(join(tmpdir(), "petstore-rate-limiter-"));
-afterAll(() => rmSync(directory, { recursive: true }));
+const { path: pathOf, remove } = disposableDirectory();
+afterAll(remove);
 
 let files = 0;
 const openOnFiles = openOn(() => {
-  const path = join(directory, `${files++}.db`);
+  const path = pathOf(`${files++}.db`);
   return () => openQuotaStore(path);
 });
 

@@ -5,7 +5,7 @@ import type { OpenRateLimiter, RateLimiterUnderTest } from "../conformance/rate-
 import { TestClock } from "../test-clock.ts";
 import { MapQuotaStore } from "./map-quota-store.ts";
 
-/** So long that only `close` writes: no timer fires between the steps of a test. */
+/** A time so long that only `close` writes: no timer fires between the steps of a test. */
 const NEVER_MS = 3_600_000;
 
 /** Opens in-process rate limiters, each on a place of its own; a restart opens the store of that place again. */

@@ -11,7 +11,7 @@ import type { OpenRateLimiter } from "../conformance/rate-limiter.ts";
 import { TestClock } from "../test-clock.ts";
 import { restartable } from "./open-memory.ts";
 
-/** So long that a busy machine does not look like an unavailable Valkey. */
+/** A time so long that a busy machine does not look like an unavailable Valkey. */
 export const PATIENT = { timeoutMs: 30_000, backgroundTimeoutMs: 30_000 };
 
 type Settings = Partial<ValkeyRateLimiterOptions> & { readonly url: string | readonly string[] };

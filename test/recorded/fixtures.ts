@@ -10,7 +10,7 @@ const PETS: readonly NewPet[] = [
   ...Array.from({ length: 10 }, (_, i) => ({ name: `Pet ${i + 5}`, categoryId: BigInt(i) })),
 ];
 
-/** By identifier, 1 to 7. */
+/** The orders by identifier, 1 to 7. */
 const ORDERS = [
   { key: "main", petId: 5n, status: "placed" },
   { key: "main", petId: 6n, status: "completed" },

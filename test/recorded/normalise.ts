@@ -1,7 +1,7 @@
 const ORIGIN = /^https?:\/\/[^/]+/;
-/** Of pages and metrics, whose content is not recorded. */
+/** The types of pages and metrics, whose content is not recorded. */
 const VARYING_TYPE = /^text\/html|^text\/plain; version=/;
-/** Of limits that no request of the record uses up. Others are recorded as they are. */
+/** Limits from here on are used up by no request of the record. What is left of others is recorded as it is. */
 const COUNTED_FROM = 60;
 /** Longer bodies are recorded as their beginning and their hash. */
 const MAX_BODY_LENGTH = 2_000;

@@ -16,7 +16,7 @@ import { configIn, TestClock } from "../service.ts";
 import { ORIGIN } from "./message.ts";
 
 export interface ServerOptions {
-  /** By the name that requests use. */
+  /** The keys by the name that requests use. */
   readonly keys?: Readonly<Record<string, Partial<NewKey>>>;
   readonly config?: Partial<Config>;
   readonly shownSettings?: readonly Setting[];

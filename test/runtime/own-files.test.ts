@@ -22,11 +22,11 @@ import {
   replaceFile,
   syncToDisk,
 } from "../../src/runtime/own-files.ts";
-import { temporaryDirectory } from "../store/temporary-directory.ts";
+import { disposableDirectory } from "../disposable-directory.ts";
 
 /* What can be put in the place of a file while a program runs: the check before it may have found a file. */
 
-const directory = temporaryDirectory();
+const directory = disposableDirectory();
 afterAll(() => directory.remove());
 
 const OPENERS: Record<string, (path: string) => unknown> = {

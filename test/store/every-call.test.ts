@@ -7,7 +7,7 @@ import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { bytesRead } from "../../trials/harness/processes.ts";
 import { callAll, growingRows } from "../conformance/every-call.ts";
 import { PortCalls, STORE_PORTS } from "../conformance/port-calls.ts";
-import { temporaryDirectory } from "./temporary-directory.ts";
+import { disposableDirectory } from "../disposable-directory.ts";
 
 /* What every call of the stores reads, and what its writes wait for, on the connections of the real stores. */
 
@@ -39,7 +39,7 @@ interface Calls {
 
 /** Calls everything on stores whose connections remember few pages, so that what is read again counts again. */
 async function calledOn(times: number): Promise<Calls> {
-  using directory = temporaryDirectory();
+  using directory = disposableDirectory();
   const path = directory.path("store.db");
   await openSqlite(path).close();
   fill(path, times);

@@ -8,7 +8,7 @@ import { newQuota } from "../../src/domain/rate-limit.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
 import { until } from "../timing.ts";
-import { temporaryDirectory } from "./temporary-directory.ts";
+import { disposableDirectory } from "../disposable-directory.ts";
 
 const pet = { name: "Rex", categoryId: 1n };
 
@@ -27,7 +27,7 @@ const LOSSES: readonly [string, (path: string) => void][] = [
 ];
 
 test.each(LOSSES)("a database that is %s acknowledges nothing more, and is saved", async (_loss, lose) => {
-  using directory = temporaryDirectory();
+  using directory = disposableDirectory();
   mkdirSync(directory.path("data"));
   const [path, to] = [directory.path("data/production.db"), directory.path("data/production-rescued.db")];
   let isRescued = false;
@@ -51,7 +51,7 @@ test.each(LOSSES)("a database that is %s acknowledges nothing more, and is saved
 });
 
 test.each(LOSSES)("a limits database that is %s is written anew, with all quotas", async (_loss, lose) => {
-  using directory = temporaryDirectory();
+  using directory = disposableDirectory();
   mkdirSync(directory.path("data"));
   const path = directory.path("data/limits.db");
   const failures: unknown[] = [];
@@ -61,7 +61,7 @@ test.each(LOSSES)("a limits database that is %s is written anew, with all quotas
   const save = (id: number) => clientStore.save([[{ kind: "key", id }, newQuota()]]);
   save(1);
   lose(path);
-  // Without a request.
+  // The rescue needs no request.
   await until(() => rescues === 1, 2_000);
   save(2);
   lose(path);
@@ -77,7 +77,7 @@ test.each(LOSSES)("a limits database that is %s is written anew, with all quotas
 });
 
 test("a rescue that fails is reported once and tried again; closing saves what the timer has not", async () => {
-  using directory = temporaryDirectory();
+  using directory = disposableDirectory();
   const [path, to] = [directory.path("production.db"), directory.path("rescued/production.db")];
   writeFileSync(directory.path("rescued"), "not a directory");
   const failures: unknown[] = [];
@@ -93,7 +93,7 @@ test("a rescue that fails is reported once and tried again; closing saves what t
 });
 
 test("an import creates no database where there was one", async () => {
-  using directory = temporaryDirectory();
+  using directory = disposableDirectory();
   const storage = storageIn(directory.path("data"));
   storage.directory.create();
   writeFileSync(storage.directory.files.adminToken, "x");
@@ -101,7 +101,7 @@ test("an import creates no database where there was one", async () => {
 });
 
 test("a missing or empty database beside what a server left is not begun anew, unless that is asked for", () => {
-  using temporary = temporaryDirectory();
+  using temporary = disposableDirectory();
   const path = temporary.path("data");
   const directory = directoryAt(path);
   const withNew = new DataDirectory({ path, environment: "production", allowsNewDatabase: true });

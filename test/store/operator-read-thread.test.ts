@@ -13,11 +13,11 @@ import { policyStoreConformance } from "../conformance/policy-store.ts";
 import { testsOn } from "../conformance/store-fixture.ts";
 import { usageHistoryConformance } from "../conformance/usage-history.ts";
 import { BY } from "../key-store-arguments.ts";
-import { temporaryDirectory } from "./temporary-directory.ts";
+import { disposableDirectory } from "../disposable-directory.ts";
 import { until } from "../timing.ts";
 
 const open = async () => {
-  const directory = temporaryDirectory();
+  const directory = disposableDirectory();
   const path = directory.path("store.db");
   const stores = openSqlite(path, { operatorReadsInThread: true });
   const another = openSqlite(path);
@@ -71,7 +71,7 @@ const counting = (to: number) => () =>
 const LONG = 1_000_000;
 
 function threadOn(options?: ConstructorParameters<typeof OperatorReadThread>[1]) {
-  const directory = temporaryDirectory();
+  const directory = disposableDirectory();
   const path = directory.path("store.db");
   const database = new Database(path, { create: true });
   database.run("PRAGMA journal_mode = WAL");
@@ -144,7 +144,7 @@ test("a read that fails rejects, and the next one succeeds; it cannot write", as
 });
 
 test("a file that is damaged, missing or not a database rejects, and breaks nothing else", async () => {
-  using directory = temporaryDirectory();
+  using directory = disposableDirectory();
   const path = directory.path("other.db");
   const thread = new OperatorReadThread(path);
   await expect(thread.read(counting(1))).rejects.toThrow("unable to open");
@@ -155,7 +155,7 @@ test("a file that is damaged, missing or not a database rejects, and breaks noth
 });
 
 test("close waits for the connection, so that the log can be removed", async () => {
-  using directory = temporaryDirectory();
+  using directory = disposableDirectory();
   const path = directory.path("store.db");
   const stores = openSqlite(path, { operatorReadsInThread: true });
   await stores.operatorReads.operators.listOperators();

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
-import { temporaryDirectory } from "./temporary-directory.ts";
+import { disposableDirectory } from "../disposable-directory.ts";
 
 /** A store with so many pets of the same name, inserted behind the port. */
 async function storeWith(pets: number, { name, path }: { name: string; path: string }) {
@@ -16,7 +16,7 @@ async function storeWith(pets: number, { name, path }: { name: string; path: str
 }
 
 test("a block that lacks a pet is read from the table, and only its absence is cached", async () => {
-  using directory = temporaryDirectory();
+  using directory = disposableDirectory();
   const path = directory.path("store.db");
   await (await storeWith(130, { name: "Rex", path })).close();
   const database = new Database(path);
@@ -34,7 +34,7 @@ test("a block that lacks a pet is read from the table, and only its absence is c
 });
 
 test("the cache holds at most 16 MiB", async () => {
-  using directory = temporaryDirectory();
+  using directory = disposableDirectory();
   const options = { name: "x".repeat(1_000), path: directory.path("store.db") };
   const { petJson, close } = await storeWith(20_000, options);
   for (let after = 0; after < 20_000; after += 64) {
@@ -46,7 +46,7 @@ test("the cache holds at most 16 MiB", async () => {
 });
 
 test("pets requested once, in any number, do not enter the cache", async () => {
-  using directory = temporaryDirectory();
+  using directory = disposableDirectory();
   const { petJson, close } = await storeWith(20_000, { name: "Rex", path: directory.path("store.db") });
   for (let id = 1; id <= 20_000; id += 64) petJson.get(id);
   expect(petJson.cachedBytes).toBe(0);

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
-import { temporaryDirectory } from "./temporary-directory.ts";
+import { disposableDirectory } from "../disposable-directory.ts";
 
 const RANGE = 2_048;
 const HIGHEST = 2n ** 63n - 1n;
@@ -21,7 +21,7 @@ async function storeWithPets(path: string) {
 }
 
 test("pages of a category have its pets in order, whatever their status and wherever their identifiers are", async () => {
-  using directory = temporaryDirectory();
+  using directory = disposableDirectory();
   await storeWithPets(directory.path("store.db"));
   const stores = openSqlite(directory.path("store.db"));
   for (const categoryId of [0n, 1n, 7n])
@@ -51,7 +51,7 @@ const OF_1_2_0 = `SELECT id FROM pets WHERE id IN (WITH RECURSIVE range (number)
   WHERE id >> 11 = number AND category_id = ?1 AND id > ?2 LIMIT +?3) ORDER BY id`;
 
 test("release 1.2.0 finds the pets of a category on these tables", async () => {
-  using directory = temporaryDirectory();
+  using directory = disposableDirectory();
   await storeWithPets(directory.path("store.db"));
   using database = new Database(directory.path("store.db"), { safeIntegers: true, strict: true });
   for (const categoryId of [0n, 1n, 7n])

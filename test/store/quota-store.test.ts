@@ -4,7 +4,7 @@ import { NEVER, newQuota, type Subject, type Quota } from "../../src/domain/rate
 import type { QuotaStore } from "../../src/domain/ports/rate-limiter.ts";
 import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
 import { address, key, textOf } from "../subjects.ts";
-import { temporaryDirectory } from "./temporary-directory.ts";
+import { disposableDirectory } from "../disposable-directory.ts";
 
 const AT = Date.UTC(2026, 10, 15, 9, 30);
 
@@ -20,7 +20,7 @@ const all = (quotaStore: QuotaStore) =>
   [...quotaStore.load()].toSorted(([one], [other]) => textOf(one).localeCompare(textOf(other)));
 
 test("saved quota is the same after a restart", () => {
-  using directory = temporaryDirectory();
+  using directory = disposableDirectory();
   const entries: [Subject, Quota][] = [
     [address("2001:db8:0:1::/64"), { ...busy, bannedAt: NEVER, bannedUntil: NEVER }],
     [key(1), busy],
@@ -37,7 +37,7 @@ test("saved quota is the same after a restart", () => {
 });
 
 test("a save replaces the quota of its subjects; undefined deletes a subject, and one that is not stored too", () => {
-  using directory = temporaryDirectory();
+  using directory = disposableDirectory();
   const quotaStore = openQuotaStore(directory.path("limits.db"));
   expect(quotaStore.find(key(1))).toBeUndefined();
   for (const quota of [newQuota(), busy, undefined]) {
@@ -53,7 +53,7 @@ test("a save replaces the quota of its subjects; undefined deletes a subject, an
 });
 
 test("a save that fails half-way, or while another process writes, saves nothing, and the next one works", () => {
-  using directory = temporaryDirectory();
+  using directory = disposableDirectory();
   const quotaStore = openQuotaStore(directory.path("limits.db"));
   function* broken(): Generator<readonly [Subject, Quota]> {
     yield [key(1), busy];

@@ -15,9 +15,9 @@ import {
   rowCounts,
 } from "../conformance/list-cost.ts";
 import { PageCounter } from "./pages-read.ts";
-import { temporaryDirectory } from "./temporary-directory.ts";
+import { disposableDirectory } from "../disposable-directory.ts";
 
-const directory = temporaryDirectory();
+const directory = disposableDirectory();
 const pathOf = (rows: number, every = 1) => directory.path(`${rows}-${every}.db`);
 /** The most pets that follow the last that the index of categories has. */
 const MOST_RECENT = 1_024;

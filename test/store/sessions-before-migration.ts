@@ -20,5 +20,5 @@ export async function sessionTokens({ operators }: Pick<Stores, "operators">) {
   return [...sessions.values()].map(({ operatorId, tokenHash }) => [operatorId, tokenHash]);
 }
 
-/** Of the second operator it is unknown whether the new token made the session. */
+/** It is unknown whether the new token of the second operator made the session. */
 export const EXPECTED_TOKENS = [[1, hash(1)]];

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
-import { temporaryDirectory } from "./temporary-directory.ts";
+import { disposableDirectory } from "../disposable-directory.ts";
 
 /** The store's database, as a process opens it that does not wait for another one. */
 export function openStoreDatabase(path: string) {
@@ -15,7 +15,7 @@ export function openStoreDatabase(path: string) {
 
 /** The store's database in a temporary directory, for tests that look behind the port. */
 export function temporaryDatabase() {
-  const directory = temporaryDirectory();
+  const directory = disposableDirectory();
   const path = directory.path("store.db");
   const connection = openStoreDatabase(path);
   const count = (table: string) => Number(connection.value(`SELECT count(*) FROM ${table}`));

@@ -8,7 +8,7 @@ import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { SqliteClientStore } from "../../src/store/sqlite/client-store.ts";
 import { DAY_MS } from "../conformance/store-fixture.ts";
 import { temporaryDatabase, whileLocked } from "./sqlite-database.ts";
-import { temporaryDirectory } from "./temporary-directory.ts";
+import { disposableDirectory } from "../disposable-directory.ts";
 import { allKeys, BY, storedSecret } from "../key-store-arguments.ts";
 
 const request: IdempotentRequest = { keyId: 1, idempotencyKey: "k", fingerprint: "f" };
@@ -61,7 +61,7 @@ test("a change of a key that cannot get the write lock of another process is Una
 });
 
 test("a change of a key waits for another process, and does not block the event loop meanwhile", async () => {
-  using directory = temporaryDirectory();
+  using directory = disposableDirectory();
   const { keys, close } = openSqlite(directory.path("store.db"));
   const { promise: created, resolve } = Promise.withResolvers<ApiKey>();
   await whileLocked(directory.path("store.db"), async () => {

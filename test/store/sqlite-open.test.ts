@@ -8,7 +8,7 @@ import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { BY } from "../key-store-arguments.ts";
 import { ADD_SESSIONS, EXPECTED_TOKENS, SESSION_STEP, sessionTokens } from "./sessions-before-migration.ts";
-import { temporaryDirectory } from "./temporary-directory.ts";
+import { disposableDirectory } from "../disposable-directory.ts";
 
 const first: Migration = {
   version: 1,
@@ -34,7 +34,7 @@ const open = (path: string, migrations: readonly Migration[], use: TableUse = BY
 
 describe("migrations", () => {
   test("an older database gets the migrations that it lacks, and keeps its data", () => {
-    using directory = temporaryDirectory();
+    using directory = disposableDirectory();
     const older = open(directory.path("a.db"), [first]);
     older.run("UPDATE a SET x = 41");
     older.close();
@@ -51,7 +51,7 @@ describe("migrations", () => {
   });
 
   test("an older database is rejected in one line and not changed, unless somebody migrates it, who is in the audit trail", async () => {
-    using directory = temporaryDirectory();
+    using directory = disposableDirectory();
     open(directory.path("a.db"), SQLITE_MIGRATIONS.slice(0, -1)).close();
     using database = new Database(directory.path("a.db"));
     const before = database.serialize();
@@ -76,7 +76,7 @@ describe("migrations", () => {
   });
 
   test("new tables are no migration, and nothing is made by who opens existing ones", async () => {
-    using directory = temporaryDirectory();
+    using directory = disposableDirectory();
     expect(() => openSqlite(directory.path("a.db"), { use: "existing" })).toThrow("cannot open the database");
     expect(existsSync(directory.path("a.db"))).toBe(false);
     const stores = openSqlite(directory.path("a.db"), { use: BY });
@@ -85,7 +85,7 @@ describe("migrations", () => {
   });
 
   test("a step is refused while a server of another process runs that cannot use its tables", async () => {
-    using directory = temporaryDirectory();
+    using directory = disposableDirectory();
     const next: Migration = {
       version: 900,
       name: "next",
@@ -117,7 +117,7 @@ describe("migrations", () => {
   });
 
   test("a newer database opens if its steps say that this release can run on it, and is not migrated", () => {
-    using directory = temporaryDirectory();
+    using directory = disposableDirectory();
     open(directory.path("a.db"), [first, second]).close();
     const older = open(directory.path("a.db"), [first]);
     expect(older.value("SELECT y FROM a")).toBe(2n);
@@ -126,7 +126,7 @@ describe("migrations", () => {
   });
 
   test("otherwise it is rejected in one line, which names the release that it needs, and not changed", () => {
-    using directory = temporaryDirectory();
+    using directory = disposableDirectory();
     const third: Migration = { ...second, version: 3, oldestRelease: "999.10.0", sql: "DROP TABLE a" };
     open(directory.path("a.db"), [first, second, third]).close();
     using database = new Database(directory.path("a.db"));
@@ -146,7 +146,7 @@ describe("migrations", () => {
   });
 
   test("a migration that fails is rolled back, and those before it remain", () => {
-    using directory = temporaryDirectory();
+    using directory = disposableDirectory();
     expect(() => open(directory.path("a.db"), [first, second, broken])).toThrow("no such table: nowhere");
     const connection = open(directory.path("a.db"), [first, second]);
     expect(connection.value("SELECT count(*) FROM sqlite_schema WHERE name = 'b'")).toBe(0n);
@@ -154,7 +154,7 @@ describe("migrations", () => {
   });
 
   test("a session of an earlier release gets the token of its operator, unless it may be one of a replaced token", async () => {
-    using directory = temporaryDirectory();
+    using directory = disposableDirectory();
     const steps = SQLITE_MIGRATIONS.findIndex(({ name }) => name === SESSION_STEP);
     const older = open(directory.path("a.db"), SQLITE_MIGRATIONS.slice(0, steps));
     for (const statement of ADD_SESSIONS) older.exec(statement);
@@ -165,7 +165,7 @@ describe("migrations", () => {
   });
 
   test("every table of the store is STRICT", () => {
-    using directory = temporaryDirectory();
+    using directory = disposableDirectory();
     const connection = open(directory.path("a.db"), SQLITE_MIGRATIONS);
     expect(
       connection.value(
@@ -178,7 +178,7 @@ describe("migrations", () => {
 
 describe("opening a database", () => {
   test("durability and memory are configured", () => {
-    using directory = temporaryDirectory();
+    using directory = disposableDirectory();
     const connection = open(directory.path("a.db"), []);
     const settings = [
       "journal_mode",
@@ -200,7 +200,7 @@ describe("opening a database", () => {
   });
 
   test("a file that is no database is rejected, and not changed", async () => {
-    using directory = temporaryDirectory();
+    using directory = disposableDirectory();
     const text = "Dear diary, ".repeat(1000);
     writeFileSync(directory.path("a.db"), text);
     expect(() => openSqlite(directory.path("a.db"))).toThrow(
@@ -210,7 +210,7 @@ describe("opening a database", () => {
   });
 
   test("a database of another program is rejected in one line, and not changed", async () => {
-    using directory = temporaryDirectory();
+    using directory = disposableDirectory();
     const foreign = {
       "with tables": "CREATE TABLE notes (x)",
       "with an application_id": "PRAGMA application_id = 7",
@@ -232,7 +232,7 @@ describe("opening a database", () => {
   });
 
   test("the application_id is set, and a database from before it was set opens as well", async () => {
-    using directory = temporaryDirectory();
+    using directory = disposableDirectory();
     await openSqlite(directory.path("a.db")).close();
     const applicationId = (sql: string) => {
       using database = new Database(directory.path("a.db"));
@@ -246,14 +246,14 @@ describe("opening a database", () => {
   });
 
   test("a missing directory is named in the error", () => {
-    using directory = temporaryDirectory();
+    using directory = disposableDirectory();
     expect(() => openSqlite(directory.path("no/a.db"))).toThrow(
       /^cannot open the database .*no\/a\.db: unable to open/,
     );
   });
 
   test("closing the store removes the write-ahead log", async () => {
-    using directory = temporaryDirectory();
+    using directory = disposableDirectory();
     const { clientStore, petsAndOrders, close } = openSqlite(directory.path("a.db"));
     await clientStore.createPet({ name: "Rex", categoryId: 1n }, 0);
     await petsAndOrders.listPets({ limit: 1 });

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
-import { temporaryDirectory } from "./temporary-directory.ts";
+import { disposableDirectory } from "../disposable-directory.ts";
 import { allKeys } from "../key-store-arguments.ts";
 
 /** Runs a task of sqlite-child.ts in a process of its own. */
@@ -19,7 +19,7 @@ function spawnChild(task: "open" | "command" | "lock", path: string) {
 }
 
 test("four processes that open an empty file at once all succeed, and each migration is applied once", async () => {
-  using directory = temporaryDirectory();
+  using directory = disposableDirectory();
   const path = directory.path("store.db");
   const children = Array.from({ length: 4 }, () => spawnChild("open", path));
   for (const { firstLine } of children) expect(await firstLine()).toBe("ready");
@@ -37,7 +37,7 @@ test("four processes that open an empty file at once all succeed, and each migra
 });
 
 test("commands can write while a server writes without a pause; none of its writes fails, and its caches follow", async () => {
-  using directory = temporaryDirectory();
+  using directory = disposableDirectory();
   const path = directory.path("store.db");
   const { clientStore, petJson, keys, close } = openSqlite(path, { maxBusyMs: 30_000 });
   await clientStore.createPet({ name: "name 0", categoryId: 1n }, 0);
@@ -62,7 +62,7 @@ test("commands can write while a server writes without a pause; none of its writ
 }, 60_000);
 
 test("a lock is held by one process, and is free after that process is killed", async () => {
-  using directory = temporaryDirectory();
+  using directory = disposableDirectory();
   const path = directory.path("lock");
   const holder = spawnChild("lock", path);
   expect(await holder.firstLine()).toBe("locked");
@@ -80,7 +80,7 @@ test("a lock is held by one process, and is free after that process is killed", 
 });
 
 test("a lock is held once within a process too, survives garbage collection, and can be taken again after its release", () => {
-  using directory = temporaryDirectory();
+  using directory = disposableDirectory();
   const path = directory.path("lock");
   const first = acquireLock(path);
   expect(first).toBeDefined();
@@ -96,7 +96,7 @@ test("a lock is held once within a process too, survives garbage collection, and
 });
 
 test("a lock file that cannot be created is named in the error, with the reason", () => {
-  using directory = temporaryDirectory();
+  using directory = disposableDirectory();
   expect(() => acquireLock(directory.path("missing/lock"))).toThrow(
     /^cannot lock .*missing\/lock: unable to open/,
   );

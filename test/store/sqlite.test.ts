@@ -1,10 +1,10 @@
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/open-sqlite.ts";
 import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
 import { storeConformance } from "../conformance/store.ts";
-import { temporaryDirectory } from "./temporary-directory.ts";
+import { disposableDirectory } from "../disposable-directory.ts";
 
 async function openStores() {
-  const directory = temporaryDirectory();
+  const directory = disposableDirectory();
   const path = directory.path("store.db");
   const opened: SqliteStores[] = [];
   const another = async () => {

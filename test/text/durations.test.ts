@@ -14,4 +14,3 @@ test("on pages, durations are minutes from 60 s, and hours or days if there are 
   const texts = seconds.map((each) => shortDuration(each * 1_000));
   expect(texts.join(", ")).toBe("0 s, 0 s, 1 s, 59 s, 1 min, 1 min, 2 min, 59 min, 119 min, 2 h, 23 h, 3 d");
 });
-

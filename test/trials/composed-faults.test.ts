@@ -62,7 +62,7 @@ describe("the schedule of a seed", () => {
   });
 });
 
-/** On server 1 by key A, 10 ms long. */
+/** An operation on server 1 by key A, 10 ms long. */
 function operation(at: number, status: number, action: Action, other: Partial<Operation> = {}): Operation {
   const times = { startedAt: at, sentAt: at, endedAt: at + 10 };
   return { server: 1, credential: "A", ...times, status, action, ...other };

@@ -214,7 +214,7 @@ export const ATTACKS: readonly Attack[] = [
       return { count: 250, perAddress: 250, onOpen: (socket) => sendInTurn(socket, next) };
     },
   },
-  // Of most combinations no pet matches. An unknown parameter that is new each time makes no response of a cache fit.
+  // No pet matches most combinations. An unknown parameter that is new each time makes no response of a cache fit.
   {
     name: "filters",
     title: "60 requests at once with every combination of filters, with 1,000,000 sold pets of a category",

@@ -4,7 +4,7 @@ import { HttpConnection } from "../harness/http-connection.ts";
 import type { Findings } from "./scenario.ts";
 
 interface Slot {
-  /** In milliseconds since 1970. */
+  /** The time in milliseconds since 1970. */
   readonly at: number;
   allowed: number;
   unavailable: number;

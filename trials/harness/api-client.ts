@@ -54,7 +54,7 @@ export async function sendBurst(
   return await Promise.all(await beginBurst(ports, key, count));
 }
 
-/** As `sendBurst`, with a promise for each response, which is rejected if the connection breaks. */
+/** Sends as `sendBurst` does, with a promise for each response, which is rejected if the connection breaks. */
 export async function beginBurst(
   ports: readonly number[],
   key: string,

@@ -124,7 +124,7 @@ export function simulateChanges(world: World): void {
   const { random } = world;
   const keys = new KeyDatabase(world);
   const troubles = new Troubles();
-  /** Also the pauses of servers. Until a server continues, no unban reaches it. */
+  /** The troubles, and the pauses of servers. Until a server continues, no unban reaches it. */
   const troublesAndPauses = new Troubles();
 
   /** The time from which on a server knows the changes. A pause excuses it only if it cannot read them afterwards. */

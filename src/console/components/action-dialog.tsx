@@ -26,7 +26,7 @@ export interface ActionProps extends Pick<ModalProps, "title" | "name"> {
   readonly isFinal?: boolean;
   /** What will happen to clients, and when. */
   readonly text?: ComponentChildren;
-  /** By default the title and the name. */
+  /** The text of the button that runs the action; by default the title and the name. */
   readonly submitText?: string;
   /** The button that does nothing: "Cancel" by default. */
   readonly cancelText?: string | undefined;

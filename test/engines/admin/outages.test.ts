@@ -80,7 +80,7 @@ test("while PostgreSQL is unavailable: not ready, nobody signs in, and who was t
   expect((await service.admin("/livez", { token: null })).status).toBe(200);
   expect((await service.call({ path: "/pets" })).status).toBe(503);
   expect(areUp()).toEqual([0, 1]);
-  const signIn = await service.admin("POST /api/session", { body: { token: TOKEN }, token: null });
+  const signIn = await service.signIn({ token: TOKEN });
   expect([signIn.status, signIn.headers.get("set-cookie")]).toEqual([503, null]);
   // Who has a session or the token still sees the state of the server.
   expect(await service.ok("/api/server")).toMatchObject({ database: { state: "unavailable" } });

@@ -21,7 +21,7 @@ const first = await startPostgres();
 const second = await startStandby(first);
 afterAll(() => Promise.all([first.stop(), second.stop()]));
 
-/** As libpq writes several servers. The one that is replaced comes first. */
+/** The URL of several servers, as libpq writes it. The one that is replaced comes first. */
 const both = first.url.replace(/@([^/]+)/, `@$1,${new URL(second.url).host}`);
 const cli = new InProcessCli();
 const backups = cliDirectory();

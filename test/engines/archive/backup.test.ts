@@ -5,14 +5,13 @@ import { Database } from "bun:sqlite";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openStores } from "../../../src/adapters/open-stores.ts";
-import type { Contents } from "../../../src/archive/contents.ts";
 import { putQuotas } from "../../../src/store/postgres/key-counter.ts";
 import { postgresTables } from "../../../src/store/postgres/table-store.ts";
 import { inspectDatabase } from "../../../src/store/sqlite/snapshot.ts";
 import { sqliteTables } from "../../../src/store/sqlite/table-store.ts";
 import { contentsIn } from "../../../trials/harness/contents.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
-import { fillData, quotaNow } from "../../archive/sample-data.ts";
+import { fillData, quotaNow, withoutAudit } from "../../archive/sample-data.ts";
 import { cleanUp, cliDirectory, failure, InProcessCli } from "../../cli/cli.ts";
 import { storageIn } from "../../data-directory.ts";
 import { BY } from "../../key-store-arguments.ts";
@@ -34,11 +33,6 @@ const original = await contentsIn(sqliteTables(filledStore));
 const firstBackups = cliDirectory();
 await filled.run(["backup", firstBackups]);
 const firstBackup = join(firstBackups, "production-2026-11-15T12-00-00Z.db");
-
-/** The contents without the entries and the identifiers of the audit trail: each restore adds one. */
-function withoutAudit({ tables, counters }: Contents) {
-  return { tables: { ...tables, audit: undefined }, counters: { ...counters, audit: undefined } };
-}
 
 let cli: InProcessCli;
 let url: string;

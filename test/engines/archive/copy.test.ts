@@ -56,7 +56,7 @@ describe("petstore copy", () => {
     async (_, openLimits) => {
       const [url, limits] = [await postgresUrl(), await openLimits()];
       await using sql = new SQL(url, { max: 1 });
-      // As an administrator does who grants the server no more than it needs.
+      // An administrator makes the schema who grants the server no more than it needs.
       await sql`CREATE SCHEMA production`;
       // Valkey and PostgreSQL count by the machine's clock, and so do the commands that show its counts.
       const listKeys = (cli: InProcessCli, ...flags: string[]) => {

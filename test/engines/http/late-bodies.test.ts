@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
+import { bearer } from "../../bearer.ts";
 import { startApp } from "../../../src/app.ts";
 import type { KeyChange } from "../../../src/domain/api-keys.ts";
 import { toNewSecret } from "../../../src/domain/secrets.ts";
@@ -37,7 +38,6 @@ afterAll(async () => {
 });
 
 const PET = { name: "Rex", categoryId: 1 };
-const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
 const createPet = (secret: string) =>
   startRequest(app.url, { path: "/v1/pets", headers: bearer(secret), body: PET });
 async function newKey() {

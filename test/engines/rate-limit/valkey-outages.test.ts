@@ -21,7 +21,7 @@ afterEach(async () => {
   for (const rateLimiter of open.splice(0)) await rateLimiter.close();
 });
 
-/** So many of each rate limiter. */
+/** So many decisions of each rate limiter. */
 const decisionsOf = (limiters: readonly RateLimiter[], count: number, id: number, limits = FREE) =>
   limiters.flatMap((limiter) =>
     Array.from({ length: count }, () => async () => limiter.decide(key(id), limits)),
@@ -61,7 +61,7 @@ describe("four servers and an outage", () => {
       clock,
       testClock: clock,
       backgroundTimeoutMs: 1_000_000_000,
-      // In place of PostgreSQL, whose time the test cannot stop.
+      // A counter in place of PostgreSQL, whose time the test cannot stop.
       counter: new MemoryKeyCounter({ clock, ban: () => DEFAULT_BAN }),
       onStateChange: changes.onStateChange,
     };

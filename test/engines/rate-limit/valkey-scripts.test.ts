@@ -21,7 +21,7 @@ const connect = (prefix: string, ban: BanRules, testClock: TestClock) =>
 interface Step {
   readonly groups?: readonly RequestGroup[];
   readonly handOver?: KeyHandOver;
-  /** After the requests and what is handed over. A negative number sets the clock back. */
+  /** The time that passes after the requests and what is handed over. A negative number sets the clock back. */
   readonly advanceMs?: number;
 }
 

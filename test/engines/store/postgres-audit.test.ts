@@ -9,7 +9,7 @@ test("audit entries become visible in the order of their identifiers, also those
   const insert = "INSERT INTO audit (at, actor, action) VALUES (1, 'server', 'key.banned')";
   const { promise: inserted, resolve: onInsert } = Promise.withResolvers<void>();
   const { promise: end, resolve: commit } = Promise.withResolvers<void>();
-  // As release 1.1.0 does it: the transaction takes no lock of its own.
+  // Release 1.1.0 writes so: the transaction takes no lock of its own.
   const first = sql.begin(async (tx) => {
     await tx.unsafe(insert);
     onInsert();

@@ -11,7 +11,7 @@ const first = await startPostgres();
 const second = await startStandby(first);
 afterAll(() => Promise.all([first.stop(), second.stop()]));
 
-/** As libpq writes several servers. The standby comes first. */
+/** The URL of both servers, as libpq writes it. The standby comes first. */
 const BOTH = second.url.replace(/@([^/]+)/, `@$1,${new URL(first.url).host}`);
 
 test("a standby alone is rejected: reads would be old, and writes would fail", async () => {

@@ -8,11 +8,11 @@ import { AT, KEY_ID, addPet, rex, resultOf } from "../../conformance/store-fixtu
 import { BY, storedSecret } from "../../key-store-arguments.ts";
 import { startPostgres } from "../../../trials/harness/postgres.ts";
 import { databaseAt } from "./postgres-database.ts";
-import { untilFound } from "../../timing.ts";
+import { untilAvailable } from "../../timing.ts";
 
-/** Of instances whose server does not respond. */
+/** The timeout of instances whose server does not respond. */
 const TIMEOUT_MS = 1_000;
-/** Of instances whose server responds, on a machine that may be busy. */
+/** The timeout of instances whose server responds, on a machine that may be busy. */
 const PATIENT = { timeoutMs: 4_000 };
 
 const server = await startPostgres();
@@ -56,7 +56,7 @@ async function rejected(work: () => unknown): Promise<void> {
 
 const STEP_MS = 10;
 
-/** Of the time in which this process ran: however long another one had the core, it counts as one step. */
+/** Rejects after so much time in which this process ran: however long another one had the core, it counts as one step. */
 async function passed(ms: number): Promise<never> {
   for (let step = 0; step < ms; step += STEP_MS) await Bun.sleep(STEP_MS);
   throw new Error(`it took more than ${ms} ms`);
@@ -66,19 +66,6 @@ const within = (ms: number, work: Promise<unknown>) => Promise.race([work, passe
 const rejectedWithin = (ms: number, calls: readonly (() => unknown)[]) =>
   within(ms, Promise.all(calls.map(rejected)));
 const rejectedAtOnce = (calls: readonly (() => unknown)[]) => rejectedWithin(TIMEOUT_MS / 4, calls);
-
-/** A busy machine may take longer than the timeout. */
-async function untilAvailable<T>(work: () => Promise<T>): Promise<T> {
-  const found = await untilFound(async () => {
-    try {
-      return { value: await work() };
-    } catch (error) {
-      if (!(error instanceof Unavailable)) throw error;
-      return undefined;
-    }
-  }, 10_000);
-  return found.value;
-}
 
 /** Opens all connections, so that a query hangs and not the connection. */
 function connectAll({ clientStore, petsAndOrders }: PostgresStores): Promise<bigint> {

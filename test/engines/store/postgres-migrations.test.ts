@@ -63,7 +63,7 @@ test("a migration that waits for the lock of a table lets other sessions use the
   await using database = await databaseBefore("when orders were closed");
   const older = new SQL(database.url, { max: 1 });
   let opening: Promise<unknown> = Promise.resolve();
-  // As pg_dump does for as long as it runs.
+  // The transaction holds its locks as pg_dump does while it runs.
   await database.sql.begin("isolation level repeatable read read only", async (tx) => {
     await tx`SELECT count(*) FROM orders`;
     opening = database.open();

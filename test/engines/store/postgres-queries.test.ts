@@ -56,7 +56,7 @@ const BACKWARDS = { before: 10_000n, limit: 20 };
 /** A page, and what its index begins with: columns, the last of them in parentheses if it has the order of bytes. */
 type IndexedPage = readonly [page: Statement, columns: readonly string[]];
 
-/** Of several filters of pets, those of text have the order of bytes. */
+/** The columns of an index. Where there are several filters, those of text have the order of bytes. */
 function indexedColumns(filters: PetFilters): readonly string[] {
   const columns = petFiltersIn(filters);
   return columns.map(({ column, type }) => (type === "text" && columns.length > 1 ? `(${column})` : column));
@@ -194,7 +194,7 @@ test("a page of keys reads each key once, and nothing of the usage history", asy
     SELECT 'key ' || n, 'free', n, n FROM generate_series(1, 500) AS n`;
   await sql`INSERT INTO key_secrets (hash, key_id, hint) SELECT lpad(n::text, 64, '0'), n, 'pet_live_' || n
     FROM generate_series(1, 500) AS n`;
-  // About 3,000 blocks.
+  // The rows take about 3,000 blocks.
   await sql`INSERT INTO usage_days SELECT day::bigint * ${DAY_MS}, key, 10, 1, 0, 1, '{"listPets":[9,1]}'
     FROM generate_series(1, 400) AS day CROSS JOIN generate_series(1, 500) AS key`;
   await sql`ANALYZE api_keys, usage_days`;

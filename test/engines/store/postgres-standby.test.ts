@@ -6,25 +6,18 @@ import { promote, startPostgres, startStandby } from "../../../trials/harness/po
 import { InProcessCli } from "../../cli/cli.ts";
 import { addPet, AT, KEY_ID, resultOf, rex } from "../../conformance/store-fixture.ts";
 import { BY, storedSecret } from "../../key-store-arguments.ts";
-import { until, untilFound } from "../../timing.ts";
+import { until, untilAvailable, untilFound } from "../../timing.ts";
 
 const primary = await startPostgres();
 const standby = await startStandby(primary);
 afterAll(() => Promise.all([primary.stop(), standby.stop()]));
 
-/** Also until the same request is no longer in progress. */
-async function untilAvailable<T>(work: () => Promise<T>): Promise<T> {
-  const found = await untilFound(async () => {
-    try {
-      const result = await work();
-      return Object.is(result, IDEMPOTENCY_CONFLICT) ? undefined : { result };
-    } catch (error) {
-      if (!(error instanceof Unavailable)) throw error;
-      return undefined;
-    }
-  }, 10_000);
-  return found.result;
-}
+/** Repeats a write until it is available and the same request is no longer in progress. */
+const acknowledged = <T>(write: () => Promise<T>) =>
+  untilFound(async () => {
+    const result = await untilAvailable(write);
+    return Object.is(result, IDEMPOTENCY_CONFLICT) ? undefined : { result };
+  }, 10_000).then(({ result }) => result);
 
 /** Rejects if the write is acknowledged. While a pool knows that the server is down, it has not tried. */
 async function isNotReplicated(write: () => Promise<unknown>): Promise<void> {
@@ -73,7 +66,7 @@ test("a write that is repeated is acknowledged as durably as at first: the commi
   await Promise.all([close, revoke].map(isNotReplicated));
 
   await standby.restart();
-  const before = await Promise.all(writes(stores).map(untilAvailable));
+  const before = await Promise.all(writes(stores).map(acknowledged));
   expect(before).toMatchObject([{ replayed: true }, { replayed: true }, { revokedAt: BY.at }]);
   expect(await untilAvailable(revoke)).toStartWith("Key 1 was already revoked ");
   await primary.kill();

@@ -25,7 +25,7 @@ test("PostgreSQL freezes or is killed while usage is added: each request counts 
   for (let round = 1; round <= ROUNDS; round++) {
     requestOfEveryKey();
     const saved = recorder.save();
-    // At another point of the transactions in every round.
+    // The fault comes at another point of the transactions in every round.
     await Bun.sleep(4 * round);
     if (round % 2 === 0) {
       await server.kill();

@@ -2,7 +2,6 @@ import { SQL } from "bun";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Contents } from "../../../src/archive/contents.ts";
 import { createClock } from "../../../src/clock.ts";
 import { postgresTables } from "../../../src/store/postgres/table-store.ts";
 import { runProgram } from "../../../trials/harness/child.ts";
@@ -10,6 +9,7 @@ import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { contentsIn, sqliteIn } from "../../../trials/harness/contents.ts";
 import { PETSTORE } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
+import { withoutAudit } from "../../archive/sample-data.ts";
 import { InProcessCli } from "../../cli/cli.ts";
 import { earlierProgram, fixtureBackups, fixtureData, fixtureSql } from "./previous-release.ts";
 
@@ -28,11 +28,6 @@ async function petstore(...argv: string[]): Promise<string> {
 }
 
 const postgresIn = (url: string) => postgresTables({ url, schema: "production" });
-
-/** The contents without the audit trail, where migrations and restores have entries, and its identifiers. */
-function withoutAudit({ tables, counters }: Contents) {
-  return { tables: { ...tables, audit: undefined }, counters: { ...counters, audit: undefined } };
-}
 
 /** The rows of all tables as PostgreSQL writes them, but for the time of the last backup. */
 async function rowsIn(sql: SQL): Promise<unknown> {

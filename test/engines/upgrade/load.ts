@@ -4,7 +4,7 @@ import { SteadyLoad } from "../../../trials/harness/steady-load.ts";
 import { until } from "../../timing.ts";
 
 const PER_SECOND = 100;
-/** With pauses between them that grow to 0.4 s: longer than any restart takes. */
+/** So many attempts, with pauses that grow to 0.4 s, take longer than any restart. */
 const MAX_ATTEMPTS = 200;
 const CREATES = 20;
 

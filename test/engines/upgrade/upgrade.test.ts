@@ -201,7 +201,7 @@ test("PostgreSQL: a registered server of an earlier release blocks the steps tha
   expect((await petstore(storage, "migrate")).code).toBe(0);
   await using sql = new SQL(storage[1] ?? "", { max: 1 });
   await sql`SET search_path = production`;
-  // As if the tables of the release before already had that of servers.
+  // The tables look as if those of the release before already had that of servers.
   await sql`DELETE FROM schema_migrations WHERE version > 21`;
   const report = JSON.stringify({ version: "1.1.5" });
   const beat = async () => {

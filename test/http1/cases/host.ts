@@ -2,7 +2,7 @@ import { cases, CLOSES, head } from "./case.ts";
 
 const withHost = (value: string) => head("GET / HTTP/1.1", `Host: ${value}`);
 
-/** Of a name, an address and perhaps a port. */
+/** Values of a name or an address and perhaps a port. */
 export const VALID_HOSTS = {
   "a name": "x",
   "a domain and a port": "api.example.com:8080",

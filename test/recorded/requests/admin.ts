@@ -70,7 +70,7 @@ const lockOut: Action = async ({ adminPort }) => {
   }
 };
 
-/** As another server does: this one sees it when its clock goes on. */
+/** Revokes as another server does: this one sees it when its clock goes on. */
 const revokeBob: Action = ({ adapters, by }) => adapters.operators.revokeOperator(2, by);
 
 const admitPerson: Action = ({ adapters, by }) =>

@@ -282,7 +282,7 @@ describe.each(SETUPS)("%s", (_, { isOut, isBack, drain, restore, newConnections 
       await fleet.startServer(1);
       await restore(setup);
     };
-    // Without an Idempotency-Key, which nobody retries.
+    // The requests have no Idempotency-Key, so nobody retries them.
     await expectNoErrors(setup, restart, (name) => createPet(key, name), newConnections);
   });
 });

@@ -14,7 +14,7 @@ import { until } from "../../timing.ts";
 import { createPet, listPets, startWithoutHealthChecks } from "./tools.ts";
 
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-/** Of a service that nobody runs. A free port could become that of the load balancer itself. */
+/** The port of a service that nobody runs. A free port could become that of the load balancer itself. */
 const UNUSED_PORT = 1;
 /** More than twice as many as there are servers. */
 const MAX_REQUESTS = 10;

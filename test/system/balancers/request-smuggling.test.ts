@@ -129,7 +129,7 @@ describe.each([
 });
 
 let addresses = 0;
-/** Of 127.0.0.0/8, a new one for each client. */
+/** An address in 127.0.0.0/8, a new one for each client. */
 function nextAddress(): string {
   addresses++;
   return `127.1.${addresses >> 8}.${addresses & 255}`;

@@ -22,8 +22,8 @@ export function haproxyCommand({ directory }: LoadBalancer, command: string): Pr
 }
 
 /**
- * For servers in this process. On a busy machine they may respond to a health check too late, and HAProxy would take
- * them out.
+ * Starts a load balancer for servers in this process. On a busy machine they may respond to a health check too late,
+ * and HAProxy would take them out.
  */
 export async function startWithoutHealthChecks(
   kind: LoadBalancerKind,

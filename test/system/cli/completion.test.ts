@@ -17,7 +17,7 @@ const CASES: readonly [line: string, expected: readonly string[]][] = [
   ["petstore serve --data ce", ["certificates"]],
 ];
 
-/** As an array of the shell. */
+/** The words as an array of the shell. */
 const words = (line: string) => `(${line.replace(/[^ ]*/g, "'$&'")})`;
 
 /** The functions of zsh's completion system are replaced by ones that print what they are given. */

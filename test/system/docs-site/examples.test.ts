@@ -37,7 +37,7 @@ function exactIds(name: string, value: unknown): unknown {
   return typeof value === "number" && name !== "limit" && name !== "remaining" ? BigInt(value) : value;
 }
 
-/** As each language prints it. The client library gives objects with bigints. */
+/** The response as each language prints it. The client library gives objects with bigints. */
 const PRINTED: Readonly<Record<ExampleLanguage, (operationId: OperationId) => string>> = {
   curl: (operationId) => RESPONSES[operationId],
   typescript: (operationId) => `${Bun.inspect(JSON.parse(RESPONSES[operationId], exactIds))}\n`,

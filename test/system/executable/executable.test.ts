@@ -11,7 +11,7 @@ import { BUILT_EXECUTABLE, COMMIT } from "./built-executable.ts";
 
 afterAll(cleanUp);
 
-/** In a directory without node_modules, and without Node, npm and Bun on the path. */
+/** Runs it in a directory without node_modules, and without Node, npm and Bun on the path. */
 const run = (argv: readonly string[], cwd = cliDirectory()) =>
   resultOf(
     spawnTracked([BUILT_EXECUTABLE, ...argv], { cwd, variables: { PATH: "/nonexistent", HOME: cwd } }),

@@ -27,7 +27,7 @@ interface Dashboard {
 const alerts = readFileSync(RULES, "utf8").split("- alert: ").slice(1);
 const dashboard: Dashboard = JSON.parse(readFileSync(join(DEPLOY, "grafana/dashboard.json"), "utf8"));
 
-/** Of all alerts and of the dashboard, with what Grafana puts in for its variables. */
+/** The expressions of all alerts and of the dashboard, with what Grafana puts in for its variables. */
 const expressions = [
   ...alerts.map((rule) => /expr: (?:\|\n)?([\s\S]*?)\n {8}(?:for|labels):/.exec(rule)?.[1] ?? ""),
   ...dashboard.annotations.list.map(({ expr }) => expr),
@@ -40,11 +40,11 @@ interface Series {
 }
 
 const directory = temporaryDirectory("prometheus");
-/** Of an operator who may only read /metrics. */
+/** The token of an operator who may only read /metrics. */
 const metricsTokenFile = join(directory, "token");
 writeFileSync(metricsTokenFile, "a-token-for-prometheus-alone", { mode: 0o600 });
 
-/** With the configuration and the alerts in deploy/, except for the target, the token and a shorter interval. */
+/** Starts it with the configuration and the alerts in deploy/, except for the target, the token and a shorter interval. */
 async function startPrometheus(target: string) {
   copyFileSync(RULES, join(directory, "alerts.yml"));
   const config = readFileSync(CONFIG, "utf8")

@@ -124,7 +124,7 @@ export const CATALOGUE = {
     draw: lasting(300, 4_000),
     parts: occupies("server"),
   },
-  // For longer than a server uses what it has cached. Clients send requests to it meanwhile.
+  // The pause is longer than a server uses what it has cached. Clients send requests to it meanwhile.
   "server-paused": {
     weight: 3,
     steps: ({ server }) => [`server ${server} is paused`, `server ${server} goes on`],

@@ -37,7 +37,7 @@ export class Progress {
     const { stream, isJson } = this.#options;
     const { step = "" } = progress;
     const done = within(progress.done, Number.MAX_VALUE);
-    // Of a step that takes longer than expected, the end is unknown.
+    // The end of a step that takes longer than expected is unknown.
     const share = within(progress.share, 1);
     if (isJson) return;
     const now = performance.now();

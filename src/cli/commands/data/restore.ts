@@ -180,7 +180,7 @@ function warningsOf({ skipped, description, hasAuditTrail, comparison }: Restore
       `petstore plans update ${name} --per-minute ${perMinute} --per-day ${perDay}`,
   );
   const rotate = listed(rotated, (id) => `petstore keys rotate ${id} --overlap 0`);
-  // In the order in which the commands work: a key that has expired can only be revoked.
+  // The commands work in this order: a key that has expired can only be revoked.
   const changes: readonly (readonly [changed: readonly unknown[], warning: string])[] = [
     again("revoked_at"),
     [rotated, `secrets replaced since are valid again, and the new ones are not: run ${rotate}`],
