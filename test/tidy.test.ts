@@ -77,6 +77,7 @@ const ARROWS: Readonly<Record<string, string>> = {
   config: "domain api runtime text data-directory",
   "postgres-options": "config domain store rate-limit",
   auth: "domain api http1 runtime",
+  changes: "auth domain runtime",
   archive: "store rate-limit domain api config postgres-options runtime text",
   "browser-bundle": "api executable",
   public: "auth observe domain api http1 runtime text",
@@ -88,7 +89,7 @@ const ARROWS: Readonly<Record<string, string>> = {
     "operator store rate-limit observe http1 domain config data-directory postgres-options runtime text",
   adapters: "store rate-limit observe domain config data-directory postgres-options runtime",
   "optional-parts": "adapters operator observe domain config http1 runtime",
-  app: "optional-parts adapters public petstore operator docs-site auth observe domain api config http1 clock runtime",
+  app: "optional-parts adapters public petstore operator docs-site changes auth observe domain api config http1 clock runtime",
   demo: "app adapters store client operator observe domain config runtime text",
   cli: "app adapters demo doctor operator public petstore archive store observe config domain api clock data-directory runtime text executable",
 };
@@ -245,11 +246,11 @@ describe("modules", () => {
     expect(faults.map(({ path }) => path)).toEqual([]);
   });
 
-  test("time, timers and chance of auth, observe, rate-limit and store come from the scheduler", () => {
+  test("time, timers and chance of auth, changes, observe, rate-limit and store come from the scheduler", () => {
     const globals =
       /\bperformance\.now\b|\bBun\.sleep\(|\bMath\.random\b|(?<!\.)\b(?:set|clear)(?:Timeout|Interval|Immediate)\(/;
     const scheduled = source
-      .filter(({ path }) => /^src\/(?:auth|observe|rate-limit|store)\//.test(path))
+      .filter(({ path }) => /^src\/(?:auth|changes|observe|rate-limit|store)\//.test(path))
       .map(({ path, text }) => ({ path, text: withoutComments(text) }));
     expect(linesWhere(scheduled, (line) => globals.test(line))).toEqual([]);
     // The test can fail.

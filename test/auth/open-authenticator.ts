@@ -1,6 +1,6 @@
 import { Authenticator, type AuthenticatorOptions, type Client } from "../../src/auth/authenticator.ts";
-import { ChangeReader } from "../../src/auth/change-reader.ts";
-import { followChanges, type ChangeFollower } from "../../src/auth/changes.ts";
+import { ChangeReader } from "../../src/changes/change-reader.ts";
+import { followChanges, type ChangeFollower } from "../../src/changes/follow-changes.ts";
 import type { KeyStore } from "../../src/domain/ports/keys.ts";
 import { DEFAULT_POLICY } from "../../src/domain/policy.ts";
 import type { RateLimiter } from "../../src/domain/ports/rate-limiter.ts";

@@ -50,7 +50,7 @@ const usage = {
   proof: Times.usageIsStoredWithin5Seconds,
 };
 const revoked = {
-  kept: { "auth/changes.ts": "POLL_EVERY_MS = 250" },
+  kept: { "changes/polls.ts": "POLL_EVERY_MS = 250" },
   proof: Times.keyChangesAreReadWithinASecond,
 };
 const valkeyPause = {

@@ -1,7 +1,7 @@
 import { Unavailable } from "../../src/api/errors.ts";
 import { Authenticator, type Client } from "../../src/auth/authenticator.ts";
-import { ChangeReader } from "../../src/auth/change-reader.ts";
-import { followChanges } from "../../src/auth/changes.ts";
+import { ChangeReader } from "../../src/changes/change-reader.ts";
+import { followChanges } from "../../src/changes/follow-changes.ts";
 import { type ApiKey, type Credential, credentialFailure, validUntil } from "../../src/domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
 import { generateSecret, hashSecret } from "../../src/domain/secrets.ts";

@@ -12,8 +12,8 @@ import { BY } from "../key-store-arguments.ts";
 import { configIn } from "../service.ts";
 import { disposableDirectory } from "../disposable-directory.ts";
 import { TestClock } from "../test-clock.ts";
-import { MapKeyStore } from "./map-key-store.ts";
-import { CLIENT, followSilently, openAuthenticator } from "./open-authenticator.ts";
+import { MapKeyStore } from "../auth/map-key-store.ts";
+import { CLIENT, followSilently, openAuthenticator } from "../auth/open-authenticator.ts";
 import { followOn, testUnbans } from "./unban-cases.ts";
 import { until } from "../timing.ts";
 

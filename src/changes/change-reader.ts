@@ -1,6 +1,6 @@
 import type { StoredChanges, KeyStore } from "../domain/ports/keys.ts";
 import type { Clock } from "../domain/ports/clock.ts";
-import type { Authenticator } from "./authenticator.ts";
+import type { Authenticator } from "../auth/authenticator.ts";
 
 /** What others have changed since the changes were read before. */
 interface NewChanges extends Pick<StoredChanges, "changed" | "hasQuestions"> {

@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import type { RateLimiter } from "../../src/domain/ports/rate-limiter.ts";
 import { key } from "../subjects.ts";
 import type { TestClock } from "../test-clock.ts";
-import { MapKeyStore } from "./map-key-store.ts";
-import { followSilently, openAuthenticator } from "./open-authenticator.ts";
+import { MapKeyStore } from "../auth/map-key-store.ts";
+import { followSilently, openAuthenticator } from "../auth/open-authenticator.ts";
 
 const LIMITS = { perMinute: 1, perDay: 100 };
 
