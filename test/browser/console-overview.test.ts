@@ -111,11 +111,13 @@ test("hovering moves nothing, also over a mark on a phone", async () => {
   const { json } = await server.admin("GET", "/server");
   const age = (Date.now() - Date.parse(String(json["startedAt"]))) / (15 * 60_000);
   const texts: string[] = [];
-  for (let pixels = -12; pixels <= 12; pixels++) {
-    await page.mouse.move(area.x + area.width * (1 - age) + pixels, area.y + 40);
-    expect(await page.evaluate(places)).toEqual(before);
-    texts.push(...(await page.locator(".plot-values").allInnerTexts()));
-  }
+  // While the pointer moves, a later response moves the plot by a step, which the pointer then misses.
+  for (let sweep = 0; sweep < 3 && !texts.join().includes("the server started"); sweep++)
+    for (let pixels = -12; pixels <= 12; pixels++) {
+      await page.mouse.move(area.x + area.width * (1 - age) + pixels, area.y + 40);
+      expect(await page.evaluate(places)).toEqual(before);
+      texts.push(...(await page.locator(".plot-values").allInnerTexts()));
+    }
   expect(texts.join()).toContain("the server started");
   await page.setViewportSize({ width: 1280, height: 800 });
 });
