@@ -6,28 +6,27 @@ import { Authenticator } from "./auth/authenticator.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { ChangeReader } from "./changes/change-reader.ts";
 import { followChanges, type ChangeFollower } from "./changes/follow-changes.ts";
+import { type GivenPolicyChange, saveGivenPolicy } from "./changes/save-given-policy.ts";
 import { CacheStatistics } from "./runtime/bounded-cache.ts";
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl, originOf } from "./config/config.ts";
 import { reportedSettings } from "./config/reported-settings.ts";
 import { createDocsSite } from "./docs-site/docs-site.ts";
-import { EXPIRES_SOON_MS } from "./domain/api-keys.ts";
 import type { Clock } from "./domain/ports/clock.ts";
-import type { ServerActivity } from "./domain/servers.ts";
-import { loadOnce } from "./runtime/load-once.ts";
-import { repeat, workRegularly } from "./runtime/repeat.ts";
 import { scheduler, yieldToEventLoop } from "./runtime/scheduler.ts";
-import { FailureReporter } from "./runtime/failure-reporter.ts";
 import { HttpServer, type RequestHandler, slowRejectedClients, type TlsCertificate } from "./http1/index.ts";
 import { byServer } from "./observe/attribution.ts";
 import { logConnectionLimit, logKeyChanges, watchFloods } from "./observe/event-reports.ts";
 import { LastBackup } from "./observe/last-backup.ts";
 import { createLog, type Log } from "./observe/log.ts";
 import { AppMetrics } from "./observe/metrics.ts";
+import { startRegularWork } from "./observe/regular-work.ts";
 import { RequestLog } from "./observe/request-log.ts";
 import { RequestMetrics } from "./observe/request-metrics.ts";
+import { activityOf } from "./observe/server-activity.ts";
 import { UsageRecorder } from "./observe/usage-recorder.ts";
 import type { WebhookSender } from "./observe/webhook-delivery.ts";
+import { answerWhenAsked } from "./operator/answer-when-asked.ts";
 import type { ServerServices } from "./operator/services.ts";
 import type { Setting } from "./operator/operations.ts";
 import type { OperatorRate } from "./operator/operator-rates.ts";
@@ -136,13 +135,13 @@ export async function serveOn(
   const about = aboutServer({ ...context, observers, webhook, changes, server, metrics });
   const admin = add(await openAdmin(about, { ...context, credentials, tls, peerOf }));
   start.resolve(true);
-  add(answerQuestions(about, changes));
+  add(answerWhenAsked(about, changes.onQuestions));
   // Commands and other servers know at once where it listens.
   await adapters.servers.report();
   add(await followCertificate(context, admin ? [server, admin] : [server]));
   // A server that cannot listen has changed no limits.
   const policyChange = add(await savePolicy(context, changes));
-  add(startRegularWork(context, policyChange));
+  add(startWork(context, policyChange));
 
   const started = parts.move();
   return {
@@ -302,33 +301,6 @@ function startMetrics(
   });
 }
 
-/** Deletes old usage and old audit entries, and announces keys that expire soon, some at a time. */
-function startRegularWork({ adapters, clock, log }: Context, policyChange: PolicyChangeOfStart) {
-  const { usageHistory, audit, keys, policy, retentionNow } = adapters;
-  const usage = workRegularly(
-    () => usageHistory.deleteOldUsage(retentionNow()),
-    (error) => log.event("usage-history.delete-failed", { error }),
-  );
-  const entries = workRegularly(
-    async () => {
-      const { "audit-retention": retentionMs } = policy.current.sharedValues;
-      // A server that starts with a longer time has deleted nothing before it is stored.
-      if (!policyChange.isStored || retentionMs === null) return false;
-      return audit.deleteAudit(retentionNow() - retentionMs);
-    },
-    (error) => log.event("audit.delete-failed", { error }),
-  );
-  const expiries = workRegularly(
-    () => keys.announceExpiries(clock.now() + EXPIRES_SOON_MS, byServer(clock)),
-    (error) => log.event("key.expiry-not-announced", { error }),
-  );
-  return {
-    async close() {
-      await Promise.all([usage.close(), entries.close(), expiries.close()]);
-    },
-  };
-}
-
 function startFollowing(
   { adapters, clock, log }: Context,
   authenticator: Authenticator,
@@ -355,46 +327,23 @@ function startFollowing(
   });
 }
 
-const RETRY_MS = 1_000;
-
-/** The change of the policy that the settings of a server make when it starts. */
-interface PolicyChangeOfStart extends Closable {
-  readonly isStored: boolean;
-}
-
-/**
- * Stores the limits, ban rules and shared values that this server is started with, for all servers. A server that
- * cannot write, for example on a full disk, starts with what is stored, and tries again.
- */
-async function savePolicy(
+function savePolicy(
   { adapters, config, clock, log }: Context,
   changes: ChangeFollower,
-): Promise<PolicyChangeOfStart> {
-  const failures = new FailureReporter((error) => log.event("limits.save-failed", { error }));
-  const save = async () => {
-    try {
-      await adapters.policies.updatePolicy(config.givenPolicy, byServer(clock));
-      await changes.applyNow();
-      return true;
-    } catch (error) {
-      failures.failed(error);
-      return false;
-    }
-  };
-  let isStored = await save();
-  const saving = isStored
-    ? undefined
-    : repeat(RETRY_MS, async () => {
-        isStored = await save();
-        if (isStored) void saving?.close();
-        return RETRY_MS;
-      });
-  return {
-    get isStored() {
-      return isStored;
-    },
-    close: async () => saving?.close(),
-  };
+): Promise<GivenPolicyChange> {
+  return saveGivenPolicy({
+    policies: adapters.policies,
+    givenPolicy: config.givenPolicy,
+    by: () => byServer(clock),
+    changes,
+    onError: (error) => log.event("limits.save-failed", { error }),
+  });
+}
+
+function startWork({ adapters, clock, log }: Context, policyChange: GivenPolicyChange): Closable {
+  const { policy, retentionNow } = adapters;
+  const isPolicyStored = () => policyChange.isStored;
+  return startRegularWork({ stores: adapters, policy, retentionNow, isPolicyStored, clock, log });
 }
 
 /** Gives the other servers and operators a report of what this server does. */
@@ -407,21 +356,6 @@ function reportActivity(context: Context, server: HttpServer, metrics: AppMetric
     ...(config.admin === undefined && { adminUrl: null }),
   }));
   return { close: remove };
-}
-
-function activityOf(server: HttpServer, { requests, live }: AppMetrics): Omit<ServerActivity, "adminUrl"> {
-  const { limited, banned, serverError, ...others } = requests.totals();
-  const rejections = limited + banned;
-  const { latencies, requestsPerSecond } = live.recent();
-  return {
-    port: server.port,
-    connections: server.statistics.connections,
-    requestsPerSecond,
-    requests: others.success + others.clientError + rejections + serverError,
-    rejections,
-    serverErrors: serverError,
-    latencies: [...latencies.entries()].filter(([, count]) => count > 0),
-  };
 }
 
 /** Clients that wait for the server get their responses before it loads more code, which takes 40 ms. */
@@ -468,22 +402,4 @@ async function openAdmin(
   const { startAdmin } = await import("./operator/start-admin.ts");
   const { activity } = adapters;
   return startAdmin({ ...about, admin: config.admin, credentials, activity, operatorRate, tls, peerOf });
-}
-
-/** Answers what other servers and commands ask. The first question loads the code. */
-function answerQuestions(about: ServerServices, { onQuestions }: ChangeFollower): Closable {
-  const load = loadOnce(async () => (await import("./operator/answer-questions.ts")).answerQuestions(about));
-  let answering = Promise.resolve();
-  const remove = onQuestions(() => {
-    // An outage of the database is in the log, and whoever asks waits no longer than for a server that stands still.
-    answering = Promise.try(load)
-      .then((answer) => answer())
-      .catch(() => {});
-  });
-  return {
-    async close() {
-      remove();
-      await answering;
-    },
-  };
 }

@@ -1,0 +1,46 @@
+import { EXPIRES_SOON_MS } from "../domain/api-keys.ts";
+import type { PolicyInEffect } from "../domain/policy.ts";
+import type { Clock } from "../domain/ports/clock.ts";
+import type { DatabaseStores } from "../domain/ports/stores.ts";
+import { workRegularly } from "../runtime/repeat.ts";
+import { byServer } from "./attribution.ts";
+import type { Log } from "./log.ts";
+
+interface RegularWorkOptions {
+  readonly stores: Pick<DatabaseStores, "usageHistory" | "audit" | "keys">;
+  readonly policy: PolicyInEffect;
+  /** The time by which old data is deleted. */
+  readonly retentionNow: () => number;
+  /** Whether the policy that this server is started with is stored. */
+  readonly isPolicyStored: () => boolean;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Deletes old usage and old audit entries, and announces keys that expire soon, some at a time. */
+export function startRegularWork(options: RegularWorkOptions) {
+  const { stores, policy, retentionNow, isPolicyStored, clock, log } = options;
+  const { usageHistory, audit, keys } = stores;
+  const usage = workRegularly(
+    () => usageHistory.deleteOldUsage(retentionNow()),
+    (error) => log.event("usage-history.delete-failed", { error }),
+  );
+  const entries = workRegularly(
+    async () => {
+      const { "audit-retention": retentionMs } = policy.current.sharedValues;
+      // A server that starts with a longer time has deleted nothing before it is stored.
+      if (!isPolicyStored() || retentionMs === null) return false;
+      return audit.deleteAudit(retentionNow() - retentionMs);
+    },
+    (error) => log.event("audit.delete-failed", { error }),
+  );
+  const expiries = workRegularly(
+    () => keys.announceExpiries(clock.now() + EXPIRES_SOON_MS, byServer(clock)),
+    (error) => log.event("key.expiry-not-announced", { error }),
+  );
+  return {
+    async close() {
+      await Promise.all([usage.close(), entries.close(), expiries.close()]);
+    },
+  };
+}
