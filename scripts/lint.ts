@@ -2,22 +2,16 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { projectFiles } from "../trials/harness/project-files.ts";
+import { projectFiles, withoutStrings } from "../trials/harness/project-files.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const MAX_COLUMNS = 120;
-
-/** Strings emptied, comments and lines kept: a string may be as long as what it says. */
-const withoutStrings = (text: string) =>
-  text.replace(
-    /\/\*[\s\S]*?\*\/|\/\/.*$|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\[\s\S])*`/gm,
-    (token) => (token.startsWith("/") ? token : token.replace(/[^\n]/g, "")),
-  );
 
 const code = projectFiles().filter((path) => /\.(?:tsx?|js)$/.test(path));
 const oxlint = join(ROOT, "node_modules/.bin/oxlint");
 const stdio = ["ignore", "inherit", "inherit"] as const;
 const { exitCode } = Bun.spawnSync([oxlint, "--deny-warnings", ...code], { cwd: ROOT, stdio: [...stdio] });
+// A string may be as long as what it says.
 const long = code.flatMap((path) =>
   withoutStrings(readFileSync(join(ROOT, path), "utf8"))
     .split("\n")

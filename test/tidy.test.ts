@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
-import { projectFiles } from "../trials/harness/project-files.ts";
+import { projectFiles, withoutStrings } from "../trials/harness/project-files.ts";
 
 /** Style and architecture, kept like any other promise. */
 const ROOT = resolve(import.meta.dir, "..");
@@ -25,13 +25,6 @@ const pages = all.filter((path) => path.endsWith(".md") && !path.startsWith(".")
 
 /** Everything but comments, so that prose may speak of what code may not do. */
 const withoutComments = (text: string) => text.replace(/\/\*[\s\S]*?\*\/|(^|\s)\/\/.*$/gm, "$1");
-
-/** Strings emptied, comments and lines kept. */
-const withoutStrings = (text: string) =>
-  text.replace(
-    /\/\*[\s\S]*?\*\/|\/\/.*$|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\[\s\S])*`/gm,
-    (token) => (token.startsWith("/") ? token : token.replace(/[^\n]/g, "")),
-  );
 
 /** `file:line` of every line that the test picks. */
 function linesWhere(files: readonly File[], isAtFault: (line: string) => boolean): string[] {
@@ -111,6 +104,16 @@ const ARROWS_AROUND: Readonly<Record<string, string>> = {
 
 /** They run in browsers too. */
 const PORTABLE = new Set(["client", "domain"]);
+
+/** Calls that open files, name them, give them a mode or an owner, or remove them. */
+const FILE_CALLS = new RegExp(
+  [
+    String.raw`\b(?:[fl]?ch(?:mod|own)|rename|rm|rmdir|unlink|mkdir|mkdtemp|open|writeFile|appendFile|copyFile|cp|link|symlink|truncate|utimes|createWriteStream)(?:Sync)?\b[^;]*\} from "node:fs`,
+    String.raw`\* as \w+ from "node:fs`,
+    String.raw`\brequire\(`,
+    String.raw`\bBun\.(?:write\((?!Bun\.stdout)|file\()`,
+  ].join("|"),
+);
 
 describe("modules", () => {
   test("imports follow the arrows", () => {
@@ -213,7 +216,7 @@ describe("modules", () => {
     ],
     [
       "files are opened, named, given a mode and an owner, and removed in own-files alone, which follows no link",
-      /\b(?:[fl]?ch(?:mod|own)|rename|rm|rmdir|unlink|mkdir|mkdtemp|open|writeFile|appendFile|copyFile|cp|link|symlink|truncate|utimes|createWriteStream)(?:Sync)?\b[^;]*\} from "node:fs|\* as \w+ from "node:fs|\brequire\(|\bBun\.(?:write\((?!Bun\.stdout)|file\()/,
+      FILE_CALLS,
       /^src\/runtime\/own-files\.ts$/,
     ],
     [

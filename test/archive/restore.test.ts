@@ -18,7 +18,7 @@ import { basename, dirname, join } from "node:path";
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/open-sqlite.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
-import { cleanUpAfterAll, EXECUTABLE, failure, InProcessCli, cliDirectory } from "../cli/cli.ts";
+import { cleanUpAfterAll, EXECUTABLE, failure, InProcessCli, cliDirectory, stepsIn } from "../cli/cli.ts";
 import { hash } from "../key-store-arguments.ts";
 import { fillData, NOW } from "./sample-data.ts";
 
@@ -149,8 +149,7 @@ describe("petstore restore", () => {
 
   test("shows its progress on standard error", async () => {
     const { progress } = await cli.runSlowly("restore", backup, "--replace");
-    const steps = [...progress.matchAll(/^petstore: (\w[\w ]*)/gm)].map(([, step]) => step);
-    expect([...new Set(steps)]).toEqual([
+    expect(stepsIn(progress)).toEqual([
       "comparing the checksum",
       "checking the backup",
       "copying",

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
-import type { ApiKey, Credential } from "../../src/domain/api-keys.ts";
+import type { ApiKey } from "../../src/domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
 import { generateSecret, hashSecret } from "../../src/domain/secrets.ts";
 import { TestClock } from "../service.ts";
@@ -19,18 +19,6 @@ async function setUp({ maxVerified = 1_000 } = {}) {
     return keys.lookups - before;
   };
   return { keys, clock, authenticator, reader, authenticate, lookupsOf };
-}
-
-/** Delays the responses of the store until `release` is called. */
-function delay(keys: MapKeyStore) {
-  const delayed: (() => void)[] = [];
-  keys.respond = (found) =>
-    new Promise<Credential | undefined>((resolve) => delayed.push(() => resolve(found)));
-  return {
-    release() {
-      for (const resolve of delayed.splice(0)) resolve();
-    },
-  };
 }
 
 describe("a valid key", () => {
@@ -284,7 +272,7 @@ describe("a late response of the store", () => {
   test("is used and not cached when the key changed meanwhile", async () => {
     const { keys, reader, authenticate, lookupsOf } = await setUp();
     const { id, secret } = keys.create();
-    const delayed = delay(keys);
+    const delayed = keys.delay();
     const result = authenticate(secret);
     keys.update(id, { plan: "pro" });
     await reader.read();
@@ -298,7 +286,7 @@ describe("a late response of the store", () => {
 
   test("does not reject a key that was created meanwhile", async () => {
     const { keys, reader, authenticate } = await setUp();
-    const delayed = delay(keys);
+    const delayed = keys.delay();
     const secret = generateSecret("production");
     const result = authenticate(secret);
     keys.create();
@@ -314,7 +302,7 @@ describe("a late response of the store", () => {
   test("comes before a lookup of the same secret that began later, so what a server shows never goes back", async () => {
     const { keys, reader, authenticate } = await setUp();
     const { id, secret } = keys.create();
-    const delayed = delay(keys);
+    const delayed = keys.delay();
     const shown: unknown[] = [];
     const first = Promise.resolve(authenticate(secret)).then((result) => shown.push(result));
     keys.update(id, { plan: "pro" });
@@ -331,7 +319,7 @@ describe("a late response of the store", () => {
     const { keys, authenticate, lookupsOf } = await setUp({ maxVerified: 2 });
     const [one, other] = [keys.create(), keys.create()];
     authenticate(other.secret);
-    const delayed = delay(keys);
+    const delayed = keys.delay();
     const results: unknown[] = [];
     const lookups = await lookupsOf(() => {
       for (let i = 0; i < 3; i++) results.push(authenticate(one.secret));
@@ -345,7 +333,7 @@ describe("a late response of the store", () => {
   test("is not used for a request that came after the key's change was followed", async () => {
     const { keys, clock, reader, authenticate, lookupsOf } = await setUp();
     const { id, secret } = keys.create();
-    const delayed = delay(keys);
+    const delayed = keys.delay();
     const early = authenticate(secret);
     keys.update(id, { revokedAt: clock.now() });
     await reader.read();

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
-import type { Credential } from "../../src/domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
 import { generateSecret } from "../../src/domain/secrets.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
@@ -40,31 +39,18 @@ async function setUp() {
   return { keys, clock, authenticator, reader, authenticate, count, exhaust, lookupsOf };
 }
 
-/** Lookups end when the test releases them, and those that start later at once. */
-function delay(keys: MapKeyStore) {
-  const delayed: (() => void)[] = [];
-  keys.respond = (found) =>
-    new Promise<Credential | undefined>((resolve) => delayed.push(() => resolve(found)));
-  return {
-    releaseAll() {
-      keys.respond = (found) => Promise.resolve(found);
-      for (const resolve of delayed) resolve();
-    },
-  };
-}
-
 const secrets = (length: number) => Array.from({ length }, newSecret);
 
 describe("lookups of unknown keys", () => {
   test("16 run at a time and 1,000 wait; the next key is not looked up", async () => {
     const { keys, authenticate } = await setUp();
-    const delayed = delay(keys);
+    const delayed = keys.delay();
     const { id, secret } = keys.create();
     const waiting = secrets(1_015).map((secret) => authenticate(secret));
     const last = authenticate(secret);
     expect(keys.lookups).toBe(16);
     expect(authenticate(newSecret())).toEqual(new Unavailable("too many keys are being looked up"));
-    delayed.releaseAll();
+    delayed.end();
     expect(new Set(await finish(Promise.all(waiting)))).toEqual(new Set(["invalid_api_key"]));
     expect(await last).toMatchObject({ keyId: id });
     expect(keys.lookups).toBe(1_016);
@@ -112,14 +98,14 @@ describe("lookups of unknown keys", () => {
 
   test("a key that found too many waiting comes first when it is sent again", async () => {
     const { keys, authenticate } = await setUp();
-    const delayed = delay(keys);
+    const delayed = keys.delay();
     const { id, secret } = keys.create();
     const waiting = secrets(1_016).map((unknown) => authenticate(unknown));
     expect(authenticate(secret)).toBeInstanceOf(Unavailable);
     const again = authenticate(secret);
     expect(again).toBeInstanceOf(Promise);
     expect(authenticate(newSecret())).toBeInstanceOf(Unavailable);
-    delayed.releaseAll();
+    delayed.end();
     expect(await finish(Promise.resolve(again))).toMatchObject({ keyId: id });
     expect(keys.lookups).toBeLessThan(50);
     await finish(Promise.all(waiting));
@@ -127,24 +113,24 @@ describe("lookups of unknown keys", () => {
 
   test("of keys that are sent again, 100 come first", async () => {
     const { keys, authenticate } = await setUp();
-    const delayed = delay(keys);
+    const delayed = keys.delay();
     const waiting = secrets(1_016).map((unknown) => authenticate(unknown));
     const repeated = secrets(110);
     for (const secret of repeated) expect(authenticate(secret)).toBeInstanceOf(Unavailable);
     const again = repeated.map((secret) => authenticate(secret));
     expect(again.filter((result) => result instanceof Promise)).toHaveLength(100);
-    delayed.releaseAll();
+    delayed.end();
     await finish(Promise.all([...waiting, ...again]));
   });
 
   test("those that wait end without a lookup once their address is at its limit", async () => {
     const { keys, authenticate, exhaust } = await setUp();
-    const delayed = delay(keys);
+    const delayed = keys.delay();
     const results = secrets(1_016).map((secret) => authenticate(secret));
     const other = authenticate(newSecret(), OTHER_CLIENT);
     expect(other).toBeInstanceOf(Unavailable);
     exhaust();
-    delayed.releaseAll();
+    delayed.end();
     const ended = await finish(Promise.all(results));
     const failures = ended.filter((result) => result instanceof Unavailable);
     // 50 of those that wait are looked up all the same.
@@ -155,14 +141,14 @@ describe("lookups of unknown keys", () => {
     const { keys, reader, authenticate, exhaust } = await setUp();
     const { id, secret } = keys.create();
     authenticate(secret);
-    const delayed = delay(keys);
+    const delayed = keys.delay();
     for (const unknown of secrets(1_016)) authenticate(unknown);
     exhaust();
     keys.update(id, { plan: "pro" });
     await reader.read();
     keys.respond = (found) => found;
     expect(authenticate(secret)).toMatchObject({ keyId: id, limits: DEFAULT_PLANS.pro });
-    delayed.releaseAll();
+    delayed.end();
   });
 });
 

@@ -22,6 +22,24 @@ export class MapKeyStore {
     return this.respond(this.peek(secretHash));
   }
 
+  /** Delays the responses to lookups until the test releases them. */
+  delay() {
+    const delayed: (() => void)[] = [];
+    this.respond = (found) =>
+      new Promise<Credential | undefined>((resolve) => delayed.push(() => resolve(found)));
+    const release = () => {
+      for (const resolve of delayed.splice(0)) resolve();
+    };
+    return {
+      release,
+      /** Releases those so far, and delays no later one. */
+      end: () => {
+        this.respond = (found) => Promise.resolve(found);
+        release();
+      },
+    };
+  }
+
   changesSince(since: number): StoredChanges {
     if (this.isCutOff) throw new Error("cut off");
     const keys = [...this.#keys.values()].filter(({ revision }) => revision > since);

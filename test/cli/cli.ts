@@ -208,3 +208,9 @@ export async function resultOf(child: ReturnType<typeof spawnTracked>): Promise<
 }
 
 export const petstore = (typed: string | readonly string[]) => resultOf(spawnPetstore(typed));
+
+/** The steps that a command shows as its progress, each once. */
+export function stepsIn(progress: string): readonly string[] {
+  const steps = [...progress.matchAll(/^petstore: (\w[\w ]*)/gm)].map(([, step = ""]) => step);
+  return [...new Set(steps)];
+}

@@ -1,11 +1,9 @@
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { SETTINGS } from "../../src/config/options.ts";
-import { shownSettings } from "../../src/config/shown-settings.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { cleanUpAfterAll, InProcessCli, wrongUsage } from "../cli/cli.ts";
-import { parseConfig, parseValues, usageError } from "./parsing.ts";
+import { parseConfig, parseValues, usageError, shownWith } from "./parsing.ts";
 
 cleanUpAfterAll();
 
@@ -30,8 +28,7 @@ test("the settings of a provider go together; what is shown has no secret", () =
       { claim: "hd", value: "example.com", role: "viewer" },
     ],
   });
-  const sources = { source: () => undefined, envFileVariables: new Set<string>() };
-  const shown = shownSettings(SETTINGS, parseValues(FLAGS), sources);
+  const shown = shownWith(FLAGS);
   expect(shown.find(({ name }) => name === "oidc-role")?.value).toBe(
     "groups=petstore-admins:admin, hd=example.com:viewer",
   );

@@ -2,12 +2,11 @@ import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SETTINGS } from "../../src/config/options.ts";
-import { shownSettings } from "../../src/config/shown-settings.ts";
 import { DEFAULT_WEBHOOK_EVENTS, deliveredActions, MAX_WAITING_MS } from "../../src/domain/webhooks.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { WEBHOOK_SECRET } from "../../trials/harness/webhook-receiver.ts";
 import { cleanUpAfterAll, InProcessCli, wrongUsage } from "../cli/cli.ts";
-import { parseConfig, parseValues, usageError } from "./parsing.ts";
+import { parseConfig, parseValues, usageError, shownWith } from "./parsing.ts";
 
 cleanUpAfterAll();
 
@@ -30,8 +29,7 @@ test("the secret is in a file or a variable, as whsec_ and base64; the settings 
   expect(secretFile).toBe(flags["webhook-secret-file"][0]);
   expect(parseConfig(URL_FLAG, { PETSTORE_WEBHOOK_SECRET: WEBHOOK_SECRET }).webhook).toMatchObject(rest);
   expect(parseConfig().webhook).toBeUndefined();
-  const sources = { source: () => undefined, envFileVariables: new Set<string>() };
-  const shown = shownSettings(SETTINGS, parseValues(flags), sources);
+  const shown = shownWith(flags);
   expect(shown.find(({ name }) => name === "webhook-secret")?.value).toBe("…");
   expect(JSON.stringify(shown)).not.toContain(WEBHOOK_SECRET.slice(6, 20));
 });
@@ -60,11 +58,8 @@ test.each(["http://10.0.0.7:9000/hook", "http://localhost:9000", "https://hooks.
 );
 
 test("operators see the host of the URL: path and query may be a token, and their hash tells two apart", () => {
-  const sources = { source: () => undefined, envFileVariables: new Set<string>() };
   const shown = (url: string) =>
-    shownSettings(SETTINGS, parseValues({ "webhook-url": [url] }), sources).find(
-      ({ name }) => name === "webhook-url",
-    )?.value;
+    shownWith({ "webhook-url": [url] }).find(({ name }) => name === "webhook-url")?.value;
   expect(shown("https://hooks.example.com/T0/B0/xyzzy")).toBe(
     "https://hooks.example.com/… (SHA-256 47b3ad92)",
   );

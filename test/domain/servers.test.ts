@@ -6,10 +6,8 @@ import {
   reportedSetting,
   type ServerState,
 } from "../../src/domain/servers.ts";
-import { SETTINGS } from "../../src/config/options.ts";
 import { reportedSettings } from "../../src/config/reported-settings.ts";
-import { shownSettings } from "../../src/config/shown-settings.ts";
-import { parseValues } from "../config/parsing.ts";
+import { shownWith } from "../config/parsing.ts";
 
 const server = (id: string, more: Partial<ServerState> = {}): ServerState => ({
   ...NO_ACTIVITY,
@@ -34,9 +32,8 @@ test("a server differs in what is another value than on most servers", () => {
 
 test("lists with the same items in another order are the same value", () => {
   const reported = (...proxies: string[]) => {
-    const values = parseValues({ "trust-proxy": proxies, "webhook-events": ["operator.*,key.banned"] });
-    const sources = { source: () => undefined, envFileVariables: new Set<string>() };
-    return reportedSettings(shownSettings(SETTINGS, values, sources), "").settings;
+    const flags = { "trust-proxy": proxies, "webhook-events": ["operator.*,key.banned"] };
+    return reportedSettings(shownWith(flags), "").settings;
   };
   const settings = reported("10.0.0.3,10.0.0.2");
   expect(settings).toContainEqual({ name: "trust-proxy", value: "10.0.0.2/32,10.0.0.3/32" });

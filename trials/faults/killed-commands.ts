@@ -4,7 +4,7 @@ import { SQL } from "bun";
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryDirectory } from "../harness/cleanup.ts";
-import { contentsIn, sqliteIn } from "../harness/contents.ts";
+import { contentsIn, postgresIn, sqliteIn } from "../harness/contents.ts";
 import { runPetstore, succeed } from "../harness/petstore.ts";
 import { postgresUrl } from "../harness/postgres.ts";
 import { valkeyUrl } from "../harness/valkey.ts";
@@ -100,8 +100,6 @@ async function restoredToPostgres(backup: string): Promise<string> {
   return url;
 }
 
-const inPostgres = (url: string) => postgresTables({ url, schema: "production" });
-
 async function backup({ data, backup, contents }: Fixture, isPostgres: boolean): Promise<Prepare> {
   const source = isPostgres ? ["--database-url", await restoredToPostgres(backup)] : [];
   return async (directory) => {
@@ -158,7 +156,7 @@ async function restore(fixture: Fixture, isPostgres: boolean): Promise<Prepare> 
     const data = join(directory, "data");
     const url = isPostgres ? await restoredToPostgres(laterBackup) : undefined;
     if (!isPostgres) cpSync(laterData, data, { recursive: true });
-    const tables = url === undefined ? sqliteIn(data) : inPostgres(url);
+    const tables = url === undefined ? sqliteIn(data) : postgresIn(url);
     const storage = ["--data", data, ...(url === undefined ? [] : ["--database-url", url])];
     /** The contents of everything that was replaced. */
     const replaced = async (): Promise<string[]> => {
@@ -236,7 +234,7 @@ function copyTo({ data, contents }: Fixture): Prepare {
     return {
       argv: ["copy", "--to", database, "--limits-url", limits, "--data", data],
       database,
-      ...copyChecks(inPostgres(database), contents, quota),
+      ...copyChecks(postgresIn(database), contents, quota),
     };
   };
 }
@@ -244,7 +242,7 @@ function copyTo({ data, contents }: Fixture): Prepare {
 async function copyFrom({ data }: Fixture): Promise<Prepare> {
   const [url, limits] = [await postgresUrl(), await valkeyUrl()];
   await succeed("copy", "--to", url, "--limits-url", limits, "--data", data);
-  const contents = await contentsIn(inPostgres(url));
+  const contents = await contentsIn(postgresIn(url));
   return async (directory) => {
     const quota = async () => {
       const quotas = openQuotaStore(join(directory, "production-limits.db"));

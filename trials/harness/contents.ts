@@ -1,5 +1,6 @@
 import { type Contents, contentsOf } from "../../src/archive/contents.ts";
 import { join } from "node:path";
+import { postgresTables } from "../../src/store/postgres/table-store.ts";
 import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
 import type { Counters, TableStore } from "../../src/store/sql/table-store.ts";
 
@@ -11,3 +12,6 @@ export async function contentsIn(store: TableStore, sourceCounters?: Counters): 
 
 /** The database of SQLite in the data directory of a server. */
 export const sqliteIn = (dataDir: string): TableStore => sqliteTables(join(dataDir, "production.db"));
+
+/** The tables of production on PostgreSQL. */
+export const postgresIn = (url: string): TableStore => postgresTables({ url, schema: "production" });

@@ -27,3 +27,10 @@ function filesUnder(directory: string): string[] {
     return entry.isDirectory() ? filesUnder(path) : [path];
   });
 }
+
+/** The text of a file with empty strings. Comments and lines stay. */
+export const withoutStrings = (text: string) =>
+  text.replace(
+    /\/\*[\s\S]*?\*\/|\/\/.*$|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\[\s\S])*`/gm,
+    (token) => (token.startsWith("/") ? token : token.replace(/[^\n]/g, "")),
+  );

@@ -7,9 +7,9 @@ import { makeBackup } from "../../../src/archive/backup.ts";
 import { fillNewTables } from "../../../src/archive/copy-tables.ts";
 import { scheduler } from "../../../src/runtime/scheduler.ts";
 import { openPostgres } from "../../../src/store/postgres/open-postgres.ts";
-import { postgresTables } from "../../../src/store/postgres/table-store.ts";
 import { inspectDatabase } from "../../../src/store/sqlite/snapshot.ts";
 import { sqliteTables } from "../../../src/store/sqlite/table-store.ts";
+import { postgresIn } from "../../../trials/harness/contents.ts";
 import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
 import { addPet } from "../../conformance/store-fixture.ts";
 import { storageIn } from "../../data-directory.ts";
@@ -57,7 +57,7 @@ test("a backup does not wait for a synchronous standby that is lost, and is reco
 });
 
 test("of a server that is replaced meanwhile there is no backup", async () => {
-  await using source = await postgresTables({ url: both, schema: "production" }).read();
+  await using source = await postgresIn(both).read();
   const to = join(cliDirectory(), "backup.db");
   const beforePublish = () => promote(second);
   await expect(fillNewTables({ source, to: sqliteTables(to), beforePublish })).rejects.toThrow(
@@ -107,7 +107,7 @@ test("a server that stops responding ends a restore or a copy", async () => {
   timers.mockImplementation((work, ms) => setTimeout(work, ms / 60));
   const filling = fillNewTables({
     source: reader,
-    to: postgresTables({ url: server.url, schema: "production" }),
+    to: postgresIn(server.url),
     onProgress: () => server.freeze(),
   });
   await expect(filling).rejects.toThrow("no response within 125000 ms");

@@ -9,10 +9,10 @@ import { putQuotas } from "../../../src/store/postgres/key-counter.ts";
 import { postgresTables } from "../../../src/store/postgres/table-store.ts";
 import { inspectDatabase } from "../../../src/store/sqlite/snapshot.ts";
 import { sqliteTables } from "../../../src/store/sqlite/table-store.ts";
-import { contentsIn } from "../../../trials/harness/contents.ts";
+import { contentsIn, postgresIn } from "../../../trials/harness/contents.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { fillData, quotaNow, withoutAudit } from "../../archive/sample-data.ts";
-import { cleanUp, cliDirectory, failure, InProcessCli } from "../../cli/cli.ts";
+import { cleanUp, cliDirectory, failure, InProcessCli, stepsIn } from "../../cli/cli.ts";
 import { storageIn } from "../../data-directory.ts";
 import { BY } from "../../key-store-arguments.ts";
 
@@ -45,8 +45,7 @@ beforeEach(async () => {
   onPostgres = ["--database-url", url];
 });
 
-const postgresAt = (address: string) => postgresTables({ url: address, schema: "production" });
-const contents = () => contentsIn(postgresAt(url));
+const contents = () => contentsIn(postgresIn(url));
 const restore = (from: string, ...flags: string[]) => cli.run(["restore", from, ...onPostgres, ...flags]);
 
 async function restored(from: string, ...flags: string[]): Promise<string> {
@@ -71,7 +70,7 @@ test("a backup of a newer release that this one can run on is not restored to Po
   expect(await cli.err(["restore", path, ...onPostgres])).toBe(
     `the backup ${path} cannot be used: a restore to PostgreSQL by petstore ${version} would lack what is new in its tables; restore it with the release that made it`,
   );
-  expect(await postgresAt(url).exists()).toBeFalse();
+  expect(await postgresIn(url).exists()).toBeFalse();
 });
 
 describe("backups of both databases are the same", () => {
@@ -152,8 +151,7 @@ describe("backups of both databases are the same", () => {
       "production-2026-11-15T12-00-02Z.db",
     ]);
     const { progress } = await cli.runSlowly("backup", backups, ...onPostgres);
-    const steps = [...progress.matchAll(/^petstore: (\w[\w ]*)/gm)].map(([, step]) => step);
-    expect([...new Set(steps)]).toEqual(["copying", "comparing", "checking", "computing the checksum"]);
+    expect(stepsIn(progress)).toEqual(["copying", "comparing", "checking", "computing the checksum"]);
     expect(progress).toMatch(/^petstore: copying: 2,\d{3} rows/m);
     const before = readdirSync(backups);
     await sql`ALTER TABLE production.pets RENAME COLUMN name TO another`;
@@ -258,7 +256,7 @@ describe("a restore to PostgreSQL", () => {
 test("sessions are named after the environment and the release", async () => {
   await restored(firstBackup);
   await using sql = new SQL(url, { max: 1 });
-  await using _ = await postgresAt(url).read();
+  await using _ = await postgresIn(url).read();
   const rows =
     await sql`SELECT application_name AS name FROM pg_stat_activity WHERE datname = current_database()`;
   expect(rows.map(({ name }: { name: string }) => name)).toContain(`petstore production ${version}`);

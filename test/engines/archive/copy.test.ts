@@ -4,7 +4,7 @@ import { Database } from "bun:sqlite";
 import { version } from "../../../package.json";
 import { existsSync, mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
-import { contentsIn, sqliteIn } from "../../../trials/harness/contents.ts";
+import { contentsIn, postgresIn, sqliteIn } from "../../../trials/harness/contents.ts";
 import { startPetstore } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
@@ -17,7 +17,6 @@ import { readQuotas, writeQuotas } from "../../../src/rate-limit/valkey/maintena
 import { openQuotaStore } from "../../../src/store/sqlite/quota-store.ts";
 import { openSqlite } from "../../../src/store/sqlite/open-sqlite.ts";
 import { acquireLock } from "../../../src/store/sqlite/process-lock.ts";
-import { postgresTables } from "../../../src/store/postgres/table-store.ts";
 import type { TableStore } from "../../../src/store/sql/table-store.ts";
 import { recordDurableSteps } from "../../archive/durable-steps.ts";
 import { fillData, NOW } from "../../archive/sample-data.ts";
@@ -45,8 +44,6 @@ function withTimes(keys: unknown, time: (ms: number) => unknown): unknown {
 }
 
 const placeOf = (url: string) => `PostgreSQL at ${new URL(url).host}${new URL(url).pathname}`;
-const postgresAt = (url: string) => postgresTables({ url, schema: "production" });
-
 describe("petstore copy", () => {
   test.each([
     ["counts in PostgreSQL", async () => []],
@@ -68,7 +65,7 @@ describe("petstore copy", () => {
       expect(to).toMatchObject({ code: 0, err: "" });
       expect(to.out).toMatch(/^pets +2,099  [\da-f]{16}$/m);
       expect(to.out).toEndWith("Copied the used quotas of 2 keys.\n");
-      expect(await contentsIn(postgresAt(url), original.counters)).toEqual(original);
+      expect(await contentsIn(postgresIn(url), original.counters)).toEqual(original);
       const usage = ["usage", "--since", "2026-10-01"];
       const usageBefore = await filled.json(...usage);
       expect(usageBefore).toMatchObject([{ admitted: 9, limited: 2 }, { admitted: 9 }]);
@@ -94,7 +91,7 @@ describe("petstore copy", () => {
       // What is moved away had its name before.
       expect(steps.faults().filter((fault) => !fault.includes(".before-"))).toEqual([]);
       expect(steps.named).toContain("production-limits.db");
-      const inPostgresNow = await contentsIn(postgresAt(url));
+      const inPostgresNow = await contentsIn(postgresIn(url));
       expect(await contentsIn(sqliteIn(back.dataDir), inPostgresNow.counters)).toEqual(inPostgresNow);
       expect(await listKeys(back)).toEqual(before);
       expect(await back.json(...usage)).toEqual(usageBefore);
@@ -128,7 +125,7 @@ describe("petstore copy", () => {
     expect(err).toContain("Valkey has other counts of key 2, so servers with another database use it");
     const left = await readQuotas(valkey, [1, 2]);
     expect(left.map(([id, quota]) => [id, quota.day.used])).toEqual([[2, 54]]);
-    expect(await postgresAt(url).exists()).toBeFalse();
+    expect(await postgresIn(url).exists()).toBeFalse();
   });
 
   test("a server serves the copy; while it does, and after it has written, nothing is copied", async () => {
@@ -176,7 +173,7 @@ describe("petstore copy", () => {
 test("tables of a newer release are not copied, because the copy would lack what is new", async () => {
   const { from, fromData } = await newSource(10);
   const url = await postgresUrl();
-  await copyTables({ from, to: postgresAt(url), ...rest });
+  await copyTables({ from, to: postgresIn(url), ...rest });
   const step = (oldestRelease: string) =>
     `INSERT INTO production.schema_migrations (version, name, oldest_release)
      VALUES (${oldestRelease === "1.0.0" ? 900 : 901}, 'later', '${oldestRelease}')`;
@@ -228,7 +225,7 @@ describe.each(["PostgreSQL", "SQLite"])("a copy to %s that was interrupted", (en
     const toData = cliDirectory();
     const { from, fromData } = await newSource(pets);
     const url = engine === "PostgreSQL" ? await postgresUrl() : undefined;
-    const to = url === undefined ? sqliteIn(toData) : postgresAt(url);
+    const to = url === undefined ? sqliteIn(toData) : postgresIn(url);
     return { from, to, fromData, toData, url };
   }
 
@@ -259,7 +256,7 @@ describe.each(["PostgreSQL", "SQLite"])("a copy to %s that was interrupted", (en
 
 test("a copy without what another command has written meanwhile is not published", async () => {
   const { from, fromData } = await newSource(10);
-  const to = postgresAt(await postgresUrl());
+  const to = postgresIn(await postgresUrl());
   const write = async () => {
     const { clientStore, close } = openSqlite(join(fromData, "production.db"));
     await clientStore.createPet({ name: "later", categoryId: 1n }, NOW);
@@ -273,7 +270,7 @@ test("a copy without what another command has written meanwhile is not published
 
 test("a copy that differs from its source is not published", async () => {
   const url = await postgresUrl();
-  const [from, postgres] = [sqliteIn(filled.dataDir), postgresAt(url)];
+  const [from, postgres] = [sqliteIn(filled.dataDir), postgresIn(url)];
   const to: TableStore = {
     ...postgres,
     async create() {

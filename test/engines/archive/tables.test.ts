@@ -1,7 +1,7 @@
 import { SQL } from "bun";
 import { expect, test } from "bun:test";
-import { postgresTables } from "../../../src/store/postgres/table-store.ts";
 import { TABLES } from "../../../src/store/sql/tables.ts";
+import { postgresIn } from "../../../trials/harness/contents.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { createDatabase } from "../store/postgres-database.ts";
 import { temporaryDatabase } from "../../store/sqlite-database.ts";
@@ -62,7 +62,7 @@ test("the commit that publishes a copy or a restore in PostgreSQL waits for the 
       $$BEGIN INSERT INTO public.renamed VALUES (current_setting('synchronous_commit')); END$$;
     CREATE EVENT TRIGGER note ON ddl_command_end WHEN TAG IN ('ALTER SCHEMA') EXECUTE FUNCTION public.note()`;
   await sql.unsafe(note).simple();
-  await using tables = await postgresTables({ url, schema: "production" }).create();
+  await using tables = await postgresIn(url).create();
   await tables.complete({});
   await tables.publish({});
   expect([...(await sql`SELECT waits FROM public.renamed`)]).toEqual([{ waits: "on" }]);

@@ -56,7 +56,7 @@ async function rejected(work: () => unknown): Promise<void> {
 
 const STEP_MS = 10;
 
-/** Rejects after so much time in which this process ran: however long another one had the core, it counts as one step. */
+/** Rejects after so much time of this process: however long another one had the core, it counts as one step. */
 async function passed(ms: number): Promise<never> {
   for (let step = 0; step < ms; step += STEP_MS) await Bun.sleep(STEP_MS);
   throw new Error(`it took more than ${ms} ms`);

@@ -3,10 +3,9 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createClock } from "../../../src/clock.ts";
-import { postgresTables } from "../../../src/store/postgres/table-store.ts";
 import { runProgram } from "../../../trials/harness/child.ts";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
-import { contentsIn, sqliteIn } from "../../../trials/harness/contents.ts";
+import { contentsIn, postgresIn, sqliteIn } from "../../../trials/harness/contents.ts";
 import { PETSTORE } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { withoutAudit } from "../../archive/sample-data.ts";
@@ -26,8 +25,6 @@ async function petstore(...argv: string[]): Promise<string> {
   expect({ code, argv, ...(code !== 0 && { err }) }).toEqual({ code: 0, argv });
   return out;
 }
-
-const postgresIn = (url: string) => postgresTables({ url, schema: "production" });
 
 /** The rows of all tables as PostgreSQL writes them, but for the time of the last backup. */
 async function rowsIn(sql: SQL): Promise<unknown> {

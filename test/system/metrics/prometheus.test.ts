@@ -44,7 +44,7 @@ const directory = temporaryDirectory("prometheus");
 const metricsTokenFile = join(directory, "token");
 writeFileSync(metricsTokenFile, "a-token-for-prometheus-alone", { mode: 0o600 });
 
-/** Starts it with the configuration and the alerts in deploy/, except for the target, the token and a shorter interval. */
+/** Starts it with the configuration and the alerts in deploy/, but another target and token and a shorter interval. */
 async function startPrometheus(target: string) {
   copyFileSync(RULES, join(directory, "alerts.yml"));
   const config = readFileSync(CONFIG, "utf8")
