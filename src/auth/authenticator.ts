@@ -1,4 +1,5 @@
 import { CacheStatistics, detachedCopy } from "../runtime/bounded-cache.ts";
+import { BoundedMap } from "../runtime/bounded-map.ts";
 import { Unavailable } from "../api/errors.ts";
 import {
   type ApiKeyPrincipal,
@@ -56,8 +57,8 @@ export class Authenticator {
   readonly #options: AuthenticatorOptions;
   #verified: KeyCache;
   readonly #maxVerified: number;
-  /** Headers with a secret that no key has, oldest first. */
-  readonly #rejected = new Set<string>();
+  /** Headers with a secret that no key has. */
+  readonly #rejected = new BoundedMap<string, true>(MAX_REJECTED);
   /** Lookups by secret. Requests with the same secret wait for one lookup, unless a change arrived after it began. */
   readonly #lookups = new Map<
     string,
@@ -161,9 +162,7 @@ export class Authenticator {
 
   #cacheRejected(authorization: string): void {
     if (authorization.length > MAX_REJECTED_LENGTH) return;
-    const [oldest] = this.#rejected;
-    if (this.#rejected.size >= MAX_REJECTED && oldest !== undefined) this.#rejected.delete(oldest);
-    this.#rejected.add(detachedCopy(authorization));
+    this.#rejected.set(detachedCopy(authorization), true);
   }
 
   /**
@@ -229,18 +228,20 @@ function headerOf(secret: string): string {
 const MAX_CHANGED_KEYS = 100_000;
 
 /**
- * Verified keys by the header with their secret. When the cache is full, the oldest entry is evicted. The
- * header comment of `QuotaTable` has the memory that it takes.
+ * Verified keys by the header with their secret. When the cache is full, the key that was verified longest ago is
+ * evicted. The header comment of `QuotaTable` has the memory that it takes.
  *
  * The time of a lookup does not help to guess a secret: a Map compares at least eight characters at once.
  */
 class KeyCache {
-  readonly #keys = new Map<string, VerifiedKey>();
+  readonly #keys: BoundedMap<string, VerifiedKey>;
   /** The generation in which each key last changed. Entries of earlier generations are out of date. */
   readonly #changedAt = new Map<number, number>();
   #allChangedAt = 0;
 
-  constructor(private readonly maxKeys: number) {}
+  constructor(maxKeys: number) {
+    this.#keys = new BoundedMap(maxKeys);
+  }
 
   get isOutdated(): boolean {
     return this.#changedAt.size > MAX_CHANGED_KEYS;
@@ -258,8 +259,6 @@ class KeyCache {
   }
 
   set(header: string, key: VerifiedKey): void {
-    const [oldest] = this.#keys.size >= this.maxKeys && !this.has(header) ? this.#keys.keys() : [];
-    if (oldest !== undefined) this.#keys.delete(oldest);
     this.#keys.set(header, key);
   }
 

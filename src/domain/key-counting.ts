@@ -1,5 +1,6 @@
 /* What the counters of keys have in common. */
 
+import { BoundedMap } from "../runtime/bounded-map.ts";
 import type { BanListeners, Counted, LimitedRequest } from "./ports/rate-limiter.ts";
 import {
   type Ban,
@@ -40,17 +41,14 @@ const MAX_REPORTED_BANS = 10_000;
 
 /** Reports each ban once, although the counter shows it with each request. Times are those of the counter. */
 export class BanReporter {
-  /** The ends of bans that were reported, by key; the oldest is dropped when there are too many. */
-  readonly #ends = new Map<number, number>();
+  /** The ends of bans that were reported, by key. */
+  readonly #ends = new BoundedMap<number, number>(MAX_REPORTED_BANS);
 
   constructor(private readonly listeners: BanListeners) {}
 
   report(keyId: number, { bannedAt, bannedUntil }: Ban, isNew: boolean): void {
     if (this.#ends.get(keyId) === bannedUntil) return;
-    this.#ends.delete(keyId);
     this.#ends.set(keyId, bannedUntil);
-    const [oldest] = this.#ends.keys();
-    if (this.#ends.size > MAX_REPORTED_BANS && oldest !== undefined) this.#ends.delete(oldest);
     const { onBan, onEarlierBan } = this.listeners;
     (isNew ? onBan : onEarlierBan)?.(keyId, { bannedAt, bannedUntil });
   }

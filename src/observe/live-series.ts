@@ -2,6 +2,7 @@ import { MINUTE_MS } from "../text/time-units.ts";
 import { byOutcome, LIVE_RANGE_MS, type LiveRange, type OutcomeTotals, sum } from "../domain/live-series.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 import { quantilesOf, sumOfCounts } from "./histogram.ts";
+import { BoundedMap } from "../runtime/bounded-map.ts";
 import { repeat, type RepeatedWork } from "../runtime/repeat.ts";
 
 interface LiveSources {
@@ -100,7 +101,7 @@ interface Row extends Figures {
 
 class Series {
   /** The rows by the number of their step, counted from the epoch. A step without a recording has no row. */
-  readonly #rows = new Map<number, Row>();
+  readonly #rows: BoundedMap<number, Row>;
   readonly #maxRows: number;
   /** The last step that ended before the figures begin. */
   #stepBefore: number;
@@ -115,6 +116,7 @@ class Series {
     lengthMs: number,
   ) {
     this.#maxRows = lengthMs / stepMs;
+    this.#rows = new BoundedMap(this.#maxRows);
     this.#stepBefore = this.#endedStep(0);
     this.#lastStep = this.#stepBefore;
     this.#totals = sources.requests.totals();
@@ -130,15 +132,12 @@ class Series {
     const [totals, earlierTotals] = [requests.totals(), this.#totals];
     const [counts, earlierCounts] = [requests.latencies(), this.#latencies];
     const latencies = Uint32Array.from(counts, (count, i) => count - (earlierCounts[i] ?? 0));
-    this.#rows.delete(step);
     this.#rows.set(step, {
       requests: byOutcome((outcome) => totals[outcome] - earlierTotals[outcome]),
       latencies,
       ...quantilesOf(latencies),
       connections: connections(),
     });
-    const [oldest = step] = this.#rows.keys();
-    if (this.#rows.size > this.#maxRows) this.#rows.delete(oldest);
     this.#totals = totals;
     this.#latencies = counts;
   }

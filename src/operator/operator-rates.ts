@@ -3,6 +3,7 @@ import { MAX_OPERATORS } from "../domain/operators.ts";
 import type { Clock } from "../domain/ports/clock.ts";
 import { MAX_ADMIN_BODY_BYTES } from "../domain/size-limits.ts";
 import type { Request } from "../http1/index.ts";
+import { BoundedMap } from "../runtime/bounded-map.ts";
 import { scheduler } from "../runtime/scheduler.ts";
 import { TokenBucket, type TokenBucketOptions } from "../runtime/token-bucket.ts";
 import { tooManyRequests } from "./errors.ts";
@@ -27,7 +28,8 @@ const REJECTION_DELAY_MS = 250;
 
 /** Limits the requests of each operator, so that no token can slow clients down. */
 export class OperatorRates {
-  readonly #buckets = new Map<number, TokenBucket>();
+  /** Operators who are revoked do not come back. */
+  readonly #buckets = new BoundedMap<number, TokenBucket>(MAX_OPERATORS);
 
   constructor(
     private readonly clock: Pick<Clock, "steadyNow">,
@@ -48,9 +50,6 @@ export class OperatorRates {
   }
 
   #add(operatorId: number): TokenBucket {
-    const [oldest] = this.#buckets.keys();
-    // Operators who are revoked do not come back.
-    if (this.#buckets.size >= MAX_OPERATORS && oldest !== undefined) this.#buckets.delete(oldest);
     const bucket = new TokenBucket({ ...this.rate, now: () => this.clock.steadyNow() });
     this.#buckets.set(operatorId, bucket);
     return bucket;

@@ -12,6 +12,7 @@ import {
 } from "../domain/rate-limit.ts";
 import type { KeyCounter } from "../domain/ports/rate-limiter.ts";
 import type { Clock } from "../domain/ports/clock.ts";
+import { BoundedMap } from "../runtime/bounded-map.ts";
 
 /** 50,000 keys take 15 MB. */
 const MAX_KEYS = 50_000;
@@ -31,12 +32,11 @@ export interface QuotaHandOver {
 
 /**
  * The last state of each key that this server has seen. A period begins whenever another counter takes over. The first
- * request for a key in a period hands over its state. When there are too many keys, the oldest are forgotten. Times are
- * those of the steady clock.
+ * request for a key in a period hands over its state. When there are too many keys, those without a reply for the
+ * longest time are forgotten. Times are those of the steady clock.
  */
 export class KnownQuotas {
-  /** The states by key, the oldest first. */
-  readonly #keys = new Map<number, Known>();
+  readonly #keys = new BoundedMap<number, Known>(MAX_KEYS);
   #period = 0;
 
   constructor(private readonly clock: Pick<Clock, "steadyNow" | "stepMs">) {}
@@ -78,8 +78,6 @@ export class KnownQuotas {
       return;
     }
     this.#keys.set(keyId, { quota, reportedIn: isCurrent ? period : NEVER });
-    const [oldest] = this.#keys.keys();
-    if (this.#keys.size > MAX_KEYS && oldest !== undefined) this.#keys.delete(oldest);
   }
 
   quotaOf(keyId: number): Quota {

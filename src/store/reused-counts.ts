@@ -1,4 +1,5 @@
 import type { KeyListQuery } from "../domain/key-lists.ts";
+import { BoundedMap } from "../runtime/bounded-map.ts";
 import { reuseForMs } from "../runtime/reuse-by-cost.ts";
 import { scheduler } from "../runtime/scheduler.ts";
 import { keyCounts, type StateCount } from "./key-list.ts";
@@ -21,8 +22,8 @@ interface Counted {
  * changed, for a hundred times as long as they took, so that the next page costs what it shows.
  */
 export class ReusedCounts {
-  /** The counts by their conditions, the least recently counted first. */
-  readonly #kept = new Map<string, Counted>();
+  /** The counts by their conditions. */
+  readonly #kept = new BoundedMap<string, Counted>(MAX_KEPT);
 
   *read(query: KeyListQuery, dialect: Dialect): Steps<readonly StateCount[]> {
     const { filter: { state: _state, isRevoked: _isRevoked, ...filter } = {}, bannedKeys, now } = query;
@@ -37,10 +38,7 @@ export class ReusedCounts {
     const startedAt = scheduler.now();
     const rows = yield* rowsOfQuery<StateCount>(keyCounts(query, dialect));
     const reusedMs = reuseForMs(scheduler.now() - startedAt);
-    this.#kept.delete(name);
     this.#kept.set(name, { rows, revision, from: now, until: now + reusedMs });
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size > MAX_KEPT && oldest !== undefined) this.#kept.delete(oldest);
     return rows;
   }
 }

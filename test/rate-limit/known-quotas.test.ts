@@ -50,3 +50,12 @@ test("a reply of the counter before, which comes late, is handed over; replies t
   expect(known.handOverFor(1).quota).toBeUndefined();
   expect(known.peek(1, FREE)).toMatchObject({ remaining: 50 });
 });
+
+test("a key that is in use stays known, however early it was first seen", () => {
+  const known = new KnownQuotas(CLOCK);
+  for (let id = 0; id < 50_000; id++) learn(known, id, 50);
+  learn(known, 0, 51);
+  learn(known, 50_000, 50);
+  expect(known.peek(0, FREE)).toMatchObject({ remaining: 9 });
+  expect(known.peek(1, FREE)).toMatchObject({ remaining: 60 });
+});

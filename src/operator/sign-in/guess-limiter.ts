@@ -1,5 +1,6 @@
 import { MINUTE_MS } from "../../text/time-units.ts";
 import type { Rejection } from "../../api/errors.ts";
+import { BoundedMap } from "../../runtime/bounded-map.ts";
 import { sha256 } from "../../runtime/hash.ts";
 import type { Clock } from "../../domain/ports/clock.ts";
 import { INVALID_TOKEN, tooManyAttempts } from "../errors.ts";
@@ -32,8 +33,8 @@ interface Comparison<Data, Owner> {
  */
 export class GuessLimiter {
   readonly #now: () => number;
-  /** The hashes of wrong tokens, oldest first. */
-  readonly #wrong = new Set<string>();
+  /** The hashes of wrong tokens. */
+  readonly #wrong = new BoundedMap<string, true>(MAX_REMEMBERED);
   #windowEndsAt = 0;
   #wrongInWindow = 0;
 
@@ -73,9 +74,7 @@ export class GuessLimiter {
     if (owner !== undefined) return owner;
     onWrong();
     if (guess.wait !== undefined) return tooManyAttempts(guess.wait);
-    const [oldest] = this.#wrong;
-    if (this.#wrong.size >= MAX_REMEMBERED && oldest !== undefined) this.#wrong.delete(oldest);
-    this.#wrong.add(sha256(token));
+    this.#wrong.set(sha256(token), true);
     return INVALID_TOKEN;
   }
 

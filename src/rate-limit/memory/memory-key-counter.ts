@@ -6,6 +6,7 @@ import type {
   LimitedRequest,
 } from "../../domain/ports/rate-limiter.ts";
 import { copyOf, expire, isExpired, newQuota, type Quota, unban } from "../../domain/rate-limit.ts";
+import { BoundedMap } from "../../runtime/bounded-map.ts";
 
 /** 50,000 keys take 15 MB. */
 const MAX_KEYS = 50_000;
@@ -14,8 +15,8 @@ const MAX_KEYS = 50_000;
 export class MemoryKeyCounter implements KeyCounter {
   readonly queueLength = 0;
   readonly #options: KeyCounterOptions;
-  /** The quotas by key, the oldest first; when there are too many, the oldest are forgotten. */
-  readonly #quotas = new Map<number, Quota>();
+  /** The quotas by key. When there are too many, those without a request for the longest time are forgotten. */
+  readonly #quotas = new BoundedMap<number, Quota>(MAX_KEYS);
 
   constructor(options: KeyCounterOptions) {
     this.#options = options;
@@ -26,8 +27,6 @@ export class MemoryKeyCounter implements KeyCounter {
     const { keyId } = request;
     const quota = this.#quotas.get(keyId) ?? newQuota();
     this.#quotas.set(keyId, quota);
-    const [oldest] = this.#quotas.keys();
-    if (this.#quotas.size > MAX_KEYS && oldest !== undefined) this.#quotas.delete(oldest);
     const { counted, banned } = countAll([request], new Map([[keyId, quota]]), clock.steadyNow(), ban());
     for (const [id, { bannedAt, bannedUntil }] of banned) onBan?.(id, { bannedAt, bannedUntil });
     const [{ decision }] = counted as readonly [Counted];

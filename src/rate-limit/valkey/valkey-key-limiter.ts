@@ -1,4 +1,5 @@
 import type { Awaitable } from "../../runtime/awaitable.ts";
+import { BoundedMap } from "../../runtime/bounded-map.ts";
 import { type ScheduledTimer, type Scheduler, scheduler } from "../../runtime/scheduler.ts";
 import { Overloaded } from "../../api/errors.ts";
 import type { Clock } from "../../domain/ports/clock.ts";
@@ -101,7 +102,7 @@ export class ValkeyKeyLimiter implements KeyLimiter {
   readonly #scheduler: Scheduler;
   readonly #known: KnownQuotas;
   /** The times of unbans that Valkey does not know of, by key. */
-  readonly #unbans = new Map<number, number>();
+  readonly #unbans = new BoundedMap<number, number>(MAX_WAITING_UNBANS);
   readonly #valkey: Availability;
   readonly #bans: BanReporter;
   readonly #timeoutMs: number;
@@ -187,8 +188,6 @@ export class ValkeyKeyLimiter implements KeyLimiter {
     const at = this.#options.clock.steadyNow() - agoMs;
     this.#known.unban(id, at);
     this.#unbans.set(id, Math.max(at, this.#unbans.get(id) ?? NEVER));
-    const [oldest] = this.#unbans.keys();
-    if (this.#unbans.size > MAX_WAITING_UNBANS && oldest !== undefined) this.#unbans.delete(oldest);
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     if (this.#valkey.isAvailable) void this.#send([], [subject], resolve);
     else resolve();
