@@ -1,2 +1,2 @@
-/** The header with which a client sends its key, and an operator a token. */
-export const bearer = (secret: string) => ({ Authorization: `Bearer ${secret}` });
+/** The header with which a client sends its key, and an operator a token. Without one it is that of an unknown key. */
+export const bearer = (secret: string | undefined) => ({ Authorization: `Bearer ${secret}` });

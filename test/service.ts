@@ -1,6 +1,7 @@
 import { afterAll } from "bun:test";
 import { type App, startApp } from "../src/app.ts";
 import type { Config } from "../src/config/config.ts";
+import { bearer } from "./bearer.ts";
 import { parseJson } from "./exact-json.ts";
 import type { NewKey } from "../src/domain/api-keys.ts";
 import { generateSecret, toNewSecret } from "../src/domain/secrets.ts";
@@ -154,7 +155,7 @@ export async function useService(config: Partial<Config> = {}): Promise<Service>
 
 export async function send(url: string, call: ApiRequest, defaultKey: string): Promise<ApiResponse> {
   const { method = "GET", path, body, key = defaultKey } = call;
-  const headers = new Headers(key === null ? {} : { Authorization: `Bearer ${key}` });
+  const headers = new Headers(key === null ? {} : bearer(key));
   if (body !== undefined) headers.set("Content-Type", "application/json");
   for (const [name, value] of Object.entries(call.headers ?? {})) headers.set(name, value);
   const raw = typeof body === "string" || body instanceof Uint8Array || body instanceof ReadableStream;

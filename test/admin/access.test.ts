@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
+import { bearer } from "../bearer.ts";
 import { version } from "../../package.json" with { type: "json" };
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
 import { sendRaw } from "../http/raw.ts";
@@ -36,7 +37,7 @@ describe("without the token", () => {
   test("nothing of the admin API is on the public port", async () => {
     const origin = new URL(service.url).origin;
     for (const path of ["/api/keys", "/api/session", "/livez", "/readyz", "/metrics"]) {
-      const response = await fetch(origin + path, { headers: { Authorization: `Bearer ${TOKEN}` } });
+      const response = await fetch(origin + path, { headers: bearer(TOKEN) });
       expect(response.status).toBe(404);
     }
   });

@@ -4,6 +4,7 @@ import type { AdminConfig, Config } from "../../src/config/config.ts";
 import type { Role } from "../../src/domain/operators.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import type { OperatorRate } from "../../src/operator/operator-rates.ts";
+import { bearer } from "../bearer.ts";
 import { parseJson } from "../exact-json.ts";
 import { type Service, startService } from "../service.ts";
 import { expectAdminConforms } from "../conforms.ts";
@@ -127,7 +128,7 @@ export async function useAdminService(...settings: Parameters<typeof startAdminS
 
 export async function sendAdmin(url: string, request: AdminRequest): Promise<AdminResponse> {
   const { method = "GET", path, body, token = TOKEN } = request;
-  const headers = new Headers(token === null ? {} : { Authorization: `Bearer ${token}` });
+  const headers = new Headers(token === null ? {} : bearer(token));
   if (body !== undefined) headers.set("Content-Type", "application/json");
   for (const [name, value] of Object.entries(request.headers ?? {})) headers.set(name, value);
   const response = await fetch(url + path, {

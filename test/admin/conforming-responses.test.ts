@@ -3,6 +3,7 @@ import * as fc from "fast-check";
 import { parseIpNetwork } from "../../src/runtime/ip-network.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
 import { RawConnection } from "../../trials/harness/http-connection.ts";
+import { bearer } from "../bearer.ts";
 import { useAdminService } from "./admin-service.ts";
 
 /* Whatever clients and operators send, the responses to operators are as declared: `admin` compares each of them. */
@@ -84,7 +85,7 @@ test("whatever clients send", async () => {
         let connection = connections.at(-1);
         if (connection === undefined || connection.isClosed)
           connections.push((connection = new RawConnection(Number(new URL(service.url).port))));
-        const fields = { Host: "a", Authorization: `Bearer ${service.key}`, ...headers };
+        const fields = { Host: "a", ...bearer(service.key), ...headers };
         const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
         const bytes = Buffer.from(body).toString("latin1");
         const framing = `Content-Type: application/json\r\nContent-Length: ${bytes.length}\r\n`;

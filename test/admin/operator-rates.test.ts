@@ -4,6 +4,7 @@ import { OPERATOR_RATE } from "../../src/operator/operator-rates.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
 import { scheduler } from "../../src/runtime/scheduler.ts";
 import { sendOnce } from "../../trials/harness/http-connection.ts";
+import { bearer } from "../bearer.ts";
 import { sessionOf, useAdminService } from "./admin-service.ts";
 
 const service = await useAdminService({}, {}, OPERATOR_RATE);
@@ -95,7 +96,7 @@ test("each 4 KiB of a body count as one more request, and a body of unknown leng
   const { token } = await newToken("support");
   const size = 64 * 1_024;
   const bodyOf = (bytes: number) => `{"secret":"${"x".repeat(bytes - 13)}"}`;
-  const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
+  const headers = { ...bearer(token), "Content-Type": "application/json" };
   const countPassed = async (count: number, body: () => string | ReadableStream) => {
     const find = () => fetch(`${service.adminUrl}/api/keys/find`, { method: "POST", headers, body: body() });
     let passed = 0;

@@ -3,6 +3,7 @@ import { startApp } from "../../src/app.ts";
 import { generateSecret, toNewSecret } from "../../src/domain/secrets.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
+import { bearer } from "../bearer.ts";
 import { BY } from "../key-store-arguments.ts";
 import { configIn } from "../service.ts";
 
@@ -14,7 +15,7 @@ test("the hundredth request without a valid key is an event with its address; th
   const secret = generateSecret("production");
   await app.keys.createKey({ name: "test", plan: "pro", createdAt: 0 }, toNewSecret(secret), BY);
   for (let i = 0; i < 99; i++) await send({});
-  for (let i = 0; i < 5; i++) expect((await send({ Authorization: `Bearer ${secret}` })).status).toBe(200);
+  for (let i = 0; i < 5; i++) expect((await send(bearer(secret))).status).toBe(200);
   const floods = () => events.filter((line) => line.includes("authentication.flood"));
   expect(floods()).toEqual([]);
   await send({});

@@ -7,6 +7,7 @@ import { matchPage } from "../../src/operator/console/pages.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { runPetstore, startPetstore } from "../../trials/harness/petstore.ts";
 import { freePorts } from "../../trials/harness/server.ts";
+import { bearer } from "../bearer.ts";
 import { parseJson } from "../exact-json.ts";
 import { reportOnFailure, startBrowser, type TestPage, untilTrue } from "./browser.ts";
 
@@ -134,7 +135,7 @@ interface SendOptions {
 
 /** What is no JSON object, such as an empty body, is an object without fields. */
 async function send(url: string, { method, token, body }: SendOptions) {
-  const headers = new Headers({ Authorization: `Bearer ${token}` });
+  const headers = new Headers(bearer(token));
   if (body !== undefined) headers.set("Content-Type", "application/json");
   const text = typeof body === "string" ? body : JSON.stringify(body);
   const response = await fetch(url, { method, headers, ...(body !== undefined && { body: text }) });

@@ -1,4 +1,5 @@
 import { expect } from "bun:test";
+import { bearer } from "../bearer.ts";
 import { test } from "./browser.ts";
 import { consoleFixture, untilAt } from "./console-fixture.ts";
 
@@ -14,7 +15,7 @@ test("requests are shown as they arrive, are found by what they have and by thei
   const limits = { perMinute: 2, perDay: 100 };
   const eager = await server.newKey({ name: "too eager", plan: "enterprise", limits });
   const headers = {
-    Authorization: `Bearer ${shop.secret}`,
+    ...bearer(shop.secret),
     "X-Request-Id": "my-own-id",
     "User-Agent": `${"shop/2.1 ".repeat(30)}`,
   };

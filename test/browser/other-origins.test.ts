@@ -1,5 +1,6 @@
 import { afterAll, expect } from "bun:test";
 import { loadClientFiles } from "../../src/browser-bundle/bundle.ts";
+import { bearer } from "../bearer.ts";
 import { startService } from "../service.ts";
 import { startBrowser, test } from "./browser.ts";
 
@@ -83,7 +84,7 @@ async function send(path: string, init: object, { page } = shop): Promise<unknow
       () => "blocked")`);
 }
 
-const KEY = { Authorization: `Bearer ${service.key}` };
+const KEY = bearer(service.key);
 const json = () => ({
   ...KEY,
   "Content-Type": "application/json",

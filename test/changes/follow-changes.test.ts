@@ -7,6 +7,7 @@ import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { Process, World } from "../../trials/simulation/world.ts";
+import { bearer } from "../bearer.ts";
 import { advance, useFakeTimers } from "../fake-timers.ts";
 import { BY } from "../key-store-arguments.ts";
 import { configIn } from "../service.ts";
@@ -37,7 +38,7 @@ test("an unban in the store ends the ban on a server that runs or starts, and no
   const draft = { name: "test", plan: "enterprise", limits, createdAt: 0 } as const;
   await app.keys.createKey(draft, toNewSecret(secret), BY);
   const send = async () => {
-    const response = await fetch(`${app.url}/pets`, { headers: { Authorization: `Bearer ${secret}` } });
+    const response = await fetch(`${app.url}/pets`, { headers: bearer(secret) });
     const { code = "ok" } = (await response.json()) as { code?: string };
     return code;
   };

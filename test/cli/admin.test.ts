@@ -5,6 +5,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { NO_ACTIVITY } from "../../src/domain/servers.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
+import { bearer } from "../bearer.ts";
 import {
   cleanUpAfterAll,
   failure,
@@ -26,7 +27,7 @@ beforeEach(() => void (cli = new InProcessCli()));
 const TOKEN = "a-token-of-the-operators";
 
 const get = (server: InProcessServer, path: string, token: string) =>
-  fetch(server.adminUrl + path, { headers: { Authorization: `Bearer ${token}` } });
+  fetch(server.adminUrl + path, { headers: bearer(token) });
 const status = async (server: InProcessServer, token: string) =>
   (await get(server, "/api/keys", token)).status;
 

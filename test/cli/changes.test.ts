@@ -6,6 +6,7 @@ import { text } from "node:stream/consumers";
 import { COMMANDS } from "../../src/cli/command-table.ts";
 import { type AdminOperation, changesData } from "../../src/operator/operations/rows.ts";
 import { ADMIN_OPERATIONS, type AdminOperationId } from "../../src/operator/operations.ts";
+import { bearer } from "../bearer.ts";
 import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
 
 cleanUpAfterAll();
@@ -125,7 +126,7 @@ test.each(Object.entries(LOSSES))(
     await cli.run("pets add --name Mia --category 7 --status available");
     await using server = await cli.serve();
     const { token } = await cli.json("operators create --name bob --role admin");
-    const headers = { Authorization: `Bearer ${server.secret}`, "Content-Type": "application/json" };
+    const headers = { ...bearer(server.secret), "Content-Type": "application/json" };
     await fetch(`${server.url}/store/orders`, { method: "POST", headers, body: '{"petId":2}' });
     using proxy = await startProxy(server.adminUrl, lose);
     const asOperator = { PETSTORE_SERVER: proxy.origin, PETSTORE_TOKEN: String(token) };

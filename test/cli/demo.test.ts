@@ -14,6 +14,7 @@ import type { Key } from "../../src/operator/operations.ts";
 import { scheduler, type Scheduler } from "../../src/runtime/scheduler.ts";
 import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
 import { freePort } from "../../trials/harness/server.ts";
+import { bearer } from "../bearer.ts";
 import { configIn, TestClock } from "../service.ts";
 import { cleanUpAfterAll, InProcessCli, cliDirectory } from "./cli.ts";
 import { until } from "../timing.ts";
@@ -43,7 +44,7 @@ test("a newcomer sees keys of every plan, limits and a ban; the demo touches no 
   const { message, lines, stop } = await cli.start("demo", settings);
   const [, url = ""] = /^ {2}API +(\S+)$/m.exec(message) ?? [];
   const [, secret = ""] = /Bearer (pet_live_\w+)/.exec(message) ?? [];
-  const response = await fetch(`${url}/pets?limit=100`, { headers: { Authorization: `Bearer ${secret}` } });
+  const response = await fetch(`${url}/pets?limit=100`, { headers: bearer(secret) });
   expect([response.status, Object(await response.json()).length]).toEqual([200, 100]);
 
   await until(() => lines.some((line) => line.includes('"event":"key.banned"')), 10_000);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Key } from "../../src/operator/operations.ts";
 import { hashSecret } from "../../src/domain/secrets.ts";
 import { newQuota } from "../../src/domain/rate-limit.ts";
+import { bearer } from "../bearer.ts";
 import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
 import { createKey, paths, saveQuota, sendRequests, showKey, withStores } from "./keys.ts";
 
@@ -167,7 +168,7 @@ test("keys list says how many revoked keys are hidden", async () => {
 test("with --revoked, keys list has all keys, as many as the tab All of the console", async () => {
   await using server = await filled.serve();
   const token = readFileSync(join(filled.dataDir, "production-admin-token"), "utf8").trim();
-  const headers = { Authorization: `Bearer ${token}` };
+  const headers = bearer(token);
   const { counts, total } = Object(await (await fetch(`${server.adminUrl}/api/keys`, { headers })).json());
   const all = Object.values<number>(counts).reduce((sum, count) => sum + count, 0);
   expect([total, (await idsWith("--revoked")).length]).toEqual([all, all]);

@@ -7,6 +7,7 @@ import { createClock } from "../../src/clock.ts";
 import type { Context } from "../../src/cli/command.ts";
 import { NO_ACTIVITY } from "../../src/domain/servers.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
+import { bearer } from "../bearer.ts";
 import { cleanUpAfterAll, InProcessCli, type InProcessServer, cliDirectory, wrongUsage } from "./cli.ts";
 import { until } from "../timing.ts";
 
@@ -21,7 +22,7 @@ let server: InProcessServer;
 let elsewhere: string[];
 
 async function send(path: string, id: string, secret = server.secret): Promise<void> {
-  await fetch(server.url + path, { headers: { Authorization: `Bearer ${secret}`, "X-Request-Id": id } });
+  await fetch(server.url + path, { headers: { ...bearer(secret), "X-Request-Id": id } });
 }
 
 beforeAll(async () => {
@@ -52,7 +53,7 @@ test("requests are listed by the server of this data directory, newest first", a
 });
 
 test("--json has identifiers as the server writes them, to the last digit", async () => {
-  const headers = { Authorization: `Bearer ${TOKEN}` };
+  const headers = bearer(TOKEN);
   const response = await fetch(`${new URL(server.adminUrl).origin}/api/requests`, { headers });
   const digits = (text: string) => Array.from(text.matchAll(/"id": ?(\d{19,}),/g), ([, id]) => id);
   const written = digits(await response.text());

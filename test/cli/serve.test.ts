@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from "
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { scheduler } from "../../src/runtime/scheduler.ts";
 import { join } from "node:path";
+import { bearer } from "../bearer.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { createPet } from "../../trials/harness/api-client.ts";
 import {
@@ -22,8 +23,7 @@ cleanUpAfterAll();
 let cli: InProcessCli;
 beforeEach(() => void (cli = new InProcessCli()));
 
-const get = (url: string, secret: string | undefined) =>
-  fetch(url, { headers: { Authorization: `Bearer ${secret}` } });
+const get = (url: string, secret: string | undefined) => fetch(url, { headers: bearer(secret) });
 
 const status = async (url: string, secret: string | undefined) => (await get(`${url}/pets`, secret)).status;
 

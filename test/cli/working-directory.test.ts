@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { Child } from "../../trials/harness/child.ts";
+import { bearer } from "../bearer.ts";
 import { cleanUpAfterAll, EXECUTABLE, resultOf, ROOT, spawnTracked, cliDirectory } from "./cli.ts";
 // Code and settings of the working directory have no effect.
 cleanUpAfterAll();
@@ -74,7 +75,7 @@ test("npm start, which takes flags; a signal to npm stops the server", async () 
   const server = new Child(["npm", "start", "-s", "--", "--port", "0", "--data", data], { cwd, env });
   const [, url = ""] = await server.line(/^ {2}API +(\S+)$/);
   const secret = readFileSync(join(data, "production-first-key"), "utf8").trim();
-  const response = await fetch(`${url}/pets`, { headers: { Authorization: `Bearer ${secret}` } });
+  const response = await fetch(`${url}/pets`, { headers: bearer(secret) });
   expect(response.status).toBe(200);
   expect(await server.stop("SIGTERM")).toBe(0);
   await expect(fetch(url)).rejects.toThrow();

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import * as client from "../../src/client/index.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { createKey, startPetstore } from "../../trials/harness/petstore.ts";
+import { bearer } from "../bearer.ts";
 import { rejection } from "./scripted.ts";
 
 test("with the day used up every call is a RateLimitError at once, and so it is during a ban", async () => {
@@ -22,7 +23,7 @@ test("with the day used up every call is a RateLimitError at once, and so it is 
   }
   expect(sent).toBe(2);
   // Somebody else with the key does not wait.
-  const headers = { Authorization: `Bearer ${key}` };
+  const headers = bearer(key);
   let body = "";
   while (!body.includes("key_banned")) body = await (await fetch(`${server.url}/pets`, { headers })).text();
   const another = new client.Petstore({ key, baseUrl: server.url });

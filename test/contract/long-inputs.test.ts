@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import type { Operation } from "../../src/api/api.ts";
 import { ADMIN_OPERATIONS } from "../../src/operator/operations.ts";
 import { OPERATIONS } from "../../src/petstore/operations.ts";
+import { bearer } from "../bearer.ts";
 import { TOKEN, useAdminService } from "../admin/admin-service.ts";
 import { sendRaw } from "../http/raw.ts";
 
@@ -83,7 +84,7 @@ test.each(APIS)(
         const text = body === undefined ? "" : JSON.stringify(body);
         const all = {
           Host: "localhost",
-          Authorization: `Bearer ${secret()}`,
+          ...bearer(secret()),
           "Content-Type": "application/json",
           ...headers,
         };

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { bearer } from "../bearer.ts";
 import { type Service, startService, useService } from "../service.ts";
 
 const APP = "https://app.example.com";
@@ -45,11 +46,11 @@ describe("with --cors-origin", () => {
     const givenPolicy = { plans: { anonymous: limits } };
     const limited = await startService({ corsOrigins: [APP], givenPolicy });
     const { secret } = await limited.newKey({ limits });
-    const headers = { ...preflightOf(APP, "GET"), Authorization: `Bearer ${secret}` };
+    const headers = { ...preflightOf(APP, "GET"), ...bearer(secret) };
     for (let i = 0; i < 5; i++) {
       expect((await send(limited, "/v1/pets", { method: "OPTIONS", headers })).status).toBe(204);
     }
-    const pets = await send(limited, "/v1/pets", { headers: { Authorization: `Bearer ${secret}` } });
+    const pets = await send(limited, "/v1/pets", { headers: bearer(secret) });
     expect(pets.headers.get("x-ratelimit-remaining")).toBe("1");
     const anonymous = await send(limited, "/v1/pets", { headers: { Origin: APP } });
     expect(anonymous.status).toBe(401);
@@ -62,7 +63,7 @@ describe("with --cors-origin", () => {
     ["401", "/v1/pets", { Authorization: "" }],
     ["200 of a page", "/openapi.json", {}],
   ])("a %s can be read by an allowed origin", async (status, path, added) => {
-    const headers = { Authorization: `Bearer ${on.key}`, Origin: APP, ...added };
+    const headers = { ...bearer(on.key), Origin: APP, ...added };
     const response = await send(on, path, { headers });
     expect(response.status).toBe(Number.parseInt(status, 10));
     expect(corsHeadersOf(response)).toEqual(ALLOWED);
@@ -77,7 +78,7 @@ describe("with --cors-origin", () => {
     "null",
     "*",
   ])("the origin %s is not allowed, and a cache is told that it matters", async (origin) => {
-    const headers = { Authorization: `Bearer ${on.key}`, Origin: origin };
+    const headers = { ...bearer(on.key), Origin: origin };
     const response = await send(on, "/v1/pets", { headers });
     expect(response.status).toBe(200);
     expect(corsHeadersOf(response)).toEqual({});
@@ -97,7 +98,7 @@ describe("with --cors-origin", () => {
 test("by default no response has a CORS header, and a preflight needs a key", async () => {
   const preflight = await send(off, "/v1/pets", { method: "OPTIONS", headers: preflightOf(APP) });
   expect(preflight.status).toBe(401);
-  const headers = { Authorization: `Bearer ${off.key}`, Origin: APP };
+  const headers = { ...bearer(off.key), Origin: APP };
   for (const response of [preflight, await send(off, "/v1/pets", { headers })]) {
     expect(corsHeadersOf(response)).toEqual({});
     expect(response.headers.get("vary")).toBeNull();

@@ -6,6 +6,7 @@ import type { ClientStore } from "../../src/domain/ports/pets-and-orders.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { RawConnection } from "../../trials/harness/http-connection.ts";
+import { bearer } from "../bearer.ts";
 import { addKey, configIn, send, TestClock } from "../service.ts";
 import { sendRaw } from "./raw.ts";
 
@@ -182,7 +183,7 @@ test("any 5xx: the event has the trace of a valid traceparent, beside the id of 
     faults = failure;
     // A key that was used before is in the cache.
     const headers = {
-      Authorization: `Bearer ${await newKey()}`,
+      ...bearer(await newKey()),
       traceparent: `00-${traceId}-00f067aa0ba902b7-01`,
     };
     await fetch(`${app.url}/pets`, { headers });

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { bearer } from "../bearer.ts";
 import { useAdminService } from "../admin/admin-service.ts";
 import { startRequest } from "./raw.ts";
 
@@ -19,7 +20,7 @@ async function meanwhile(
   { method = "POST", path = "/pets", body = PET, headers = {} }: Late = {},
 ) {
   const { id, secret } = await service.newKey();
-  const sent = { method, body, headers: { Authorization: `Bearer ${secret}`, ...headers } };
+  const sent = { method, body, headers: { ...bearer(secret), ...headers } };
   const finish = await startRequest(service.url, { ...sent, path: `/v1${path}` });
   await change(id, secret);
   const late = await finish();

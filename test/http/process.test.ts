@@ -9,6 +9,7 @@ import {
   startPetstore,
 } from "../../trials/harness/petstore.ts";
 import { RawConnection } from "../../trials/harness/http-connection.ts";
+import { bearer } from "../bearer.ts";
 import { until } from "../timing.ts";
 import { withServiceValues } from "../pets.ts";
 
@@ -22,7 +23,7 @@ const newKey = (...plan: string[]) => createKey(["--data", directory], ...plan);
 const call = (server: PetstoreServer, key: string | undefined, path = "/pets", init: RequestInit = {}) =>
   fetch(server.url + path, {
     ...init,
-    headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+    headers: { ...bearer(key), "Content-Type": "application/json" },
   });
 const health = async ({ url }: PetstoreServer) => (await fetch(url.replace("/v1", "/healthz"))).status;
 const remaining = (response: Response) => Number(response.headers.get("x-ratelimit-remaining"));

@@ -4,6 +4,7 @@ import { startApp } from "../../src/app.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
+import { bearer } from "../bearer.ts";
 import { BY } from "../key-store-arguments.ts";
 import { addKey, configIn, remainingOf, TestClock, useService } from "../service.ts";
 import { until } from "../timing.ts";
@@ -63,7 +64,7 @@ test("a ban is one event, one in the metrics and one audit entry, before a stop 
   const app = await startApp(config, { clock, log });
   const { id, secret } = await addKey(app.keys, { limits: { perMinute: 1, perDay: 1_000 } });
   for (let i = 0; i < 14; i++) {
-    await fetch(`${app.url}/pets`, { headers: { Authorization: `Bearer ${secret}` } });
+    await fetch(`${app.url}/pets`, { headers: bearer(secret) });
     if (i > 0 && i < 11) clock.advance(1_001);
   }
   const at = clock.now();

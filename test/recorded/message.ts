@@ -8,7 +8,7 @@ export function message(line: string, headers: readonly string[], body = ""): st
   return [line, ...headers, "", body].join("\r\n");
 }
 
-export function bearer(key: string): string {
+export function keyLine(key: string): string {
   return `Authorization: Bearer {{${key}}}`;
 }
 
@@ -31,11 +31,11 @@ export function chunks(body: string, size: number, ...trailers: string[]): strin
 /** What a client with this key sends. Paths are those behind /v1. */
 export function clientOf(key: string) {
   const bare = (method: string, path: string, ...headers: string[]) =>
-    message(`${method} /v1${path} HTTP/1.1`, [HOST, bearer(key), ...headers]);
+    message(`${method} /v1${path} HTTP/1.1`, [HOST, keyLine(key), ...headers]);
 
   /** The body as it stands, with a length. */
   const send = (method: string, path: string, headers: readonly string[], body: string) =>
-    message(`${method} /v1${path} HTTP/1.1`, [HOST, bearer(key), ...headers, contentLength(body)], body);
+    message(`${method} /v1${path} HTTP/1.1`, [HOST, keyLine(key), ...headers, contentLength(body)], body);
 
   /** A text is sent as it stands, anything else as JSON. */
   const write = (method: string, path: string, body: unknown, ...headers: string[]) => {

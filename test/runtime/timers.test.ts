@@ -2,6 +2,7 @@ import { expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import { scheduler, type ScheduledTimer } from "../../src/runtime/scheduler.ts";
 import { WEBHOOK_SECRET } from "../../trials/harness/webhook-receiver.ts";
+import { bearer } from "../bearer.ts";
 import { cleanUpAfterAll, cliDirectory, InProcessCli } from "../cli/cli.ts";
 
 cleanUpAfterAll();
@@ -45,7 +46,7 @@ test("every timer of a server ends with it", async () => {
   const destinations = ["--webhook-url", "http://127.0.0.1:1/", "--otlp-url", "http://127.0.0.1:1/v1/traces"];
   const log = ["--access-log", join(cliDirectory(), "access.log")];
   const server = await cli.serve([...destinations, ...log], { PETSTORE_WEBHOOK_SECRET: WEBHOOK_SECRET });
-  const headers = { Authorization: `Bearer ${server.secret}` };
+  const headers = bearer(server.secret);
   expect((await fetch(`${server.url}/pets`, { headers })).status).toBe(200);
   expect(new Set(timers.left.values()).size).toBeGreaterThan(5);
   expect((await server.stop()).code).toBe(0);

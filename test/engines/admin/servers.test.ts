@@ -6,6 +6,7 @@ import { NO_ACTIVITY } from "../../../src/domain/servers.ts";
 import { adminFlags, type PetstoreServer, startPetstore } from "../../../trials/harness/petstore.ts";
 import { freePorts } from "../../../trials/harness/server.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
+import { bearer } from "../../bearer.ts";
 import { cleanUp, InProcessCli } from "../../cli/cli.ts";
 import { until } from "../../timing.ts";
 
@@ -34,7 +35,7 @@ interface Page {
 }
 
 async function get<T>({ adminUrl }: Pick<PetstoreServer, "adminUrl">, path: string): Promise<T> {
-  const response = await fetch(adminUrl + path, { headers: { Authorization: `Bearer ${TOKEN}` } });
+  const response = await fetch(adminUrl + path, { headers: bearer(TOKEN) });
   const text = await response.text();
   if (response.status !== 200) throw new Error(`${path}: ${response.status} ${text}`);
   return JSON.parse(text) as T;

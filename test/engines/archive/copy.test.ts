@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { Database } from "bun:sqlite";
+import { bearer } from "../../bearer.ts";
 import { version } from "../../../package.json";
 import { existsSync, mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
@@ -135,7 +136,7 @@ describe("petstore copy", () => {
     expect((await cli.run(`copy --to ${url}`)).code).toBe(0);
     const storage = ["--data", cli.dataDir, "--database-url", url];
     const server = await startPetstore(["--port", "0", "--admin-address", "off", ...storage]);
-    const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
+    const headers = { ...bearer(key), "Content-Type": "application/json" };
     const body = '{"name":"Rex","categoryId":1}';
     expect((await fetch(`${server.url}/pets`, { method: "POST", headers, body })).status).toBe(201);
     const running = await petstore(`copy --from ${url} --data ${join(cli.dataDir, "other")}`);

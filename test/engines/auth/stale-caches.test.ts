@@ -3,6 +3,7 @@ import { openPostgres } from "../../../src/store/postgres/open-postgres.ts";
 import { startPetstore } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { freezeTree, thawTree } from "../../../trials/harness/processes.ts";
+import { bearer } from "../../bearer.ts";
 import { cleanUp, InProcessCli } from "../../cli/cli.ts";
 import { BY } from "../../key-store-arguments.ts";
 import { until } from "../../timing.ts";
@@ -13,7 +14,7 @@ afterAll(cleanUp);
 const PET = JSON.stringify({ name: "late", categoryId: 1 });
 
 function send(url: string, key: string, method: "GET" | "POST" = "GET"): Promise<Response> {
-  const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
+  const headers = { ...bearer(key), "Content-Type": "application/json" };
   return fetch(`${url}/pets`, { method, headers, ...(method === "POST" && { body: PET }) });
 }
 
@@ -70,7 +71,7 @@ test("a revoked key gets 401 although the connection hangs on which the changes 
   await proxy.stallAt("FROM key_revision");
   await stores.keys.updateKey(2, { revokedAt: Date.now() }, BY);
   // A request with an invalid body reads nothing on the connection that hangs.
-  const invalid = { method: "POST", headers: { Authorization: `Bearer ${key}` }, body: "{}" };
+  const invalid = { method: "POST", headers: bearer(key), body: "{}" };
   await until(async () => (await fetch(`${server.url}/pets`, invalid)).status === 401, 1_000);
   expect(server.lines.filter((line) => line.includes('"database.unavailable"'))).toEqual([]);
   await stores.close();

@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { bearer } from "../../bearer.ts";
 import { version } from "../../../package.json" with { type: "json" };
 import { CertificateAuthority } from "../../../trials/harness/certificates.ts";
 import { postgresUrl, startPostgres } from "../../../trials/harness/postgres.ts";
@@ -53,7 +54,7 @@ test("over TLS, with a private authority: no warning of plain text, and the keys
   const limits = ["--limits-url", valkey.url, "--limits-ca", authority.caFile];
   const storage = ["--database-url-file", urlFile, ...limits];
   const server = await cli.serve(["--limits-timeout", "1s", ...storage]);
-  const headers = { Authorization: `Bearer ${server.secret}` };
+  const headers = bearer(server.secret);
   expect((await fetch(`${server.url}/pets`, { headers })).status).toBe(200);
   expect(await cli.json("keys", "list", ...storage)).toMatchObject([
     { id: 1, usage: { minute: { used: 1 } } },
@@ -124,7 +125,7 @@ test("without Valkey a ban is unknown, and keys unban says what is pending", asy
   const { url, stop } = await cli.serve(["--limits-url", limits, "--limits-timeout", "1s", ...bans]);
   let body = "";
   while (!body.includes("key_banned")) {
-    body = await (await fetch(`${url}/pets`, { headers: { Authorization: `Bearer ${key}` } })).text();
+    body = await (await fetch(`${url}/pets`, { headers: bearer(key) })).text();
   }
   await stop();
   const show = async () => {

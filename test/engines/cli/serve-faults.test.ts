@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { generateSecret } from "../../../src/domain/secrets.ts";
 import { freePort } from "../../../trials/harness/server.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
+import { bearer } from "../../bearer.ts";
 import { cleanUpAfterAll, InProcessCli } from "../../cli/cli.ts";
 import { databaseAt } from "../store/postgres-database.ts";
 
@@ -100,7 +101,7 @@ async function listenedDuring(port: number, work: Promise<unknown>): Promise<boo
   return false;
 }
 
-const authorization = { Authorization: `Bearer ${generateSecret("production")}` };
+const authorization = bearer(generateSecret("production"));
 
 async function startThrough(way: ReturnType<typeof wayTo>) {
   const cli = new InProcessCli();

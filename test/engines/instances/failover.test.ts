@@ -8,6 +8,7 @@ import { openPostgres } from "../../../src/store/postgres/open-postgres.ts";
 import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
 import type { Server } from "../../../trials/harness/server.ts";
 import { sendToValkey, startValkey, valkeyUrl } from "../../../trials/harness/valkey.ts";
+import { bearer } from "../../bearer.ts";
 import { cleanUp, InProcessCli } from "../../cli/cli.ts";
 import { until } from "../../timing.ts";
 
@@ -145,7 +146,7 @@ test("of two standbys that were promoted independently, all processes use the on
   const cli = new InProcessCli();
   const server = await cli.serve([...storage, ...UNLIMITED]);
   const post = async (name: string) => {
-    const headers = { Authorization: `Bearer ${server.secret}`, "Content-Type": "application/json" };
+    const headers = { ...bearer(server.secret), "Content-Type": "application/json" };
     const body = JSON.stringify({ name, categoryId: 1 });
     return (await fetch(`${server.url}/pets`, { method: "POST", headers, body })).status;
   };
@@ -193,7 +194,7 @@ test("a server on a primary that was replaced leaves it as soon as another proce
   const post = (name: string) =>
     until(async () => {
       const headers = {
-        Authorization: `Bearer ${server.secret}`,
+        ...bearer(server.secret),
         "Content-Type": "application/json",
         "Idempotency-Key": name,
       };
@@ -234,7 +235,7 @@ test("after a failover that lost changes of keys, lost keys get 401, and a key t
   const storage = ["--database-url", url];
   const server = await cli.serve([...storage, ...UNLIMITED]);
   const statusOf = async (key: string) => {
-    const headers = { Authorization: `Bearer ${key}` };
+    const headers = bearer(key);
     return (await fetch(`${server.url}/pets`, { headers })).status;
   };
   const createKey = async (name: string) =>
@@ -243,7 +244,7 @@ test("after a failover that lost changes of keys, lost keys get 401, and a key t
   const ann = ["operators", "create", "--name", "ann", "--role", "viewer"];
   const { token } = await cli.json<{ token: string }>(...ann, ...storage);
   const adminStatus = async () => {
-    const headers = { Authorization: `Bearer ${token}` };
+    const headers = bearer(token);
     return (await fetch(`${server.adminUrl}/api/keys`, { headers })).status;
   };
   await until(async () => (await countIn(standby, "operators")) === 2, 10_000);

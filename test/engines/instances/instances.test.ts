@@ -9,6 +9,7 @@ import { adminFlags, isOfOutage, type LogLine } from "../../../trials/harness/pe
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { openStores } from "../../../src/adapters/open-stores.ts";
+import { bearer } from "../../bearer.ts";
 import { storageIn } from "../../data-directory.ts";
 import type { NewKey } from "../../../src/domain/api-keys.ts";
 import { generateSecret, toNewSecret } from "../../../src/domain/secrets.ts";
@@ -72,7 +73,7 @@ async function keysCommand(...args: string[]): Promise<Record<string, unknown>> 
 
 /** What the listener for operators of each server responds, or of the first ones. */
 function fromEach(path: string, servers = fleet.servers.length): Promise<unknown[]> {
-  const headers = { Authorization: `Bearer ${TOKEN}` };
+  const headers = bearer(TOKEN);
   const from = async (url: string) => (await fetch(url + path, { headers })).json();
   return Promise.all(fleet.servers.slice(0, servers).map(({ adminUrl }) => from(adminUrl)));
 }
@@ -162,7 +163,7 @@ test("a change of plan, a new secret and a revocation reach all servers, and usa
 test("each server lists the requests of all four in pages, and names one that was killed", async () => {
   await until(knowEachOther, 10_000);
   const { id, key } = await newKey({ plan: "business" });
-  const headers = { Authorization: `Bearer ${key}` };
+  const headers = bearer(key);
   for (let i = 0; i < 12; i++) {
     const url = `${fleet.urls[i % 4]}/pets`;
     expect((await fetch(url, { headers: { ...headers, "X-Request-Id": `id-${i}` } })).status).toBe(200);

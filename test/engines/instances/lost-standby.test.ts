@@ -2,6 +2,7 @@ import { SQL } from "bun";
 import { expect, test } from "bun:test";
 import { messageOf } from "../../../src/runtime/message-of.ts";
 import { startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
+import { bearer } from "../../bearer.ts";
 import { cleanUpAfterAll, InProcessCli } from "../../cli/cli.ts";
 import { until } from "../../timing.ts";
 
@@ -17,7 +18,7 @@ test("the loss of the only synchronous standby: reads go on, and the log, /ready
     (await cli.run(["keys", "create", "--name", "app", "--plan", "business", "--json", ...flags.slice(0, 2)]))
       .out,
   );
-  const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
+  const headers = { ...bearer(key), "Content-Type": "application/json" };
   const create = async () => {
     const body = JSON.stringify({ name: "Rex", categoryId: 7 });
     return (await fetch(`${server.url}/pets`, { method: "POST", headers, body })).status;
@@ -66,7 +67,7 @@ test("the loss of the only synchronous standby: a ban, an unban and expired quot
   const createKey = async (name: string, plan: string) => {
     const { out } = await cli.run(["keys", "create", "--name", name, "--plan", plan, "--json", ...storage]);
     const { id, key }: { id: number; key: string } = JSON.parse(out);
-    const request = () => fetch(`${server.url}/pets`, { headers: { Authorization: `Bearer ${key}` } });
+    const request = () => fetch(`${server.url}/pets`, { headers: bearer(key) });
     return {
       id,
       list: async () => (await request()).status,

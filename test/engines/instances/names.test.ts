@@ -5,6 +5,7 @@ import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { startPetstore } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { freePort } from "../../../trials/harness/server.ts";
+import { bearer } from "../../bearer.ts";
 import { until } from "../../timing.ts";
 
 const UNLIMITED = ["--free-limits", "1000000/1000000"];
@@ -44,7 +45,7 @@ test("a server follows the name of PostgreSQL to another address within seconds"
   const mount = [...withHosts, 'mount --bind "$0" /etc/hosts && exec "$@"', hosts];
   const flags = ["--database-url", url.href, "--port", "0", "--admin-address", "off", ...UNLIMITED];
   const server = await startPetstore(flags, mount);
-  const headers = { Authorization: `Bearer ${server.key}` };
+  const headers = bearer(server.key);
   const status = async () => (await fetch(`${server.url}/pets`, { headers })).status;
   expect(await status()).toBe(200);
 

@@ -13,6 +13,7 @@ import {
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { freePorts } from "../../../trials/harness/server.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
+import { bearer } from "../../bearer.ts";
 import { storageIn } from "../../data-directory.ts";
 import { until } from "../../timing.ts";
 
@@ -41,7 +42,7 @@ beforeAll(async () => {
 afterAll(() => first.stop());
 
 async function call<T>({ adminUrl }: PetstoreServer, path: string, body?: object): Promise<T> {
-  const headers = { Authorization: `Bearer ${TOKEN}`, "Content-Type": "application/json" };
+  const headers = { ...bearer(TOKEN), "Content-Type": "application/json" };
   const change = body && { method: "PATCH", body: JSON.stringify(body) };
   const response = await fetch(adminUrl + path, { headers, ...change });
   expect(response.status).toBe(200);
@@ -144,7 +145,7 @@ test("servers of another version, or with another public URL, are shown as diffe
     [false, 0],
     [true, 1],
   ]);
-  const headers = { Authorization: `Bearer ${TOKEN}` };
+  const headers = bearer(TOKEN);
   const metrics = await (await fetch(`${same.adminUrl}/metrics`, { headers })).text();
   expect(metrics).toContain("\npetstore_servers_differing_settings 1\n");
   await same.stop();

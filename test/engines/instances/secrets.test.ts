@@ -4,6 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { postgresUrl, startPostgres } from "../../../trials/harness/postgres.ts";
 import { sendToValkey, startValkey } from "../../../trials/harness/valkey.ts";
+import { bearer } from "../../bearer.ts";
 import { cleanUp, cliDirectory, InProcessCli } from "../../cli/cli.ts";
 import { until } from "../../timing.ts";
 
@@ -33,7 +34,7 @@ test("a new password of PostgreSQL, in the database and in the file of its URL, 
   await sql`SELECT pg_reload_conf()`;
   const { file, write } = urlFile(postgres.url, "app");
   const server = await new InProcessCli().serve(["--database-url-file", file, ...UNLIMITED]);
-  const headers = { Authorization: `Bearer ${server.secret}` };
+  const headers = bearer(server.secret);
   const status = async () => (await fetch(`${server.url}/pets`, { headers })).status;
   expect(await status()).toBe(200);
 

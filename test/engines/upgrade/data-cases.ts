@@ -5,6 +5,7 @@ import { configOf } from "../../../src/config/config.ts";
 import { SETTINGS } from "../../../src/config/options.ts";
 import { type Flags, parseOptions } from "../../../src/config/parse-options.ts";
 import { silentLog } from "../../../src/observe/log.ts";
+import { bearer } from "../../bearer.ts";
 import { type EarlierRelease, type KeyName, readRecorded, SHOP } from "./previous-release.ts";
 import { DEFAULT_PLANS } from "../../../src/domain/plans.ts";
 import { DEFAULT_BAN } from "../../../src/domain/rate-limit.ts";
@@ -38,7 +39,7 @@ export function upgradedDataCases(
   afterAll(() => app.close());
 
   const send = (secret: string, path: string, init: RequestInit = {}) => {
-    const headers = { Authorization: `Bearer ${secret}`, "Content-Type": "application/json" };
+    const headers = { ...bearer(secret), "Content-Type": "application/json" };
     return fetch(app.url + path, { ...init, headers: { ...headers, ...init.headers } });
   };
 

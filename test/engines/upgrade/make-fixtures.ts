@@ -15,6 +15,7 @@ import { startPetstore } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { executable, PG_DUMP } from "../../../trials/harness/programs.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
+import { bearer } from "../../bearer.ts";
 import {
   EARLIER_RELEASES,
   earlierProgram,
@@ -90,7 +91,7 @@ async function fill(storage: readonly string[]): Promise<Recorded> {
 
   const server = await startPetstore([...storage, "--port", "0"], [], program);
   const send = async (key: KeyName, path: string, init: RequestInit = {}) => {
-    const headers = { ...init.headers, Authorization: `Bearer ${secrets[key]}` };
+    const headers = { ...init.headers, ...bearer(secrets[key]) };
     return fetch(server.url + path, { ...init, headers });
   };
   const post = (key: KeyName, path: string, body: string, headers: Record<string, string> = {}) =>

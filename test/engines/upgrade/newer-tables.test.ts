@@ -2,6 +2,7 @@ import { SQL } from "bun";
 import { Database } from "bun:sqlite";
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
+import { bearer } from "../../bearer.ts";
 import { version } from "../../../package.json";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { createKey, isOfOutage, runPetstore, startPetstore } from "../../../trials/harness/petstore.ts";
@@ -39,7 +40,7 @@ async function expectServesNewerTables({ storage, names, run }: Tables): Promise
     fetch(before.url + path, {
       method: "POST",
       headers: {
-        Authorization: `Bearer ${key}`,
+        ...bearer(key),
         "Content-Type": "application/json",
         "Idempotency-Key": path,
       },

@@ -7,6 +7,7 @@ import { createKey, PETSTORE, type PetstoreServer, startPetstore } from "../../.
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { freePort, freePorts } from "../../../trials/harness/server.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
+import { bearer } from "../../bearer.ts";
 import { until } from "../../timing.ts";
 import { upgradedDataCases } from "./data-cases.ts";
 import { expectNothingLost, startLoad, untilMoreCreates } from "./load.ts";
@@ -69,7 +70,7 @@ test("SQLite under load: this release starts on the data of the one before, whic
   await expectNothingLost(load, undone.url, key);
   // Its caches follow the commands of this release.
   const firstPet = async () => {
-    const headers = { Authorization: `Bearer ${key}` };
+    const headers = bearer(key);
     return (await fetch(`${undone.url}/pets?limit=1`, { headers })).text();
   };
   expect(await firstPet()).toContain('"name":"Rex"');

@@ -1,5 +1,6 @@
 import type { Setting } from "../../../src/operator/operations.ts";
 import { toNewToken } from "../../../src/operator/sign-in/token.ts";
+import { bearer } from "../../bearer.ts";
 import { addPetsAndOrders } from "../fixtures.ts";
 import { contentLength, JSON_TYPE, message, utf8 } from "../message.ts";
 import type { Action, Scenario } from "../play.ts";
@@ -87,7 +88,7 @@ const fillOperators: Action = async ({ adapters, by }) => {
 
 /** Uses up the rate of an operator. */
 const sendMany: Action = async ({ adminPort }) => {
-  const headers = { Authorization: `Bearer ${tokenOf("ann")}` };
+  const headers = bearer(tokenOf("ann"));
   for (let n = 0; n < 200; n++) await fetch(`http://127.0.0.1:${adminPort}/api/server`, { headers });
 };
 

@@ -1,9 +1,9 @@
-import { bearer, CHUNKED, chunks, clientOf, contentLength, HOST, JSON_TYPE, message } from "../message.ts";
+import { keyLine, CHUNKED, chunks, clientOf, contentLength, HOST, JSON_TYPE, message } from "../message.ts";
 import type { Step } from "../play.ts";
 
 const { get, head, post } = clientOf("main");
 
-const KEY = bearer("main");
+const KEY = keyLine("main");
 const REX = '{"name":"Rex","categoryId":1}';
 /** A request for a pet whose first line, or whose headers, are as they are written here. */
 const line = (text: string, ...headers: string[]) => message(text, [HOST, KEY, ...headers]);

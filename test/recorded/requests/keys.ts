@@ -1,4 +1,4 @@
-import { bearer, clientOf, HOST, message } from "../message.ts";
+import { keyLine, clientOf, HOST, message } from "../message.ts";
 import type { Step } from "../play.ts";
 
 const main = clientOf("main");
@@ -21,7 +21,7 @@ export const keys: readonly Step[] = [
   ["any 403: a read-only key may not POST", reader.post("/pets", { name: "Rex", categoryId: 1 })],
   ["any 403: a read-only key, before the path and the body", reader.post("/nothing", "{")],
   ["any 200: bearer in small letters, and blanks", list("authorization:  bearer   {{main}} ")],
-  ["any 200: the request has an identifier", list(bearer("main"), "X-Request-Id: abc-123")],
+  ["any 200: the request has an identifier", list(keyLine("main"), "X-Request-Id: abc-123")],
 
   ["missing_api_key 401: no Authorization", list()],
   ["HEAD missing_api_key 401: no body", message("HEAD /v1/pets HTTP/1.1", [HOST])],
@@ -31,7 +31,7 @@ export const keys: readonly Step[] = [
     message("POST /v1/pets HTTP/1.1", [HOST, "Expect: 100-continue", "Content-Length: 5"]),
   ],
   ["invalid_api_key 401: not a key", list("Authorization: Bearer abc")],
-  ["invalid_api_key 401: two Authorizations", list(bearer("main"), bearer("main"))],
+  ["invalid_api_key 401: two Authorizations", list(keyLine("main"), keyLine("main"))],
   ["invalid_api_key 401: a revoked key", clientOf("revoked").get("/pets")],
   ["HEAD invalid_api_key 401: an expired key", clientOf("expired").head("/pets")],
   ["invalid_api_key 401: an expired key", clientOf("expired").get("/pets")],

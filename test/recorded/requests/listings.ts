@@ -1,8 +1,8 @@
-import { bearer, clientOf, HOST, message } from "../message.ts";
+import { keyLine, clientOf, HOST, message } from "../message.ts";
 import type { Step } from "../play.ts";
 
 const { get, head } = clientOf("lister");
-const NEXT = message("GET {{next}} HTTP/1.1", [HOST, bearer("lister")]);
+const NEXT = message("GET {{next}} HTTP/1.1", [HOST, keyLine("lister")]);
 
 /** Pages, filters, cursors, validators. They list no pet that a request adds, but those of `fixtures.ts`. */
 export const listings: readonly Step[] = [

@@ -20,7 +20,7 @@ import {
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { until } from "../../timing.ts";
-import { bearer, createPet, haproxyCommand, JSON_BODY, listPets } from "./tools.ts";
+import { keyHeader, createPet, haproxyCommand, JSON_BODY, listPets } from "./tools.ts";
 
 const PUBLIC_URL = "https://api.example.com/v1";
 
@@ -118,7 +118,7 @@ function unchangedResponseTests({ fleet, balancer, key }: Setup): void {
   const through = (request: HttpRequest) => sendOnce(balancer.port, request);
   const withKey = (request: HttpRequest): HttpRequest => ({
     ...request,
-    headers: [bearer(key), ...(request.headers ?? [])],
+    headers: [keyHeader(key), ...(request.headers ?? [])],
   });
   const post = (body: string, ...headers: Header[]) =>
     withKey({ method: "POST", path: "/v1/pets", headers: [JSON_BODY, ...headers], body });
@@ -164,7 +164,7 @@ function unchangedResponseTests({ fleet, balancer, key }: Setup): void {
     const text: Header = ["Content-Type", "text/plain"];
     await expectSame(withKey({ method: "POST", path: "/v1/pets", headers: [text], body: REX }), 415);
     const { key: small } = await fleet.createKey("enterprise", "--per-minute", "1", "--per-day", "1000");
-    const limited = { path: "/v1/pets", headers: [bearer(small)] };
+    const limited = { path: "/v1/pets", headers: [keyHeader(small)] };
     await through(limited);
     expect((await expectSame(limited, 429)).headers["retry-after"]).toMatch(/^\d+$/);
   });

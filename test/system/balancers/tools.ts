@@ -41,12 +41,12 @@ export async function startWithoutHealthChecks(
 
 export const JSON_BODY: Header = ["Content-Type", "application/json"];
 
-export const bearer = (key: string): Header => ["Authorization", `Bearer ${key}`];
+export const keyHeader = (key: string): Header => ["Authorization", `Bearer ${key}`];
 
 export const listPets = (key: string): HttpRequest => ({
   method: "GET",
   path: "/v1/pets?limit=1",
-  headers: [bearer(key)],
+  headers: [keyHeader(key)],
 });
 
 export function createPet(key: string, name: string, idempotencyKey?: string): HttpRequest {
@@ -55,7 +55,7 @@ export function createPet(key: string, name: string, idempotencyKey?: string): H
   return {
     method: "POST",
     path: "/v1/pets",
-    headers: [bearer(key), JSON_BODY, ...idempotency],
+    headers: [keyHeader(key), JSON_BODY, ...idempotency],
     body: JSON.stringify({ name, categoryId: 1 }),
   };
 }

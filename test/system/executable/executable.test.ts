@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { bearer } from "../../bearer.ts";
 import packageJson from "../../../package.json" with { type: "json" };
 import { Child } from "../../../trials/harness/child.ts";
 import { startPetstore } from "../../../trials/harness/petstore.ts";
@@ -22,7 +23,7 @@ const serve = (...argv: string[]) => {
   const alone = ["env", "-i", "-C", cwd, "PATH=/nonexistent", `HOME=${cwd}`];
   return startPetstore(["--port", "0", "--admin-address", "127.0.0.1:0", ...argv], alone, [BUILT_EXECUTABLE]);
 };
-const withKey = ({ key }: { key: string | undefined }) => ({ Authorization: `Bearer ${key}` });
+const withKey = ({ key }: { key: string | undefined }) => bearer(key);
 
 describe("the executable", () => {
   test("--version names the version, the commit and the runtime", async () => {

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { appendFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
+import { bearer } from "../../bearer.ts";
 import { fixturesOf } from "../../engines/upgrade/previous-release.ts";
 import { startPetstore } from "../../../trials/harness/petstore.ts";
 
@@ -36,7 +37,7 @@ test("a database on a disk that was filled after a clean stop is read; full and 
 test("a full disk: /readyz says so, the event is an error, reads go on, and all is well when there is space", async () => {
   const directory = temporaryDirectory("disk");
   const server = await startPetstore(["--data", directory, "--port", "0"], onSmallDisk(directory, "8m"));
-  const headers = { Authorization: `Bearer ${server.key}`, "Content-Type": "application/json" };
+  const headers = { ...bearer(server.key), "Content-Type": "application/json" };
   const list = () => fetch(`${server.url}/pets`, { headers });
   const create = () =>
     fetch(`${server.url}/pets`, { method: "POST", headers, body: '{"name":"Rex","categoryId":1}' });
