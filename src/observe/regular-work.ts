@@ -1,20 +1,26 @@
 import { EXPIRES_SOON_MS } from "../domain/api-keys.ts";
 import type { PolicyInEffect } from "../domain/policy.ts";
+import type { AuditStore } from "../domain/ports/audit.ts";
 import type { Clock } from "../domain/ports/clock.ts";
-import type { DatabaseStores } from "../domain/ports/stores.ts";
+import type { KeyStore } from "../domain/ports/keys.ts";
+import type { UsageHistoryStore } from "../domain/ports/usage-history.ts";
 import { workRegularly } from "../runtime/repeat.ts";
 import { byServer } from "./attribution.ts";
 import type { Log } from "./log.ts";
 
 interface RegularWorkOptions {
-  readonly stores: Pick<DatabaseStores, "usageHistory" | "audit" | "keys">;
+  readonly stores: {
+    readonly usageHistory: Pick<UsageHistoryStore, "deleteOldUsage">;
+    readonly audit: Pick<AuditStore, "deleteAudit">;
+    readonly keys: Pick<KeyStore, "announceExpiries">;
+  };
   readonly policy: PolicyInEffect;
   /** The time by which old data is deleted. */
   readonly retentionNow: () => number;
   /** Whether the policy that this server is started with is stored. */
   readonly isPolicyStored: () => boolean;
-  readonly clock: Clock;
-  readonly log: Log;
+  readonly clock: Pick<Clock, "now">;
+  readonly log: Pick<Log, "event">;
 }
 
 /** Deletes old usage and old audit entries, and announces keys that expire soon, some at a time. */
