@@ -12,7 +12,7 @@ import type { Clock } from "../domain/ports/clock.ts";
 import type { BanRules, OnBan } from "../domain/rate-limit.ts";
 import { byServer } from "../observe/attribution.ts";
 import type { Log } from "../observe/log.ts";
-import { AdapterMonitor } from "../observe/adapter-monitor.ts";
+import { AdapterMonitor, type DatabaseMonitor, type LimiterMonitor } from "../observe/adapter-monitor.ts";
 import { KeyAndAddressLimiter } from "../rate-limit/key-and-address-limiter.ts";
 import type { ValkeyRateLimiterOptions } from "../rate-limit/valkey/open-valkey-rate-limiter.ts";
 import type { PostgresStores } from "../store/postgres/open-postgres.ts";
@@ -30,7 +30,7 @@ export interface OpenedRateLimiter {
   /** `queueLength` is the number of decisions that wait, of a rate limiter with a queue. */
   readonly rateLimiter: RateLimiter & { readonly queueLength?: number };
   /** Monitors the adapter that counts for the rate limits. */
-  readonly limiterMonitor: AdapterMonitor;
+  readonly limiterMonitor: LimiterMonitor;
   /** Keys with a ban of the last server in this directory. */
   readonly restoredBans: readonly number[];
 }
@@ -69,7 +69,7 @@ async function memoryRateLimiter(
 
 async function postgresRateLimiter(
   openKeyCounter: PostgresStores["openKeyCounter"],
-  database: AdapterMonitor,
+  database: DatabaseMonitor,
   { clock, testClock, ban, onBan, onEarlierBan }: RateLimiterOptions,
 ): Promise<OpenedRateLimiter> {
   const { MemoryRateLimiter } = await import("../rate-limit/memory/memory-rate-limiter.ts");

@@ -5,7 +5,7 @@ import { DataDirectory } from "../data-directory.ts";
 import type { StateChange, DatabaseStores } from "../domain/ports/stores.ts";
 import { logAudit } from "../observe/event-reports.ts";
 import type { Log } from "../observe/log.ts";
-import { AdapterMonitor, CommitMonitor } from "../observe/adapter-monitor.ts";
+import { AdapterMonitor, CommitMonitor, type DatabaseMonitor } from "../observe/adapter-monitor.ts";
 import { postgresOf } from "../postgres-options.ts";
 import { NoTables, type TableUse } from "../store/sql/migrations.ts";
 import type { StandbyChange } from "../store/postgres/standby-watch.ts";
@@ -14,7 +14,7 @@ import type { RescueOptions } from "../store/sqlite/open-files.ts";
 
 export interface MonitoredStores extends DatabaseStores {
   /** Monitors the adapter that stores the data. */
-  readonly database: AdapterMonitor;
+  readonly database: DatabaseMonitor;
   readonly commits: CommitMonitor;
   /** Returns the number of writes that wait for the next transaction. */
   readonly commitQueueLength: () => number;
@@ -127,14 +127,14 @@ interface DatabaseLog {
   readonly address: string;
 }
 
-function reportDatabase(monitor: AdapterMonitor, change: StateChange, { log, address }: DatabaseLog): void {
+function reportDatabase(monitor: DatabaseMonitor, change: StateChange, { log, address }: DatabaseLog): void {
   const database = monitor.name;
   monitor.isAvailable = change.state === "up";
   if (change.state === "up") log?.event("database.available", { database, afterMs: change.afterMs });
   else log?.event("database.unavailable", { database, address, cause: messageOf(change.cause) });
 }
 
-function reportStandbys(monitor: AdapterMonitor, change: StandbyChange, log: Log | undefined): void {
+function reportStandbys(monitor: DatabaseMonitor, change: StandbyChange, log: Log | undefined): void {
   monitor.waitsForStandby = change.state === "waiting";
   if (change.state === "released") log?.event("database.commits-again", { afterMs: change.afterMs });
   else {

@@ -1,6 +1,9 @@
 import { DURATION_BOUNDS, Histogram } from "./histogram.ts";
 
-type AdapterName = "SQLite" | "PostgreSQL" | "memory" | "Valkey";
+/** The monitor of the adapter that stores the data. */
+export type DatabaseMonitor = AdapterMonitor<"SQLite" | "PostgreSQL">;
+/** The monitor of the adapter that counts for the rate limits. */
+export type LimiterMonitor = AdapterMonitor<"memory" | "PostgreSQL" | "Valkey">;
 
 interface OtherAdapters {
   /** What this adapter cannot be available without. */
@@ -9,10 +12,8 @@ interface OtherAdapters {
   readonly spare?: AdapterMonitor;
 }
 
-/**
- * The figures for operators about the adapter that stores the data, or about the one that counts for the rate limits.
- */
-export class AdapterMonitor {
+/** The figures for operators about an adapter. */
+export class AdapterMonitor<Name extends string = string> {
   #isAvailable = true;
   /** The duration of the last request that it responded to; undefined before the first. */
   latencyMs: number | undefined;
@@ -21,7 +22,7 @@ export class AdapterMonitor {
   readonly durations = new Histogram(DURATION_BOUNDS);
 
   constructor(
-    readonly name: AdapterName,
+    readonly name: Name,
     private readonly others: OtherAdapters = {},
   ) {}
 

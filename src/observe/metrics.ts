@@ -9,7 +9,7 @@ import { type HttpServer, maxDescriptors, type ServerStatistics } from "../http1
 import { CONTENT_TYPES, formatFor, formatMetrics, type Sample } from "./exposition.ts";
 import { LiveSeries } from "./live-series.ts";
 import type { Log } from "./log.ts";
-import type { AdapterMonitor, CommitMonitor } from "./adapter-monitor.ts";
+import type { AdapterMonitor, CommitMonitor, DatabaseMonitor, LimiterMonitor } from "./adapter-monitor.ts";
 import { EventLoopDelay } from "./event-loop-delay.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 
@@ -35,8 +35,8 @@ interface MetricsOptions {
   readonly lastBackup: { readonly at: number | undefined };
   readonly authenticator: { readonly cacheStatistics: CacheStatistics; readonly lookupQueueLength: number };
   readonly adapters: {
-    readonly database: AdapterMonitor;
-    readonly limiterMonitor: AdapterMonitor;
+    readonly database: DatabaseMonitor;
+    readonly limiterMonitor: LimiterMonitor;
     readonly commits: CommitMonitor;
     readonly bans: { readonly count: number };
     /** The number of writes that wait for the next transaction. */

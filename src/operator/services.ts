@@ -6,7 +6,7 @@ import type { RateLimiter } from "../domain/ports/rate-limiter.ts";
 import type { ServerRegister } from "../domain/ports/servers.ts";
 import type { Clock } from "../domain/ports/clock.ts";
 import type { ServerIdentity } from "../domain/servers.ts";
-import type { AdapterMonitor } from "../observe/adapter-monitor.ts";
+import type { DatabaseMonitor, LimiterMonitor } from "../observe/adapter-monitor.ts";
 import type { Log } from "../observe/log.ts";
 import type { AppMetrics } from "../observe/metrics.ts";
 import type { RequestLog } from "../observe/request-log.ts";
@@ -24,10 +24,8 @@ export interface Services extends OperatorStores, Pick<DatabaseStores, "question
   /** The policy that this server applies. */
   readonly policy: PolicyInEffect;
   readonly rateLimiter: Pick<RateLimiter, "quota" | "bannedKeys" | "unban">;
-  /** The monitor of the adapter that counts for the rate limits. */
-  readonly limiterMonitor: AdapterMonitor;
-  /** The monitor of the adapter that stores the data. */
-  readonly database: AdapterMonitor;
+  readonly limiterMonitor: LimiterMonitor;
+  readonly database: DatabaseMonitor;
   /** The free space on the disk of SQLite. */
   readonly freeBytes?: () => number;
   /** All servers on the database, and which of them this server is. */

@@ -37,12 +37,12 @@ export function serverHandlers(services: ServerServices) {
         publicUrl,
         instance: { address, pid: process.pid },
         database: {
-          kind: database.name === "SQLite" ? "SQLite" : "PostgreSQL",
+          kind: database.name,
           ...stateOf(database),
           waitsForStandby: database.waitsForStandby,
         },
         rateLimiter: {
-          kind: limiterMonitor.name === "SQLite" ? "memory" : limiterMonitor.name,
+          kind: limiterMonitor.name,
           ...stateOf(limiterMonitor),
         },
         draining: services.isDraining(),
