@@ -80,10 +80,9 @@ export function differingSettings(
 }
 
 /** A flag or variable with which a server that starts sets the policy of all servers. */
-export const PolicySetter = object("A server, and the flag or variable as it was given", {
-  /** The name of its machine. */
-  server: line(300),
-  setting: line(100),
+export const PolicySetter = object("A server that was started with the setting", {
+  server: line(300, { description: "Name of its machine", examples: ["web-1"] }),
+  setting: line(100, { description: "The flag or the variable", examples: ["--free-limits"] }),
 });
 export type PolicySetter = Infer<typeof PolicySetter>;
 

@@ -1,16 +1,11 @@
-import { array, type Infer, integer, line, nullable, object, oneOf, updateSchema } from "../../api/schema.ts";
+import { array, type Infer, integer, nullable, object, oneOf, updateSchema } from "../../api/schema.ts";
 import { LIMITED_PLANS } from "../../domain/policy.ts";
 import { BAN_BOUNDS } from "../../domain/rate-limit.ts";
 import { REQUEST_LIMITS } from "../../domain/key-fields.ts";
+import { PolicySetter } from "../../domain/servers.ts";
 import { count, ok, tagged } from "./rows.ts";
 
-const setBy = array(
-  object("A server that was started with the setting", {
-    server: line(300, { description: "Name of its machine", examples: ["web-1"] }),
-    setting: line(100, { description: "The flag or the variable", examples: ["--free-limits"] }),
-  }),
-  { json: "The servers whose next start sets the values again" },
-);
+const setBy = array(PolicySetter, { json: "The servers whose next start sets the values again" });
 
 const plan = oneOf(LIMITED_PLANS, "Plan; `anonymous` is for clients without a valid key");
 
