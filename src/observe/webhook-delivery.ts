@@ -8,6 +8,7 @@ import {
   hasFailedTooLong,
   isDelivered,
   MAX_WAITING_MS,
+  WEBHOOK_TEST_TIMEOUT_MS,
   retryDelayMs,
   shownWebhookUrl,
   type WaitingEntries,
@@ -56,8 +57,7 @@ const TIMES = {
   /** A server that has not shown it for so long is replaced. Longer than a request and the pause before the next. */
   silentMs: 30_000,
   timeoutMs: 10_000,
-  /** That of a test event is shorter than the time of an operation, so that the operator learns what is wrong. */
-  testTimeoutMs: 5_000,
+  testTimeoutMs: WEBHOOK_TEST_TIMEOUT_MS,
   /** A factor of the waits between repeats. */
   retryFactor: 1,
 };

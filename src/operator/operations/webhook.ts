@@ -1,4 +1,5 @@
 import { array, boolean, type Infer, integer, line, nullable, object, text } from "../../api/schema.ts";
+import { WEBHOOK_TEST_TIMEOUT_MS } from "../../domain/webhooks.ts";
 import { count, ok, tagged, time } from "./rows.ts";
 
 const responseOfReceiver = {
@@ -55,8 +56,7 @@ export const WEBHOOK_OPERATIONS = tagged("Server", {
     path: "/webhook/test",
     audited: "nothing",
     summary: "Send a test event to the webhook",
-    description:
-      "The server that responds sends an event of the type `webhook.test`, once, and waits for up to 10 seconds for the response.",
+    description: `The server that responds sends an event of the type \`webhook.test\`, once, and waits for up to ${WEBHOOK_TEST_TIMEOUT_MS / 1_000} seconds for the response.`,
     success: ok("The response of the receiver", WebhookTest),
     errors: ["no_webhook"],
     needsRunningServer: true,
