@@ -11,6 +11,11 @@ export class TestClock implements Clock {
     return this.time + this.stepMs;
   }
 
+  /** The time after so many milliseconds, as RFC 3339. */
+  timeIn(ms: number): string {
+    return new Date(this.now() + ms).toISOString();
+  }
+
   steadyNow(): number {
     return this.time;
   }

@@ -98,7 +98,7 @@ describe("getKey", () => {
     service.clock.advance(5_000);
     for (const byMs of [3_600_000, -7_200_000, 3_600_000]) {
       service.clock.step(byMs);
-      const resetsAt = new Date(service.clock.now() + 55_000).toISOString();
+      const resetsAt = service.clock.timeIn(55_000);
       const { usage } = await service.ok(`/api/keys/${key.id}`);
       expect(usage).toMatchObject({ minute: { used: 1, resetsAt } });
     }

@@ -6,7 +6,6 @@ const service = await useAdminService();
 const MINUTE = 60_000;
 const DAY = 86_400_000;
 
-const inFuture = (ms: number) => new Date(service.clock.now() + ms).toISOString();
 const send = (path: string, token: string, body?: object) =>
   service.admin(path, { token, ...(body && { body }) });
 const status = async (token: string, path = "/api/keys") => (await send(path, token)).status;
@@ -44,13 +43,13 @@ describe("roles change", () => {
     const admins = Object(items).filter((each: { role: string }) => each.role === "admin");
     const last = { operator: { id: 1, name: "bootstrap" }, token: "" };
     for (const { id } of admins.slice(1)) await service.ok(`POST /api/operators/${id}/revoke`);
-    for (const body of [{ role: "support" }, { expiresAt: inFuture(DAY) }]) {
+    for (const body of [{ role: "support" }, { expiresAt: service.clock.timeIn(DAY) }]) {
       const message =
         "Operator bootstrap is the last admin whose token does not expire. Create another one first.";
       expect(await update(last, body)).toMatchObject({ status: 409, json: { code: "last_admin", message } });
     }
     // An admin who expires is no other one.
-    const { token } = await newOperator("admin", { expiresAt: inFuture(DAY) });
+    const { token } = await newOperator("admin", { expiresAt: service.clock.timeIn(DAY) });
     const revoked = await send("POST /api/operators/1/revoke", token);
     expect(revoked).toMatchObject({ status: 409, json: { code: "last_admin" } });
   });
@@ -66,12 +65,12 @@ describe("roles change", () => {
 
 describe("expiry", () => {
   test("a token that has expired, and its sessions, get a 401 that says so, until the expiry is moved", async () => {
-    const ann = await newOperator("viewer", { expiresAt: inFuture(MINUTE) });
+    const ann = await newOperator("viewer", { expiresAt: service.clock.timeIn(MINUTE) });
     const session = sessionOf(await signIn({ token: ann.token }));
     service.clock.advance(MINUTE - 1);
     expect([await status(ann.token), await statusOf(session)]).toEqual([200, 200]);
     service.clock.advance(1);
-    const at = new Date(service.clock.now()).toISOString();
+    const at = service.clock.timeIn(0);
     const { name } = ann.operator;
     const message = `The token of ${name} expired at ${at}. An admin makes it valid again: petstore operators update ${name} --expires 90d`;
     const expired = { status: 401, json: { code: "invalid_token", message } };
@@ -83,7 +82,7 @@ describe("expiry", () => {
       status: 409,
       json: { code: "operator_not_active", message },
     });
-    expect((await update(ann, { expiresAt: inFuture(DAY) })).status).toBe(200);
+    expect((await update(ann, { expiresAt: service.clock.timeIn(DAY) })).status).toBe(200);
     expect([await status(ann.token), await statusOf(session)]).toEqual([200, 200]);
     expect(await update(ann, { expiresAt: null })).toMatchObject({
       json: { expiresAt: null, state: "active" },
@@ -93,7 +92,7 @@ describe("expiry", () => {
   });
 
   test("the clock of the machine decides, also after it was set", async () => {
-    const ann = await newOperator("viewer", { expiresAt: inFuture(DAY) });
+    const ann = await newOperator("viewer", { expiresAt: service.clock.timeIn(DAY) });
     service.clock.step(2 * DAY);
     expect(await status(ann.token)).toBe(401);
     service.clock.step(-2 * DAY);
@@ -101,7 +100,7 @@ describe("expiry", () => {
   });
 
   test("a program that goes on with an expired token locks nobody out, and fills no audit trail", async () => {
-    const { token } = await newOperator("metrics", { expiresAt: inFuture(MINUTE) });
+    const { token } = await newOperator("metrics", { expiresAt: service.clock.timeIn(MINUTE) });
     service.clock.advance(MINUTE);
     const failed = async () =>
       Object(await service.ok("/api/audit?action=admin.sign-in-failed"))["items"].length;
@@ -112,7 +111,7 @@ describe("expiry", () => {
   });
 
   test("no code is made for an operator who has expired", async () => {
-    const ann = await newOperator("viewer", { expiresAt: inFuture(MINUTE) });
+    const ann = await newOperator("viewer", { expiresAt: service.clock.timeIn(MINUTE) });
     const { app, clock } = service;
     clock.advance(MINUTE);
     const options = { url: "", operators: app.operators, clock, operator: ann.operator.name };
@@ -126,7 +125,7 @@ describe("rotation with an overlap", () => {
   test("the list shows it, until it ends", async () => {
     const prometheus = await newOperator("metrics");
     const { json } = await rotate(prometheus, { overlapSeconds: 600 });
-    const overlapEndsAt = inFuture(10 * MINUTE);
+    const overlapEndsAt = service.clock.timeIn(10 * MINUTE);
     expect(json).toMatchObject({ operator: { overlapEndsAt } });
     service.clock.advance(10 * MINUTE - 1);
     expect(await viewOf(prometheus)).toMatchObject({ overlapEndsAt });

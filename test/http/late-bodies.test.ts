@@ -34,7 +34,7 @@ const CHANGES: readonly [string, (keyId: number) => unknown, number][] = [
   [
     "expired",
     async (id) => {
-      const expiresAt = new Date(service.clock.now() + 1_000).toISOString();
+      const expiresAt = service.clock.timeIn(1_000);
       await service.ok(`PATCH /api/keys/${id}`, { body: { expiresAt } });
       service.clock.advance(1_000);
     },

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { DEFAULT_BAN, type Limits, type Subject } from "../../src/domain/rate-limit.ts";
 import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { MapQuotaStore } from "./map-quota-store.ts";
-import { address, key } from "../subjects.ts";
+import { address, key, keys } from "../subjects.ts";
 import { TestClock } from "../test-clock.ts";
 
 const LIMITS: Limits = { perMinute: 5, perDay: 1_000 };
@@ -13,7 +13,6 @@ function setUp(maxAddresses: number) {
   return { clock, rateLimiter: new MemoryRateLimiter(options) };
 }
 
-const keys = (count: number) => Array.from({ length: count }, (_, i) => key(i));
 const addresses = (count: number) => Array.from({ length: count }, (_, i) => address(`10.0.0.${i}`));
 const remembered = (rateLimiter: MemoryRateLimiter, subjects: Subject[]) =>
   subjects.filter((subject) => rateLimiter.quota(subject) !== undefined);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { DEFAULT_BAN, type Limits, type Subject } from "../../src/domain/rate-limit.ts";
 import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
-import { address, key } from "../subjects.ts";
+import { address, key, keys } from "../subjects.ts";
 import { TestClock } from "../test-clock.ts";
 import { MapQuotaStore } from "./map-quota-store.ts";
 
@@ -26,7 +26,6 @@ function setUp({ flushEveryMs = 1, maxAddresses = 100_000 } = {}) {
   return { clock, quotaStore, errors, recoveries, rateLimiter };
 }
 
-const keys = (count: number) => Array.from({ length: count }, (_, i) => key(i));
 const nextIteration = () => new Promise((resolve) => setImmediate(resolve));
 
 function decideAll(rateLimiter: MemoryRateLimiter, subjects: Subject[]): void {

@@ -43,6 +43,9 @@ export function readingOf({ method, path, query, body }: RequestParts): string {
 export const head = (requestLine: string, ...fields: string[]) =>
   [requestLine, ...fields, "", ""].join("\r\n");
 
+/** A request of this line. */
+export const line = (requestLine: string) => head(requestLine, "Host: x");
+
 export const get = (target: string, ...fields: string[]) =>
   head(`GET ${target} HTTP/1.1`, "Host: x", ...fields);
 

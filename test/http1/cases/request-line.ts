@@ -1,6 +1,5 @@
-import { cases, chunked, CLOSES, get, head, post, WAITS } from "./case.ts";
+import { cases, chunked, CLOSES, get, head, line, post, WAITS } from "./case.ts";
 
-const line = (requestLine: string) => head(requestLine, "Host: x");
 const longPath = (requestLineBytes: number) =>
   `/${"a".repeat(requestLineBytes - "GET / HTTP/1.1\r\n".length)}`;
 

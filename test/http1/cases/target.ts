@@ -1,7 +1,6 @@
-import { cases, get, head } from "./case.ts";
+import { cases, get, head, line } from "./case.ts";
 import { INVALID_HOSTS, VALID_HOSTS } from "./host.ts";
 
-const line = (requestLine: string) => head(requestLine, "Host: x");
 /** Those that mean the same in a URI as in Host. */
 const hosts = (named: Readonly<Record<string, string>>, differing: RegExp) =>
   Object.entries(named).filter(([, host]) => !differing.test(host));
