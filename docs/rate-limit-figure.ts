@@ -1,7 +1,9 @@
-import { shortDuration } from "../src/text/durations.ts";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+/*
+ * Draws docs/rate-limits.svg: `bun docs/rate-limit-figure.ts`. It shows the responses of a real server over HTTP to two
+ * clients on Free keys. Only the server's clock is simulated, so that eight minutes take a second.
+ */
+
+import { writeFileSync } from "node:fs";
 import { startApp } from "../src/app.ts";
 import { configOf } from "../src/config/config.ts";
 import { SETTINGS } from "../src/config/options.ts";
@@ -9,12 +11,10 @@ import { parseOptions } from "../src/config/parse-options.ts";
 import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import { generateSecret, toNewSecret } from "../src/domain/secrets.ts";
 import { silentLog } from "../src/observe/log.ts";
+import { shortDuration } from "../src/text/durations.ts";
+import { temporaryDirectory } from "../trials/harness/cleanup.ts";
 import { withFigureColours } from "../trials/harness/figure-colours.ts";
 
-/**
- * Draws docs/rate-limits.svg: `bun docs/rate-limit-figure.ts`. It shows the responses of a real server over HTTP to two
- * clients on Free keys. Only the server's clock is simulated, so that eight minutes take a second.
- */
 interface Observation {
   readonly second: number;
   readonly outcome: "200" | "rate_limited" | "key_banned";
@@ -26,12 +26,11 @@ const LENGTH_S = 480;
 const EVERY_S = 0.5;
 
 async function observe(): Promise<{ waiting: Observation[]; persistent: Observation[] }> {
-  const dataDir = mkdtempSync(join(tmpdir(), "petstore-"));
   const started = Date.parse("2026-11-15T12:00:00Z");
   let now = started;
   const clock = { now: () => now, steadyNow: () => now, stepMs: 0 };
   const flags = {
-    data: [dataDir],
+    data: [temporaryDirectory("figure")],
     port: ["0"],
     "admin-address": ["off"],
     "max-connections-per-address": ["0"],
@@ -71,7 +70,6 @@ async function observe(): Promise<{ waiting: Observation[]; persistent: Observat
     resumeAt = second + observation.retryAfter;
   }
   await app.close();
-  rmSync(dataDir, { recursive: true });
   return { waiting, persistent };
 }
 
