@@ -9,7 +9,7 @@ import type { Dialect } from "./sql/dialect.ts";
 /** The number of filters whose counts are kept. */
 const MAX_KEPT = 16;
 
-interface Counted {
+interface KeptCounts {
   readonly rows: readonly StateCount[];
   readonly revision: bigint;
   /** The times from which and until which the count holds, by the clock of the queries. */
@@ -23,7 +23,7 @@ interface Counted {
  */
 export class ReusedCounts {
   /** The counts by their conditions. */
-  readonly #kept = new BoundedMap<string, Counted>(MAX_KEPT);
+  readonly #kept = new BoundedMap<string, KeptCounts>(MAX_KEPT);
 
   *read(query: KeyListQuery, dialect: Dialect): Steps<readonly StateCount[]> {
     const { filter: { state: _state, isRevoked: _isRevoked, ...filter } = {}, bannedKeys, now } = query;
