@@ -1,4 +1,5 @@
 import type { ScheduledTimer, Scheduler } from "../../runtime/scheduler.ts";
+import { OutageCauses } from "../../runtime/outage-causes.ts";
 import { loggableError, type ValkeyLink } from "./connection.ts";
 import type { KeySubject } from "../../domain/rate-limit.ts";
 
@@ -29,8 +30,6 @@ interface State {
   readonly name: "starting" | "available" | "outage" | "closed";
   /** The next retry of an outage. */
   timer?: ScheduledTimer;
-  /** The causes of an outage that were reported. */
-  readonly causes?: Set<string>;
 }
 
 /** A Valkey that works again is used again within a second. */
@@ -39,14 +38,13 @@ const RETRY_EVERY_MS = 250;
 const STABLE_AFTER_MS = 1_000;
 /** How often an idle connection is tried: a firewall may have dropped it. */
 const TRY_EVERY_MS = 5_000;
-/** So many causes of an outage are reported. */
-const MAX_CAUSES = 5;
 const ANY_KEY: KeySubject = { kind: "key", id: 0 };
 
 /** Whether Valkey is available, and the connection to it, which is replaced when it has failed or is silent. */
 export class Availability {
   readonly #options: AvailabilityOptions;
   readonly #sender: Sender;
+  readonly #causes: OutageCauses;
   #state: State = { name: "starting" };
   #link: ValkeyLink | undefined;
   #linkedAt = 0;
@@ -55,6 +53,7 @@ export class Availability {
   constructor(options: AvailabilityOptions, sender: Sender) {
     this.#options = options;
     this.#sender = sender;
+    this.#causes = new OutageCauses((cause) => options.onStateChange?.("unavailable", cause));
   }
 
   async start(): Promise<void> {
@@ -82,15 +81,7 @@ export class Availability {
     const outage = this.#enter("outage");
     this.#retryIn(retryInMs, outage, subject);
     this.#sender.onUnavailable();
-    this.#reportCause(outage, cause);
-  }
-
-  /** Reports each cause once in an outage: a server that starts fails in another way than one that is down. */
-  #reportCause({ causes }: State, cause: unknown): void {
-    const error = loggableError(cause);
-    if (causes === undefined || causes.size >= MAX_CAUSES || causes.has(error.message)) return;
-    causes.add(error.message);
-    this.#options.onStateChange?.("unavailable", error);
+    this.#causes.report(loggableError(cause));
   }
 
   /** Must be called when an operation fails on the connection. */
@@ -105,6 +96,7 @@ export class Availability {
   replied(): void {
     if (this.#state.name !== "outage") return;
     this.#enter("available");
+    this.#causes.end();
     this.#options.onStateChange?.("available");
     this.#sender.onAvailable();
   }
@@ -133,7 +125,7 @@ export class Availability {
   /** Enters a state. The timer of the state before ends with it. */
   #enter(name: State["name"]): State {
     this.#state.timer?.close();
-    this.#state = { name, ...(name === "outage" && { causes: new Set() }) };
+    this.#state = { name };
     return this.#state;
   }
 
@@ -151,7 +143,7 @@ export class Availability {
     });
     if (this.#state !== outage) return link?.close();
     if (link === undefined) {
-      this.#reportCause(outage, cause);
+      this.#causes.report(loggableError(cause));
       return this.#retryIn(RETRY_EVERY_MS, outage, subject);
     }
     this.#use(link);

@@ -19,6 +19,7 @@ import { readReplication } from "./replication.ts";
 import { type StandbyChange, StandbyWatch } from "./standby-watch.ts";
 import { MAX_OPERATOR_READ_MS } from "../sql/operator-read-queue.ts";
 import { DeadlineExceeded, withTimeout } from "../../runtime/timeout.ts";
+import { OutageCauses } from "../../runtime/outage-causes.ts";
 import { repeat, type RepeatedWork } from "../../runtime/repeat.ts";
 import { type ScheduledTimer, scheduler } from "../../runtime/scheduler.ts";
 
@@ -42,8 +43,6 @@ export interface PoolsOptions {
 }
 
 const ROW_RETRY_MS = 10;
-/** So many causes of an outage are reported. */
-const MAX_CAUSES = 5;
 /** How often other processes are asked whether they know of a later primary. */
 const COMPARE_EVERY_MS = 1_000;
 const MAX_COMPARISON_MS = 400;
@@ -93,8 +92,7 @@ export class Pools {
   readonly maxQueued: number;
   readonly #all: readonly ConnectionPool[];
   #poolsDown = 0;
-  /** The causes of the outage that were reported. */
-  readonly #causes = new Set<string>();
+  readonly #causes: OutageCauses;
   /**
    * For each row, the end of its last transaction. Transactions of a row take turns, so that only one at a time asks
    * for the lock.
@@ -114,6 +112,7 @@ export class Pools {
     this.#primary = primary;
     this.timeoutMs = timeoutMs;
     this.maxQueued = maxQueued;
+    this.#causes = new OutageCauses((cause) => onStateChange?.({ state: "down", cause }));
     const common = { ...timeoutsWithin(timeoutMs), schema: options.schema };
     const pool = (
       own: Pick<ConnectOptions, "maxConnections" | "waitsForDisk" | "idleSeconds"> & Partial<Timeouts>,
@@ -128,17 +127,17 @@ export class Pools {
         maxQueued,
         timeoutMs,
         onResponse: options.onResponse,
-        // Reports each cause once from when the first pool is down, and "up" when the last one is up again.
+        // An outage lasts from when the first pool is down until the last one is up again.
         onStateChange: (change) => {
           this.#poolsDown += change.state === "down" ? 1 : -1;
-          if (change.state === "down") this.#reportCause(change.cause, onStateChange);
+          if (change.state === "down") this.#causes.report(withExplanation(change.cause));
           else if (this.#poolsDown === 0) {
-            this.#causes.clear();
+            this.#causes.end();
             onStateChange?.(change);
           }
         },
         onProbeFailure: (cause) => {
-          this.#reportCause(cause, onStateChange);
+          if (this.#poolsDown > 0) this.#causes.report(withExplanation(cause));
           // The queries of the other pools then do not have to wait for their own timeout.
           if (!isFromServer(cause)) for (const pool of this.#all) pool.reportUnreachable(cause);
         },
@@ -182,14 +181,6 @@ export class Pools {
     await this.#comparing.close();
     await this.#standbys.close();
     await Promise.all(this.#all.map((pool) => pool.close()));
-  }
-
-  /** A server that starts fails in another way than one that is down, so an outage can have several causes. */
-  #reportCause(cause: unknown, onStateChange: PoolsOptions["onStateChange"]): void {
-    const message = messageOf(withExplanation(cause));
-    if (this.#poolsDown === 0 || this.#causes.size >= MAX_CAUSES || this.#causes.has(message)) return;
-    this.#causes.add(message);
-    onStateChange?.({ state: "down", cause: withExplanation(cause) });
   }
 
   /** Asks whether another process has seen a promotion, which working connections of this process do not show. */
