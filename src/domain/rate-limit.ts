@@ -331,29 +331,13 @@ export function canUnban({ bannedUntil, minute, day }: Quota): boolean {
   return bannedUntil !== NEVER || minute.strikes + day.strikes > 0;
 }
 
-/** What a server knows of a key, for whoever takes over counting. */
-export interface HandOver {
-  readonly quota: Quota;
-  /** When the key was unbanned, or NEVER. */
-  readonly unbannedAt: number;
-}
-
 /** Times of two clocks that are nearer than this are the same, and so are windows that close so soon. */
 const SAME_MS = 1_000;
 
-/** Continues with what another counter knew. Doing it twice changes nothing. */
-export function takeOver(
-  quota: Quota,
-  { quota: known, unbannedAt }: HandOver,
-  now: number,
-  rules?: BanRules,
-): void {
-  expire(quota, now, rules);
-  if (unbannedAt !== NEVER) unban(quota, unbannedAt);
-  merge(quota, copyOf(known), now, rules);
-}
-
-/** Takes of each window the larger count, the later ban, and the strikes since then. */
+/**
+ * Continues with what another counter knew: takes of each window the larger count, the later ban, and the strikes since
+ * then. Doing it twice changes nothing.
+ */
 export function merge(quota: Quota, known: Quota, now: number, rules?: BanRules): void {
   expire(quota, now, rules);
   expire(known, now, rules);

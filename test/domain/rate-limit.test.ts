@@ -18,10 +18,10 @@ import {
   type Quota,
   shift,
   shiftDecision,
-  takeOver,
   toStored,
   unban,
 } from "../../src/domain/rate-limit.ts";
+import { takeOver } from "../../trials/simulation/valkey.ts";
 import { DAY_MS, MINUTE_MS } from "../../src/text/time-units.ts";
 
 type WindowKind = "minute" | "day";

@@ -7,7 +7,9 @@ import {
   newQuota,
   NEVER,
   type Quota,
-  takeOver,
+  copyOf,
+  merge,
+  unban,
 } from "../../src/domain/rate-limit.ts";
 import type { ValkeyLink } from "../../src/rate-limit/valkey/connection.ts";
 import type { GroupReply, KeyHandOver, Replies, RequestGroup } from "../../src/rate-limit/valkey/script.ts";
@@ -53,6 +55,18 @@ export class ValkeyModel {
   flush(): void {
     this.#quotas.clear();
   }
+}
+
+/** What `take_over` in decide.lua does. Doing it twice changes nothing. */
+export function takeOver(
+  quota: Quota,
+  { quota: known, unbannedAt }: Omit<KeyHandOver, "subject">,
+  now: number,
+  rules?: BanRules,
+): void {
+  expire(quota, now, rules);
+  if (unbannedAt !== NEVER) unban(quota, unbannedAt);
+  merge(quota, copyOf(known), now, rules);
 }
 
 /** The quota as the scripts reply it. */

@@ -2,7 +2,7 @@
 -- src/domain/rate-limit.ts, with the same names, on one hash per API key. Tests run the same histories on both.
 --
 -- ARGV[3..] has three values for each of KEYS, in order; a key may occur more than once. Requests have the limits per
--- minute and per day, and their number. A HandOver of the domain is a JSON array, with an empty text, and 0: the time of
+-- minute and per day, and their number. A KeyHandOver is a JSON array, with an empty text, and 0: the time of
 -- the unban, and the numbers of `toStored`.
 -- The reply is a text of numbers: the time, and twelve for each of KEYS: how many requests are allowed, how many are
 -- limited, whether one led to a ban, and the quota. An array would take the client 1.7 µs more for each.

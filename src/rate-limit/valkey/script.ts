@@ -1,13 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Cluster, Redis } from "ioredis";
-import {
-  type HandOver,
-  type Limits,
-  NEVER,
-  newQuota,
-  type KeySubject,
-  type Quota,
-} from "../../domain/rate-limit.ts";
+import { type Limits, NEVER, newQuota, type KeySubject, type Quota } from "../../domain/rate-limit.ts";
 import text from "./decide.lua" with { type: "text" };
 
 export interface DecisionRequest {
@@ -20,8 +13,12 @@ export interface RequestGroup extends DecisionRequest {
   readonly requests: { readonly length: number };
 }
 
-export interface KeyHandOver extends HandOver {
+/** What a server knows of a key, when Valkey takes over counting. */
+export interface KeyHandOver {
   readonly subject: KeySubject;
+  readonly quota: Quota;
+  /** When the key was unbanned, or NEVER. */
+  readonly unbannedAt: number;
 }
 
 /** The decisions about a group: the first requests are allowed, the next ones limited, and the rest banned. */
