@@ -37,8 +37,8 @@ interface FollowOptions {
 
 export interface ChangeFollower {
   /**
-   * Returns undefined if everything that is cached is as it was at most a second before `now`. Otherwise the caller
-   * waits for the promise, and then uses what is cached.
+   * Returns undefined if everything that is cached is as it was at most a second before `now`, by the clock of the
+   * scheduler. Otherwise the caller waits for the promise, and then uses what is cached.
    */
   whenCurrent(now: number): Promise<void> | undefined;
   /** Applies all changes up to now. A change of a key by this process takes effect here at once if it calls this. */

@@ -1,3 +1,4 @@
+import { scheduler } from "../runtime/scheduler.ts";
 import { type Rejection, rejectionOf, Unavailable } from "../api/errors.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import { type ApiKeyPrincipal, type AuthFailure, isPrincipal } from "../domain/api-keys.ts";
@@ -15,7 +16,7 @@ export interface AdmissionOptions {
   readonly authenticator: Pick<Authenticator, "authenticate">;
   readonly rateLimiter: Pick<RateLimiter, "decide" | "peek">;
   readonly policy: PolicyInEffect;
-  /** Returns a promise if what is cached of keys, limits and pets is too old to be used. */
+  /** Returns a promise if what is cached of keys, limits and pets is too old to be used. `now` is `scheduler.now()`. */
   readonly whenCurrent: (now: number) => Promise<void> | undefined;
   /** Called for each request without a valid key. */
   readonly onUnauthenticated?: (failure: AuthFailure, address: string) => void;
@@ -95,7 +96,7 @@ export class Admission {
   async reauthenticate(record: RequestRecord): Promise<ApiKeyPrincipal | Rejection> {
     const { whenCurrent, onUnauthenticated } = this.options;
     const { request } = record;
-    await whenCurrent(performance.now());
+    await whenCurrent(scheduler.now());
     const principal = await this.#authenticate(request);
     if (isPrincipal(principal)) return mayUse(principal, request) ? principal : READ_ONLY_KEY;
     onUnauthenticated?.(principal, request.clientAddress);

@@ -7,6 +7,7 @@ import { ABORTED_RESPONSE, emptyResponse, headerLinesOf, jsonResponse } from "..
 import { INTERNAL_ERROR, methodNotAllowed, Rejection, rejectionOf } from "../api/errors.ts";
 import { etagOf, matchesEtag } from "../runtime/etag.ts";
 import { sha256 } from "../runtime/hash.ts";
+import { scheduler } from "../runtime/scheduler.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH } from "../domain/idempotency.ts";
 import { MAX_BODY_BYTES } from "../domain/size-limits.ts";
 import type { IdempotentRequest } from "../domain/ports/pets-and-orders.ts";
@@ -81,12 +82,12 @@ export class PublicApp implements RequestHandler {
   }
 
   handle(request: Request): Awaitable<Response> {
-    const startedAt = performance.now();
+    const startedAt = scheduler.now();
     const record = new RequestRecord(request, requestIdOf(request));
     record.trace = this.#options.startTrace?.(request);
     const response = this.#cors?.preflight(request) ?? this.#respond(record, startedAt);
     return andThen(response, (handled) => {
-      record.durationMs = performance.now() - startedAt;
+      record.durationMs = scheduler.now() - startedAt;
       for (const observe of this.#observers) observe(record, handled);
       return withRequestId(this.#cors?.allow(request, handled) ?? handled, record.requestId);
     });
