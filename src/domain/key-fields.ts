@@ -96,5 +96,5 @@ export const WRITTEN_KEY_FIELDS = givenFieldsOf(KEY_FIELDS);
 /** The values of a key by its fields. */
 export type StoredKey = WorkingObject<typeof KEY_FIELDS>;
 
-/** The longest time for which the previous secrets of a rotated key, or tokens of an operator, may work. */
+/** The longest time for which the earlier secrets of a rotated key, or tokens of an operator, may work. */
 export const MAX_OVERLAP_MS = 30 * DAY_MS;

@@ -54,7 +54,7 @@ async function signIn(body: object): Promise<Credential> {
   return { token: null, headers: { ...sessionOf(response), Origin: service.adminUrl } };
 }
 const newCode = async ({ name }: Holder) => ({ code: await codeOf(service, name) });
-/** Replaces the token of an operator with an overlap, by default as an admin. Resolves to the new one. */
+/** Rotates the token of an operator with an overlap, by default as an admin. Resolves to the new one. */
 async function rotate({ id }: Holder, as: Credential = {}): Promise<string> {
   const body = { overlapSeconds: OVERLAP_SECONDS };
   return String((await service.ok(`POST /api/operators/${id}/rotate`, { body, ...as }))["token"]);

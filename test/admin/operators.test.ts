@@ -66,7 +66,7 @@ describe("roles", () => {
     expect(await status("/api/openapi.json", token)).toBe(403);
   });
 
-  test("metrics may replace its token 20 times at once, and 20 times an hour", async () => {
+  test("metrics may rotate its token 20 times at once, and 20 times an hour", async () => {
     let { operator, token } = await newOperator("metrics");
     const request = { method: "POST", path: `/api/operators/${operator.id}/rotate` };
     for (let i = 0; i < 20; i++) token = String((await service.ok({ ...request, token }))["token"]);
@@ -77,7 +77,7 @@ describe("roles", () => {
     await service.ok({ ...request, token });
   });
 
-  test("every operator may replace their own token, and an admin that of everybody", async () => {
+  test("every operator may rotate their own token, and an admin that of everybody", async () => {
     for (const role of ROLES) {
       const { operator, token } = await newOperator(role);
       const path = `/api/operators/${operator.id}/rotate`;
@@ -179,7 +179,7 @@ describe("signing in", () => {
     expect((await signIn({ token })).status).toBe(401);
   });
 
-  test("the session in which operators replace their own token goes on, their others end", async () => {
+  test("the session in which operators rotate their own token goes on, their others end", async () => {
     const { operator, token } = await newOperator("support");
     const [one, two] = [sessionOf(await signIn({ token })), sessionOf(await signIn({ token }))];
     const headers = { ...one, Origin: service.adminUrl };

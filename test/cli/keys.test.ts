@@ -137,7 +137,7 @@ test("keys rotate prints a new secret; the previous one stays valid for a day, o
   cli.clock.advance(1_000);
   const rotated = await cli.out("keys rotate 1 --overlap 1h");
   expect(rotated).toStartWith(
-    'Key 1 "app" has a new secret. Its previous secrets stay valid until 2026-11-15T13:00:01.000Z.\n\n  pet_live_',
+    'Key 1 "app" has a new secret. Its earlier secrets stay valid until 2026-11-15T13:00:01.000Z.\n\n  pet_live_',
   );
   expect(rotated).toContain("This is the only time it is shown");
   const [second = ""] = /pet_live_\w+/.exec(rotated) ?? [];
@@ -151,7 +151,7 @@ test("keys rotate prints a new secret; the previous one stays valid for a day, o
   const third = await cli.json<{ key: string }>("keys rotate 1");
   expect(third).toMatchObject({ id: 1, previousSecretsValidUntil: "2026-11-16T13:00:01.000Z" });
   expect(await cli.out("keys rotate 1 --overlap 0")).toContain(
-    'Key 1 "app" has a new secret. Its previous secrets are no longer valid.\n',
+    'Key 1 "app" has a new secret. Its earlier secrets are no longer valid.\n',
   );
   expect((await findCredential(cli, third.key))?.validUntil).toBe(0);
 });

@@ -152,7 +152,7 @@ export const KEY_COMMANDS = [
     operation: "getKey",
     summary: "Show one API key with its secrets, limits, used quotas and ban",
     description:
-      "Shows one key: its plan, what it has used of both limits, its strikes and its ban. While a server runs, all of it is at most a second old. Of a secret it shows the first and the last characters; the whole is not stored. After a rotation it shows the previous secrets until their overlap ends.",
+      "Shows one key: its plan, what it has used of both limits, its strikes and its ban. While a server runs, all of it is at most a second old. Of a secret it shows the first and the last characters; the whole is not stored. After a rotation it shows the earlier secrets until their overlap ends.",
     text: (key, { context: { screen } }) => keyTable(key, screen),
   }),
   operationCommand({
@@ -190,11 +190,11 @@ export const KEY_COMMANDS = [
     name: "keys rotate",
     operation: "rotateKey",
     description:
-      "Makes a new secret for a key and prints it. The previous secrets stay valid for --overlap, so that clients can change to the new one without a failed request. The key keeps its plan, used quotas, strikes and ban.",
-    fields: { overlapSeconds: overlapFlag("Time for which the previous secrets stay valid", "1d") },
+      "Makes a new secret for a key and prints it. The earlier secrets stay valid for --overlap, so that clients can change to the new one without a failed request. The key keeps its plan, used quotas, strikes and ban.",
+    fields: { overlapSeconds: overlapFlag("Time for which the earlier secrets stay valid", "1d") },
     examples: [
       "petstore keys rotate 3",
-      "petstore keys rotate 3 --overlap 0   # the previous secrets stop working at once",
+      "petstore keys rotate 3 --overlap 0   # the earlier secrets stop working at once",
     ],
     showsUrl: true,
     json: ({ key, secret, overlapEndsAt }) => ({
@@ -204,9 +204,9 @@ export const KEY_COMMANDS = [
       previousSecretsValidUntil: overlapEndsAt,
     }),
     text({ key, secret, overlapEndsAt }, { url, context: { screen } }) {
-      const previous =
+      const earlier =
         key.secrets.length === 1 ? "are no longer valid" : `stay valid ${screen.until(overlapEndsAt)}`;
-      return `Key ${key.id} ${quoted(key.name)} has a new secret. Its previous secrets ${previous}.\n${formatSecret(secret, url)}`;
+      return `Key ${key.id} ${quoted(key.name)} has a new secret. Its earlier secrets ${earlier}.\n${formatSecret(secret, url)}`;
     },
   }),
   keyChange("disableKey", ({ id }) => `is disabled. petstore keys enable ${id} switches it on again`),

@@ -115,7 +115,7 @@ export const OPERATOR_COMMANDS = [
       "petstore operators rotate ann",
       "petstore operators rotate prometheus --overlap 10m   # no scrape fails meanwhile",
     ],
-    // A program with the role metrics may not list operators, and may replace its own token.
+    // A program with the role metrics may not list operators, and may rotate its own token.
     async request(call, { id: given, body }) {
       const id = parseIdentifier(String(given)) ?? (await operatorOf(call, given)).id;
       return call("rotateOperator", { id, body: { ...body } });

@@ -65,7 +65,7 @@ export interface OperatorStore {
     token: NewSecret,
     by: Attribution,
   ): Promise<AdmittedOperator | RejectedOperator>;
-  /** Replaces the token. */
+  /** Rotates the token. */
   rotateOperator(
     id: number,
     token: TokenRotation,

@@ -129,7 +129,7 @@ const secret = line(60, "The secret. It is shown only this once: only its hash i
 export const CreatedKey = object("A new API key with its secret", { key: Key, secret });
 
 export const KeyRotation = object(
-  "How to replace the secret of an API key",
+  "How to rotate the secret of an API key",
   {},
   {
     overlapSeconds: integer({
@@ -207,7 +207,7 @@ export const KEY_OPERATIONS = tagged("Keys", {
     path: "/keys/find",
     audited: "nothing",
     summary: "Find the API key that has a given secret",
-    description: "Finds the key, also if it is revoked or expired, or if the secret was replaced.",
+    description: "Finds the key, also if it is revoked or expired, or if the secret is an earlier one.",
     body: KeySearch,
     success: ok("The key", FoundKey),
     errors: ["key_not_found"],

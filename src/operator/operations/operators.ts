@@ -66,7 +66,7 @@ export const OperatorUpdate = updateSchema("The fields to change, at least one. 
 });
 
 export const OperatorRotation = object(
-  "How to replace the token of an operator",
+  "How to rotate the token of an operator",
   {},
   {
     overlapSeconds: integer({
@@ -120,9 +120,9 @@ export const OPERATOR_OPERATIONS = tagged("Operators", {
     method: "POST",
     path: "/operators/{operatorId}/rotate",
     audited: "operator.rotated",
-    summary: "Replace the token of an operator",
+    summary: "Rotate the token of an operator",
     description:
-      "Makes a new token, which is shown only this once. The earlier ones stop working and the operator's other sessions end when the overlap is over, by default at once: on every server within a second. Every operator may replace their own token, with the newest one or a session of it; that of somebody else needs the role admin.",
+      "Makes a new token, which is shown only this once. The earlier ones stop working and the operator's other sessions end when the overlap is over, by default at once: on every server within a second. Every operator may rotate their own token, with the newest one or a session of it; that of somebody else needs the role admin.",
     body: OperatorRotation,
     success: ok("The operator and their new token", OperatorWithToken),
     errors: ["operator_not_active", "forbidden_role", "invalid_token", "too_many_attempts"],

@@ -22,8 +22,8 @@ export interface Principal {
   readonly role: Role;
   /** The hash of the token with which the operator was authenticated, or which made their session or code. */
   readonly tokenHash: string;
-  /** Set if the token was replaced: when it stops working. */
-  readonly tokenValidUntil?: number | undefined;
+  /** When the overlap of an earlier token ends; undefined for the newest token. */
+  readonly overlapEndsAt?: number | undefined;
   /** The hash of the session cookie, for a session. */
   readonly session?: string;
   /** The subject of an operator who signs in with a provider. */
@@ -44,7 +44,7 @@ export function principalWith(
   const { operator, validUntil } = credential;
   const { id, name, role, subject, expiresAt = Infinity } = operator;
   if (now >= expiresAt) return tokenExpired(operator);
-  return { id, name, role, tokenHash, tokenValidUntil: validUntil, subject };
+  return { id, name, role, tokenHash, overlapEndsAt: validUntil, subject };
 }
 
 interface CalledOperation {
@@ -61,8 +61,8 @@ export function callRejection(
 ): Rejection<"forbidden_role" | "replaced_token"> | undefined {
   const leastRole = leastRoleOf(operation);
   if (!mayCall(principal.role, leastRole)) return forbiddenRole(principal, leastRole);
-  const isReplaced = principal.tokenValidUntil !== undefined;
-  return isReplaced && changesCredentials(operation) ? replacedToken(principal) : undefined;
+  const isEarlier = principal.overlapEndsAt !== undefined;
+  return isEarlier && changesCredentials(operation) ? replacedToken(principal) : undefined;
 }
 
 /** The actions whose target is a credential begin so. */

@@ -134,7 +134,7 @@ export function keyDifferences(earlierPath: string, laterPath: string, now: numb
     return {
       /** Keys that were restricted later, so that the copy allows more. A revoked key is under `revoked_at` only. */
       restricted,
-      /** Keys whose secrets were replaced later. The copy accepts the earlier secrets. */
+      /** Keys whose secrets were rotated later. The copy accepts the earlier secrets. */
       rotated: rotatedKeys(connection).filter((id) => valid.has(id)),
       created,
       /** Plans whose limits were lowered later, with those limits. */
