@@ -21,7 +21,7 @@ import {
   type Response,
   type Status,
 } from "../http1/index.ts";
-import { ErrorLog } from "../observe/event-reports.ts";
+import { ErrorLog } from "../observe/error-log.ts";
 import { ADMIN_API } from "./api.ts";
 import {
   ADMIN_ERRORS,

@@ -3,7 +3,7 @@ import { type ErrorTable, Rejection, rejectionOf } from "../api/errors.ts";
 import { toJson } from "../api/json.ts";
 import type { Question } from "../domain/servers.ts";
 import { MAX_ANSWER_LENGTH } from "../domain/size-limits.ts";
-import { ErrorLog } from "../observe/event-reports.ts";
+import { ErrorLog } from "../observe/error-log.ts";
 import { ADMIN_ERRORS } from "./errors.ts";
 import { type RunningServerServices, runningServerHandlers } from "./handlers/running-server-handlers.ts";
 import { ADMIN_OPERATIONS, type AdminOperation, type RunningServerOperationId } from "./operations.ts";

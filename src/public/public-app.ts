@@ -21,7 +21,7 @@ import {
   type RequestHandler,
   type Response,
 } from "../http1/index.ts";
-import { ErrorLog } from "../observe/event-reports.ts";
+import { ErrorLog } from "../observe/error-log.ts";
 import type { Log } from "../observe/log.ts";
 import { type RequestObserver, RequestRecord } from "../observe/request-record.ts";
 import type { Trace } from "../observe/trace.ts";

@@ -1,6 +1,7 @@
 import { expect, jest, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
-import { logConnectionLimit, logKeyChanges, watchFloods } from "../../src/observe/event-reports.ts";
+import { watchFloods } from "../../src/observe/authentication-floods.ts";
+import { logConnectionLimit, logKeyChanges } from "../../src/observe/event-reports.ts";
 import { createLog } from "../../src/observe/log.ts";
 import type { ApiKey, AuthFailure } from "../../src/domain/api-keys.ts";
 import { useFakeTimers } from "../fake-timers.ts";
