@@ -6,7 +6,7 @@ import type { PolicyInEffect } from "../domain/policy.ts";
 import type { RateLimiter } from "../domain/ports/rate-limiter.ts";
 import type { Decision, Limits, Subject } from "../domain/rate-limit.ts";
 import type { Request, Response } from "../http1/index.ts";
-import type { ErrorLog } from "../observe/event-reports.ts";
+import type { ErrorLog } from "../observe/error-log.ts";
 import type { RequestRecord } from "../observe/request-record.ts";
 import { type Awaitable, type Coroutine, waitFor } from "../runtime/awaitable.ts";
 import { authenticationUnavailable, READ_ONLY_KEY, UNAUTHENTICATED } from "./errors.ts";
