@@ -66,11 +66,13 @@ export class WaitingUnbans {
   }
 
   /** An unban that fails is tried again after the next poll, and the others are applied. */
-  async #apply({ id, before, attempts }: Unban): Promise<void> {
+  async #apply(unban: Unban): Promise<void> {
+    const { id, before, attempts } = unban;
     const { rateLimiter, clock } = this.#options;
     try {
       await rateLimiter.unban({ kind: "key", id }, clock.steadyNow() - before);
-      this.#unbans.delete(id);
+      // A later unban of the key that was added meanwhile still waits.
+      if (this.#unbans.get(id) === unban) this.#unbans.delete(id);
       this.#options.onUnban?.(id);
     } catch (error) {
       attempts.failed(error);

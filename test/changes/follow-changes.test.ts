@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { openStores } from "../../src/adapters/open-stores.ts";
 import { startApp } from "../../src/app.ts";
+import { WaitingUnbans } from "../../src/changes/waiting-unbans.ts";
 import { generateSecret, toNewSecret } from "../../src/domain/secrets.ts";
 import type { RateLimiter } from "../../src/domain/ports/rate-limiter.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
@@ -104,6 +105,33 @@ test("an unban that fails is tried again, is reported once, and does not stop th
     [2, 40],
   ]);
   expect(errors).toEqual(["2: Error: a mistake"]);
+});
+
+test("a second unban of a key that arrives while the first one is applied is applied, too", async () => {
+  const clock = new TestClock();
+  const applied: number[] = [];
+  const first = Promise.withResolvers<void>();
+  const unbans = new WaitingUnbans({
+    clock,
+    rateLimiter: {
+      async unban(_, agoMs) {
+        applied.push(agoMs);
+        if (applied.length === 1) await first.promise;
+      },
+    },
+    onUnbanError: () => {},
+  });
+  const unbanNow = () => unbans.add({ id: 1, unbannedAt: clock.now() }, clock.steadyNow());
+  unbanNow();
+  const applying = unbans.apply();
+  clock.advance(50);
+  unbanNow();
+  first.resolve();
+  await applying;
+  await unbans.applyNow();
+  expect(applied).toEqual([0, 0]);
+  await unbans.applyNow();
+  expect(applied).toHaveLength(2);
 });
 
 test("a key that this process has changed is looked up again although the changes cannot be read", async () => {
