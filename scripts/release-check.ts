@@ -46,7 +46,7 @@ function failureOf(...command: string[]): Problem {
 
 const directory = temporaryDirectory("release");
 
-const TESTS = ["test/release.test.ts", "test/docs.test.ts", "test/tidy.test.ts"];
+const TESTS = ["test/release.test.ts", "test/docs.test.ts", "test/tidy/"];
 
 const POINTS: readonly Point[] = [
   {

@@ -1,12 +1,9 @@
-import { afterEach, describe, expect, jest, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { hostname } from "node:os";
 import { version } from "../../package.json" with { type: "json" };
-import { type ReadinessChecks, readinessOf } from "../../src/operator/readiness.ts";
-import { settle } from "../fake-timers.ts";
-import { startAdminService, useAdminService } from "./admin-service.ts";
+import { useAdminService } from "./admin-service.ts";
 
 const service = await useAdminService();
-afterEach(() => void jest.useRealTimers());
 
 test("listServers: a server without Valkey is a list of one", async () => {
   const figures = {
@@ -36,70 +33,9 @@ test("listServers: a server without Valkey is a list of one", async () => {
   });
 });
 
-test("/readyz is 503 while the server drains, and /livez stays 200", async () => {
-  const draining = await startAdminService({}, { drainDelayMs: 1_000 });
-  jest.useFakeTimers();
-  const stopped = draining.stop();
-  const ready = await draining.admin("/readyz", { token: null });
-  expect(ready.status).toBe(503);
-  expect(ready.text).toBe(
-    "[+]database ok\n[+]disk ok\n[+]migrations ok\n[+]rate-limiter ok\n[-]draining failed\nnot ready\n",
-  );
-  expect((await draining.admin("/livez", { token: null })).status).toBe(200);
-  expect(await draining.ok("/api/server")).toMatchObject({ draining: true });
-  jest.advanceTimersByTime(1_000);
-  jest.useRealTimers();
-  await stopped;
-});
-
 test("/metrics is in OpenMetrics for whoever prefers it", async () => {
   const headers = { Accept: "application/openmetrics-text; version=1.0.0" };
   const open = await service.admin("/metrics", { headers });
   expect(open.headers.get("content-type")).toStartWith("application/openmetrics-text; version=1.0.0");
   expect(open.text).toEndWith("# EOF\n");
-});
-
-describe("a check of /readyz", () => {
-  const ready = (checks: ReadinessChecks, query = "") => readinessOf(checks)({ query });
-  const stuck = () => new Promise<boolean>(() => {});
-
-  test("that throws, rejects or is false makes the server not ready, and is named", async () => {
-    const { status, body } = await ready({
-      fine: () => true,
-      throws: () => {
-        throw new Error("gone");
-      },
-      rejects: () => Promise.reject(new Error("gone")),
-      false: async () => false,
-    });
-    expect(status).toBe(503);
-    expect(body).toBe("[+]fine ok\n[-]throws failed\n[-]rejects failed\n[-]false failed\nnot ready\n");
-  });
-
-  test("that never ends is given up after 0.8 seconds, before a probe of a second is", async () => {
-    jest.useFakeTimers();
-    const response = ready({ stuck, fine: () => true });
-    await settle();
-    jest.advanceTimersByTime(800);
-    const { status, body } = await response;
-    expect({ status, body }).toEqual({ status: 503, body: "[-]stuck failed\n[+]fine ok\nnot ready\n" });
-  });
-
-  test("is shared by requests at the same time, and one that never ends is begun anew", async () => {
-    jest.useFakeTimers();
-    let begun = 0;
-    const shared = readinessOf({ database: () => (begun++, stuck()) });
-    const requests = Array.from({ length: 1_000 }, () => shared({ query: "" }));
-    jest.advanceTimersByTime(800);
-    const statuses = await Promise.all(requests);
-    expect(new Set(statuses.map(({ status }) => status))).toEqual(new Set([503]));
-    expect(begun).toBe(1);
-    void shared({ query: "" });
-    expect(begun).toBe(2);
-  });
-
-  test("that is excluded is not run", async () => {
-    const { status, body } = await ready({ fine: () => true, gone: () => false }, "exclude=gone");
-    expect({ status, body }).toEqual({ status: 200, body: "ok\n" });
-  });
 });

@@ -1,0 +1,187 @@
+import { describe, expect, jest, spyOn, test } from "bun:test";
+import { hostname } from "node:os";
+import { INTERNAL_ERROR } from "../../src/api/errors.ts";
+import { toJson } from "../../src/api/json.ts";
+import type { KeyStore } from "../../src/domain/ports/keys.ts";
+import type { QuestionStore } from "../../src/domain/ports/servers.ts";
+import { NO_ACTIVITY, type Question, type ServerState } from "../../src/domain/servers.ts";
+import { silentLog } from "../../src/observe/log.ts";
+import { answerQuestions } from "../../src/operator/answer-questions.ts";
+import { requestHandlers } from "../../src/operator/handlers/requests.ts";
+import type { RequestPage } from "../../src/operator/operations.ts";
+import { scheduler } from "../../src/runtime/scheduler.ts";
+import { formatTime } from "../../src/text/formatting.ts";
+import { finish } from "../fake-timers.ts";
+
+const SELF = { id: "self", name: hostname(), version: "1", startedAt: 0 };
+const OTHER: ServerState = { ...SELF, ...NO_ACTIVITY, id: "other", name: "web-2", seenAt: 0 };
+
+const KEY = { name: "shop", plan: "free", access: "write", labels: [], createdAt: 0 } as const;
+const NO_KEYS = { getKeys: () => [] } as Partial<KeyStore> as KeyStore;
+
+const errorOf = (message: string) => ({ code: "no_webhook", message, status: 409 });
+
+/** The questions of servers that answer at once. */
+function answering(answerTo: (question: Question) => string | undefined): QuestionStore {
+  const asked = new Map<string, Question>();
+  return {
+    ask: async (questions) => questions.forEach((each) => void asked.set(each.id, each)),
+    take: async () => [],
+    answer: async () => {},
+    readAnswers: (ids) =>
+      ids.flatMap((id) => {
+        const question = asked.get(id);
+        const answer = question && answerTo(question);
+        return question ? [{ id, takenBy: "one", ...(answer !== undefined && { answer }) }] : [];
+      }),
+    forget: async (ids) => ids.forEach((id) => void asked.delete(id)),
+  };
+}
+
+describe("several servers", () => {
+  const item = (id: bigint, server = "other"): RequestPage["items"][number] => ({
+    id,
+    server,
+    requestId: `${id}`,
+    at: formatTime(0),
+    keyId: null,
+    method: "GET",
+    path: "/v1/pets",
+    operation: "listPets",
+    status: 200,
+    code: null,
+    durationMs: 1,
+    address: "192.0.2.1",
+    userAgent: null,
+  });
+  const list = (answer: RequestPage | string, limit: number, keys = NO_KEYS) => {
+    const text = typeof answer === "string" ? { error: errorOf(answer) } : { body: answer };
+    return requestHandlers({
+      requestLog: undefined,
+      keys,
+      servers: { self: SELF, list: () => [{ ...OTHER, id: "self" }, OTHER], lost: () => [] },
+      questions: answering(({ to, operation, query }) => {
+        expect([to, operation, query]).toEqual([
+          "other",
+          "listRequests",
+          `limit=${limit}&status=5xx&scope=server`,
+        ]);
+        return toJson(text);
+      }),
+    }).listRequests({ id: undefined, body: undefined, query: { limit, status: "5xx" } } as never);
+  };
+  const page = { nextCursor: null, servers: [{ id: "other", name: "web-2", problem: null, since: null }] };
+
+  test("a server that is alone asks nobody", async () => {
+    const questions = answering(() => "");
+    const ask = spyOn(questions, "ask");
+    const { listRequests } = requestHandlers({
+      requestLog: undefined,
+      keys: NO_KEYS,
+      servers: { self: SELF, list: () => [{ ...OTHER, id: "self" }], lost: () => [] },
+      questions,
+    });
+    const { servers } = await listRequests({ id: undefined, body: undefined, query: {} } as never);
+    expect([servers.map(({ id }) => id), ask.mock.calls]).toEqual([["self"], []]);
+  });
+
+  test("are asked for the same, and cut to one page", async () => {
+    const result = await list({ ...page, items: [item(3n), item(2n), item(1n)] }, 2);
+    expect(result.items.map(({ id }) => id)).toEqual([3n, 2n]);
+    expect(result.nextCursor).not.toBeNull();
+    expect(result.servers.map(({ id, problem }) => [id, problem])).toEqual([
+      ["self", "the request log is off; restart the server without --request-log 0 to turn it on"],
+      ["other", null],
+    ]);
+  });
+
+  test("requests have the names of their keys, and none in an outage of the database", async () => {
+    const items = [
+      { ...item(3n), keyId: 7 },
+      { ...item(2n), keyId: 8 },
+      { ...item(1n), keyId: null },
+    ];
+    const named: Partial<KeyStore> = { getKeys: ([id = 0]) => [{ ...KEY, id }] };
+    const { items: shown } = await list({ ...page, items }, 3, named as KeyStore);
+    expect(shown.map(({ keyName }) => keyName)).toEqual(["shop", null, null]);
+    const failing: Partial<KeyStore> = { getKeys: () => Promise.reject(new Error("no connection")) };
+    const { items: unnamed } = await list({ ...page, items }, 3, failing as KeyStore);
+    expect(unnamed).toEqual(items);
+  });
+
+  test("one that rejects, or has answered what this release cannot read, is named with the reason", async () => {
+    expect((await list("it has none", 2)).servers[1]).toMatchObject({ id: "other", problem: "it has none" });
+    const unknown = (await list({ ...page, items: 3 } as never, 2)).servers[1];
+    expect(unknown?.problem).toBe("it is of another release, whose answer this one does not know");
+    const rows = [item(1n), { ...item(2n), method: " " }];
+    const result = await list({ ...page, items: rows }, 2);
+    expect(result.items.map(({ id }) => id)).toEqual([1n]);
+    expect(result.servers[1]?.problem).toBe("1 row is left out: this release cannot read it");
+  });
+
+  test("more than 50 are not asked, and are named", async () => {
+    let asked = 0;
+    const others = Array.from({ length: 53 }, (_, i) => ({ ...OTHER, id: `other-${i}` }));
+    const { listRequests } = requestHandlers({
+      requestLog: undefined,
+      keys: NO_KEYS,
+      servers: { self: SELF, list: () => others, lost: () => [] },
+      questions: answering(() => toJson({ error: errorOf(`asked ${++asked}`) })),
+    });
+    const { servers } = await listRequests({ id: undefined, body: undefined, query: {} } as never);
+    expect([asked, servers.length]).toEqual([50, 54]);
+    expect(servers.at(-1)?.problem).toBe("only 50 other servers are asked");
+  });
+
+  test("one that tells of others, or of their requests, is not believed", async () => {
+    const servers = [...page.servers, { id: "third", name: "x", problem: null, since: null }];
+    const result = await list({ ...page, servers, items: [item(2n, "third"), item(1n)] }, 2);
+    expect(result.items.map(({ id }) => id)).toEqual([1n]);
+    expect(result.servers.map(({ id }) => id)).toEqual(["self", "other"]);
+  });
+
+  test("one that stands still, and a database that fails, delay nobody by more than 2 seconds", async () => {
+    const ask = (questions: QuestionStore) =>
+      requestHandlers({
+        requestLog: undefined,
+        keys: NO_KEYS,
+        servers: { self: SELF, list: () => [OTHER], lost: () => [] },
+        questions,
+      }).listRequests({ id: undefined, body: undefined, query: {} } as never);
+    jest.useFakeTimers();
+    const startedAt = scheduler.now();
+    const { servers } = await finish(ask(answering(() => undefined)));
+    expect(scheduler.now() - startedAt).toBeWithin(2_000, 2_200);
+    jest.useRealTimers();
+    expect(servers[1]?.problem).toBe("it does not answer");
+    const failing = { ...answering(() => ""), ask: () => Promise.reject(new Error("no connection")) };
+    expect((await ask(failing)).servers[1]?.problem).toBe("it cannot be asked (no connection)");
+  });
+});
+
+test("an answer of more than 1 MiB, and a handler that fails, are errors with a reason", async () => {
+  const answers: string[] = [];
+  const taken = ["getWebhook", "testWebhook"].map((operation) => ({ id: operation, operation, query: "" }));
+  const look = answerQuestions({
+    servers: { self: SELF },
+    questions: {
+      take: async () => taken,
+      answer: async (_id: string, text: string) => void answers.push(text),
+    },
+    webhook: {
+      describe: async () => ({
+        url: "x".repeat(2 ** 20),
+        events: [],
+        waiting: { count: 0 },
+        deliveries: [],
+      }),
+      test: () => Promise.reject(new Error("a defect")),
+    },
+    log: silentLog,
+  } as never);
+  await look();
+  expect(answers.map((text) => JSON.parse(text).error.message).toSorted()).toEqual([
+    INTERNAL_ERROR.message,
+    "its answer is longer than 1048576 characters; ask for fewer rows",
+  ]);
+});
