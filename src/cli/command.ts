@@ -83,7 +83,7 @@ export interface ErrorStream {
 export class Failure extends Error {}
 
 /** What a command prints at its end; undefined if it has printed everything. */
-export type Outcome = string | undefined;
+export type FinalText = string | undefined;
 
 /** The arguments without a flag, by their labels in usage lines. Optional ones come last. */
 type Positionals = Readonly<Record<string, ValueType<unknown>>>;
@@ -113,12 +113,12 @@ interface Definition<P extends Positionals, O extends Options> {
   readonly positionals?: P;
   readonly options: O;
   readonly examples: readonly string[];
-  run(input: Input<P, O>, context: Context): Promise<Outcome>;
+  run(input: Input<P, O>, context: Context): Promise<FinalText>;
 }
 
 /** A command with its types erased: its definition for --help, and `execute`. */
 export interface Command extends Required<Omit<Definition<Positionals, Options>, "run">> {
-  execute(positionals: readonly string[], flags: Flags, context: Context): Promise<Outcome>;
+  execute(positionals: readonly string[], flags: Flags, context: Context): Promise<FinalText>;
 }
 
 export function defineCommand<P extends Positionals, O extends Options>(

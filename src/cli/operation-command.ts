@@ -14,15 +14,15 @@ import { type Command, type Context, defineCommand, Failure } from "./command.ts
 import { isFollowed } from "./follow.ts";
 import { type FieldFlags, ID_TYPES, OperationFlags } from "./operation-flags.ts";
 import {
-  type CallOperator,
+  type CallOperation,
   type CallUnchecked,
-  OPERATOR_OPTIONS,
-  type OperatorInput,
+  CALL_OPTIONS,
+  type OperationInput,
   type StoredValues,
   locationOf,
 } from "./calls/call.ts";
 import { firstItems, pagesOf } from "./calls/pages.ts";
-import { withOperator } from "./calls/with-operator.ts";
+import { withOperations } from "./calls/with-operations.ts";
 import { json, JsonItems, type TableColumn, TableRows } from "./output.ts";
 
 /** The option of a command that asks before it does what cannot be undone. */
@@ -32,7 +32,7 @@ export const YES_OPTION = {
 
 /** One execution of a command. */
 interface Execution<O extends Options> {
-  readonly values: ValuesOf<O> & OperatorInput["values"];
+  readonly values: ValuesOf<O> & OperationInput["values"];
   readonly context: Context;
   readonly startedAt: number;
   /** URL of the API; undefined if it is not known. */
@@ -59,7 +59,7 @@ interface OperationView<Id extends CommandOperationId, O extends Options, R> {
   /** Changes the input of the operation. */
   readonly prepare?: (input: AnyCallInput, execution: Execution<O>) => Awaitable<AnyCallInput>;
   /** The calls of a command that needs more than one. */
-  readonly request?: (call: CallOperator, input: AnyCallInput, execution: Execution<O>) => Promise<R>;
+  readonly request?: (call: CallOperation, input: AnyCallInput, execution: Execution<O>) => Promise<R>;
   /** What --json prints; the result itself if missing. */
   readonly json?: (result: R) => unknown;
   readonly text: (result: R, execution: Execution<O>) => string;
@@ -105,7 +105,7 @@ function commandOf<Id extends CommandOperationId, O extends Options, R>(
   const ownOptions = { ...Object.fromEntries(fieldOptions), ...view.options };
   const options: Options = {
     ...ownOptions,
-    ...OPERATOR_OPTIONS,
+    ...CALL_OPTIONS,
     ...(showsUrl && ADDRESS_OPTIONS),
   };
   const idType: ValueType<unknown> | undefined = identifier && ID_TYPES[identifier.name];
@@ -125,9 +125,9 @@ function commandOf<Id extends CommandOperationId, O extends Options, R>(
     positionals,
     options,
     async run(input, context) {
-      // The options include those of the view, of every operator command and, for its URL, of the address.
+      // The options include those of the view, CALL_OPTIONS and, for its URL, those of the address.
       const values = input.values as AddressInput["values"] & ValuesOf<O>;
-      const operatorInput = { ...input, values };
+      const operationInput = { ...input, values };
       const execution = { values, context, startedAt: context.clock.now(), url: undefined };
       const typed = Object.fromEntries(moved.map((flag) => [flag, input.positionals[flag.toUpperCase()]]));
       const given = {
@@ -142,7 +142,7 @@ function commandOf<Id extends CommandOperationId, O extends Options, R>(
           `${name} needs ${alternatives(Object.keys(ownOptions).map((flag) => `--${flag}`))}`,
         );
       const work = async (call: CallUnchecked, saved: StoredValues) => {
-        const running = { ...execution, url: showsUrl && clientUrl(operatorInput, saved) };
+        const running = { ...execution, url: showsUrl && clientUrl(operationInput, saved) };
         const result = view.request
           ? await view.request(call, prepared, running)
           : // R is the response unless the view has a request of its own.
@@ -153,7 +153,7 @@ function commandOf<Id extends CommandOperationId, O extends Options, R>(
         if (warning !== undefined) context.warn(warning);
         return undefined;
       };
-      return withOperator(operatorInput, context, work, { data, showsUrl, flags });
+      return withOperations(operationInput, context, work, { data, showsUrl, flags });
     },
   });
 }
@@ -167,7 +167,7 @@ export async function confirmed(
     throw new Failure("not confirmed; nothing was changed");
 }
 
-type AddressInput = OperatorInput<typeof ADDRESS_OPTIONS>;
+type AddressInput = OperationInput<typeof ADDRESS_OPTIONS>;
 
 /**
  * The URL of the API for a new secret; undefined if it is not known. The variables of host and port do not override the
@@ -206,7 +206,7 @@ interface ItemsView<Id extends ListOperationId, O extends Options> extends Omit<
   readonly next?: (last: ItemOf<Id>) => string;
   /** Prints items and then new ones until the process is stopped, if `--follow` is given. */
   readonly follow?: (
-    call: CallOperator,
+    call: CallOperation,
     items: readonly ItemOf<Id>[],
     following: { readonly query: NonNullable<AnyCallInput["query"]>; readonly execution: Execution<O> },
   ) => Promise<never>;

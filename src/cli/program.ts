@@ -7,7 +7,7 @@ import { quoted } from "../config/quoted.ts";
 import { EXECUTABLE } from "../executable.ts";
 import { type Arguments, parseArguments } from "./arguments.ts";
 import { errorMessage } from "./error-message.ts";
-import { type Command, Failure, type Outcome, type ProcessContext } from "./command.ts";
+import { type Command, Failure, type FinalText, type ProcessContext } from "./command.ts";
 import type * as AllCommands from "./command-table.ts";
 import { COMPLETE, complete } from "./completion.ts";
 import { commandHelp, groupHelp, overview } from "./help.ts";
@@ -19,8 +19,8 @@ type CommandTable = Pick<typeof AllCommands, "COMMANDS" | "COMMAND_GROUPS" | "OP
 
 /** Throws UsageError, Failure, or the error of a fault. */
 export async function runProgram(argv: readonly string[], context: ProcessContext): Promise<void> {
-  const outcome = await outcomeOf(argv, context);
-  if (outcome !== undefined) await context.print(outcome);
+  const text = await finalTextOf(argv, context);
+  if (text !== undefined) await context.print(text);
 }
 
 /** Returns the text for standard error and the exit status. */
@@ -30,7 +30,7 @@ export function describeFailure(error: unknown): { readonly err: string; readonl
   return { err, code: error instanceof UsageError ? 2 : 1 };
 }
 
-async function outcomeOf(argv: readonly string[], given: ProcessContext): Promise<Outcome> {
+async function finalTextOf(argv: readonly string[], given: ProcessContext): Promise<FinalText> {
   if (argv[0] === COMPLETE) return complete(argv.slice(1), (await import("./command-table.ts")).COMMANDS);
   const find = async (table: CommandTable) => commandOf(argv, table, given);
   const serving = argv[0] === serve.name ? await find(SERVE_ALONE).catch(() => undefined) : undefined;
@@ -53,7 +53,7 @@ function commandOf(
   argv: readonly string[],
   table: CommandTable,
   given: ProcessContext,
-): (() => Promise<Outcome>) | string {
+): (() => Promise<FinalText>) | string {
   const { COMMANDS, COMMAND_GROUPS, OPTIONS } = table;
   const parsed = parseArguments(argv, OPTIONS);
   const screen = screenOf(parsed.color, given);
@@ -77,8 +77,8 @@ function commandOf(
     if ("port" in command.options) for (const warning of warnings) given.warn(warning);
     const words = command.name.split(" ").length;
     const context = { ...withPrintableOutput(given, screen), ...location, screen, envFileVariables };
-    const outcome = await command.execute(positionals.slice(words), parsed.flags, context);
-    return outcome === undefined ? undefined : screen.output(outcome);
+    const text = await command.execute(positionals.slice(words), parsed.flags, context);
+    return text === undefined ? undefined : screen.output(text);
   };
 }
 

@@ -1,6 +1,6 @@
 import type { AdminConfig } from "../config/config.ts";
 import type { Environment } from "../domain/environments.ts";
-import type { DatabaseStores, OperatorStores } from "../domain/ports/stores.ts";
+import type { DatabaseStores, AdminStores } from "../domain/ports/stores.ts";
 import type { PolicyInEffect } from "../domain/policy.ts";
 import type { RateLimiter } from "../domain/ports/rate-limiter.ts";
 import type { ServerRegister } from "../domain/ports/servers.ts";
@@ -17,7 +17,7 @@ import type { AdminAuthentication } from "./sign-in/admin-authentication.ts";
 import type { ProviderSignIn } from "./sign-in/provider-sign-in.ts";
 
 /** All that the operations of operators are made of. Each part takes what it needs of them. */
-export interface Services extends OperatorStores, Pick<DatabaseStores, "questions" | "operatorReads"> {
+export interface Services extends AdminStores, Pick<DatabaseStores, "questions" | "operatorReads"> {
   readonly environment: Environment;
   readonly clock: Clock;
   readonly log: Log;
@@ -68,6 +68,6 @@ export type ServerServices = Omit<
 /** The services of operations that read: their reads delay no client. */
 export function withOperatorReads<Some extends Pick<Services, "operatorReads">>(
   services: Some,
-): Some & OperatorStores {
+): Some & AdminStores {
   return { ...services, ...services.operatorReads };
 }

@@ -59,19 +59,20 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
   const { followTokens, tokenFile } = options.credentials;
   const providerSecret = followProviderSecret(options);
   const server = listenForOperators(admin, {
-    createHandler: ({ port }) => siteOf({ ...options, port, isTls: tls !== undefined, providerSecret }),
+    createHandler: ({ port }) =>
+      handlerWithUrls({ ...options, port, isTls: tls !== undefined, providerSecret }),
     headerLines: SECURITY_HEADER_LINES,
     tls,
     peerOf: options.peerOf,
     onError: (error) => log.event("connection.failed", { error }),
   });
-  const { handler: site } = server;
-  const { url } = site;
+  const { handler } = server;
+  const { url } = handler;
   const opened = new AsyncDisposableStack();
   opened.defer(() => providerSecret.close());
   opened.defer(() => server.close(0));
   opened.defer(followTokens());
-  opened.defer(options.activity.add(() => ({ adminUrl: site.machineUrl })));
+  opened.defer(options.activity.add(() => ({ adminUrl: handler.machineUrl })));
   return {
     url,
     async createSignInUrl() {
@@ -93,7 +94,7 @@ function followProviderSecret({ admin: { provider }, log }: StartAdminOptions): 
   );
 }
 
-interface SiteOptions extends StartAdminOptions {
+interface AdminHandlerOptions extends StartAdminOptions {
   readonly port: number;
   readonly isTls: boolean;
   /** The secret of this client at the provider, if there is one. */
@@ -101,7 +102,7 @@ interface SiteOptions extends StartAdminOptions {
 }
 
 /** The handler of the listener, with the URLs by which operators reach it, here and from other machines. */
-function siteOf(options: SiteOptions) {
+function handlerWithUrls(options: AdminHandlerOptions) {
   const { admin, operators, audit, clock, log, port, isTls, providerSecret } = options;
   const url = originOf({ host: admin.host, port, isTls });
   // Cookies do not distinguish ports, so each listener of a machine has a cookie of its own.

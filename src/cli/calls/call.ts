@@ -8,7 +8,7 @@ import type { AnyCallInput, CallInput } from "../../operator/calls.ts";
 import type { CommandOperationId } from "../../operator/handlers/data-handlers.ts";
 import type { ResponseOf } from "../../operator/operations.ts";
 import { printable } from "../../text/formatting.ts";
-import { type DataUse, Failure, type Input, type Outcome } from "../command.ts";
+import { type DataUse, Failure, type Input, type FinalText } from "../command.ts";
 import type { OperationFlags } from "../operation-flags.ts";
 
 export const PLAIN_HTTP_OPTION = {
@@ -16,7 +16,7 @@ export const PLAIN_HTTP_OPTION = {
 } as const satisfies Options;
 
 /** The options of every command that calls an operation of operators, on this data or on a remote server. */
-export const OPERATOR_OPTIONS = {
+export const CALL_OPTIONS = {
   ...DATABASE_OPTIONS,
   server: {
     type: serverOrigin,
@@ -29,16 +29,16 @@ export const OPERATOR_OPTIONS = {
   ...JSON_OPTION,
 } as const satisfies Options;
 
-type OperatorValues = ValuesOf<typeof OPERATOR_OPTIONS>;
+type CallValues = ValuesOf<typeof CALL_OPTIONS>;
 
 /** What a command parsed; `O` are options besides those of every such command. */
-export type OperatorInput<O extends Options = Record<never, never>> = Omit<
-  Input<Record<never, never>, O & typeof OPERATOR_OPTIONS>,
+export type OperationInput<O extends Options = Record<never, never>> = Omit<
+  Input<Record<never, never>, O & typeof CALL_OPTIONS>,
   "positionals"
 >;
 
 /** Calls an operation. Throws RejectedCall if it is rejected. */
-export type CallOperator = <Id extends CommandOperationId>(
+export type CallOperation = <Id extends CommandOperationId>(
   id: Id,
   input?: CallInput<Id>,
 ) => Promise<ResponseOf<Id>>;
@@ -46,7 +46,7 @@ export type CallOperator = <Id extends CommandOperationId>(
 /** What a server has stored, by name. Of a remote server it is the URL, if that is needed, and nothing else. */
 export type StoredValues = Readonly<Record<string, string>>;
 
-/** A CallOperator whose input only the call itself checks. */
+/** A CallOperation whose input only the call itself checks. */
 export type CallUnchecked = <Id extends CommandOperationId>(
   id: Id,
   input?: AnyCallInput,
@@ -63,7 +63,7 @@ export class RejectedCall extends Failure {
 export class UnansweredCall extends RejectedCall {}
 
 /** What a command does. `call` is a call of a remote server, or on the data here. */
-export type Work = (call: CallUnchecked, saved: StoredValues) => Promise<Outcome>;
+export type Work = (call: CallUnchecked, saved: StoredValues) => Promise<FinalText>;
 
 export interface WorkOptions {
   /** What the command does to the data. */
@@ -74,13 +74,13 @@ export interface WorkOptions {
   readonly flags?: OperationFlags;
 }
 
-export interface OperatorWork extends WorkOptions {
+export interface OperationWork extends WorkOptions {
   readonly work: Work;
   /** Called with the number of rows of a response that this release cannot read. */
   readonly onUnreadable: (rows: number) => void;
 }
 
 /** Names the environment, or the remote server. */
-export function locationOf(values: OperatorValues): string {
+export function locationOf(values: CallValues): string {
   return values.server ?? describeEnvironment(storageOf(values));
 }

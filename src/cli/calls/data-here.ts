@@ -12,17 +12,17 @@ import {
   type ResponseOf,
   type RunningServerOperationId,
 } from "../../operator/operations.ts";
-import { attributionOf, type Context, type Outcome } from "../command.ts";
-import { type OperatorInput, type OperatorWork, RejectedCall } from "./call.ts";
+import { attributionOf, type Context, type FinalText } from "../command.ts";
+import { type OperationInput, type OperationWork, RejectedCall } from "./call.ts";
 import { openQuotas } from "./quotas.ts";
 import { callRunningServer } from "./running-server.ts";
 
 /** Passes to `work` the operations on the data here. Those of a server ask one that runs on it. */
 export async function withDataHere(
-  input: OperatorInput,
+  input: OperationInput,
   context: Context,
-  { work, onUnreadable, data }: OperatorWork,
-): Promise<Outcome> {
+  { work, onUnreadable, data }: OperationWork,
+): Promise<FinalText> {
   const storage = storageOf(input.values);
   const { clock, warn } = context;
   const { openStores } = await import("../../adapters/open-stores.ts");

@@ -26,10 +26,10 @@ import {
   sendRequest,
   trustProblem,
 } from "../../runtime/outgoing-request.ts";
-import { Failure, type Outcome } from "../command.ts";
+import { Failure, type FinalText } from "../command.ts";
 import {
-  type OperatorInput,
-  type OperatorWork,
+  type OperationInput,
+  type OperationWork,
   type PLAIN_HTTP_OPTION,
   RejectedCall,
   UnansweredCall,
@@ -38,9 +38,9 @@ import {
 /** Passes to `work` the operations of a remote server. */
 export async function withRemoteServer(
   server: string,
-  { values, source }: OperatorInput,
-  { work, onUnreadable, showsUrl }: OperatorWork,
-): Promise<Outcome> {
+  { values, source }: OperationInput,
+  { work, onUnreadable, showsUrl }: OperationWork,
+): Promise<FinalText> {
   const { "admin-token": token, env } = values;
   rejectPlainHttp(server, values);
   if (token === undefined)

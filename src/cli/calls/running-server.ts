@@ -5,9 +5,9 @@ import type { AnyCallInput } from "../../operator/calls.ts";
 import type { ResponseOf, RunningServerOperationId } from "../../operator/operations.ts";
 import { printable } from "../../text/formatting.ts";
 import { Failure } from "../command.ts";
-import type { OperatorWork } from "./call.ts";
+import type { OperationWork } from "./call.ts";
 
-interface AskOptions extends Pick<OperatorWork, "onUnreadable"> {
+interface AskOptions extends Pick<OperationWork, "onUnreadable"> {
   readonly storage: StorageConfig;
   readonly questions: QuestionStore;
   readonly servers: ServerRegister;

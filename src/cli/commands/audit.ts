@@ -10,7 +10,7 @@ import {
   shownAction,
 } from "../../domain/audit.ts";
 import type { AuditItem } from "../../operator/operations.ts";
-import type { CallOperator } from "../calls/call.ts";
+import type { CallOperation } from "../calls/call.ts";
 import { firstItems } from "../calls/pages.ts";
 import { follow, type Followed, followOption } from "../follow.ts";
 import { limitOption, listCommand } from "../operation-command.ts";
@@ -98,7 +98,7 @@ interface Following {
 const inOrder = (entries: readonly AuditItem[]) => entries.toSorted((a, b) => (a.id < b.id ? -1 : 1));
 
 async function followed(
-  call: CallOperator,
+  call: CallOperation,
   items: readonly AuditItem[],
   { query, limit }: Following,
 ): Promise<Followed<AuditItem>> {

@@ -7,7 +7,7 @@ import { SECRET_PREFIX } from "../../domain/secrets.ts";
 import { adminToken, file, optional } from "../../config/value-types.ts";
 import { defineCommand, Failure } from "../command.ts";
 import { loginFile, readLogins, saveLogins } from "../login-file.ts";
-import { OPERATOR_OPTIONS, PLAIN_HTTP_OPTION, RejectedCall } from "../calls/call.ts";
+import { CALL_OPTIONS, PLAIN_HTTP_OPTION, RejectedCall } from "../calls/call.ts";
 import { callServer, rejectPlainHttp, type RemoteServer } from "../calls/remote-server.ts";
 import { columns, json } from "../output.ts";
 
@@ -106,7 +106,7 @@ export const whoami = defineCommand({
   description:
     "Shows the server where commands about the service work, its environment, and the operator and the role that the token has there. The exit status is 1 if they work on the data here, or if the server does not accept the token.",
   data: "nothing",
-  options: OPERATOR_OPTIONS,
+  options: CALL_OPTIONS,
   examples: ["petstore whoami", "petstore whoami --server https://admin.example.com --json"],
   async run({ values }) {
     const { server, "admin-token": token } = values;

@@ -4,7 +4,7 @@ import { EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
 import { NO_TOKEN, ROLE_MEANINGS, ROLES } from "../../domain/operators.ts";
 import type { OperatorView, OperatorWithToken } from "../../operator/operations.ts";
 import { confirmed, listCommand, operationCommand, YES_OPTION } from "../operation-command.ts";
-import { type CallOperator, locationOf, RejectedCall } from "../calls/call.ts";
+import { type CallOperation, locationOf, RejectedCall } from "../calls/call.ts";
 import { expiryFlag, overlapFlag } from "../operation-flags.ts";
 import type { Screen, TableColumn } from "../output.ts";
 
@@ -37,7 +37,7 @@ const expiresAt = expiryFlag("When the token expires, or how long from now");
 const ROLE_TEXT = ROLES.map((role) => `${role}: ${ROLE_MEANINGS[role]}`).join("; ");
 
 /** The operator with this identifier, or with this name: one who is not revoked, or else the last of that name. */
-async function operatorOf(call: CallOperator, idOrName: unknown): Promise<OperatorView> {
+async function operatorOf(call: CallOperation, idOrName: unknown): Promise<OperatorView> {
   const { items } = await call("listOperators");
   const found = items.filter(({ id, name }) => name === idOrName || String(id) === String(idOrName));
   const operator = found.find(({ state }) => state === "active") ?? found.at(-1);

@@ -6,7 +6,7 @@ import type { Context } from "../command.ts";
 import { follow, type Followed, followOption } from "../follow.ts";
 import { limitOption, operationCommand } from "../operation-command.ts";
 import { ID_TYPES } from "../operation-flags.ts";
-import { type CallOperator, locationOf } from "../calls/call.ts";
+import { type CallOperation, locationOf } from "../calls/call.ts";
 import { firstItems } from "../calls/pages.ts";
 import { shortened, table, type TableColumn } from "../output.ts";
 
@@ -69,7 +69,7 @@ export const requests = operationCommand<"listRequests", typeof OPTIONS, Listed>
   },
 });
 
-async function readRequests(call: CallOperator, query: Query, limit: number): Promise<Listed> {
+async function readRequests(call: CallOperation, query: Query, limit: number): Promise<Listed> {
   let servers: Servers = [];
   const listed = await firstItems(limit, async (page) => {
     const read = await call("listRequests", { query: { ...query, ...page } });
@@ -80,7 +80,7 @@ async function readRequests(call: CallOperator, query: Query, limit: number): Pr
 }
 
 function followed(
-  call: CallOperator,
+  call: CallOperation,
   query: Query,
   listed: Listed,
   { warn }: Context,

@@ -28,9 +28,9 @@ import { OPERATION_IDS } from "../../domain/operation-ids.ts";
 import { type Key, type KeyUsageHistory, USAGE_LIMIT, type UsageTotals } from "../../operator/operations.ts";
 import { defineCommand } from "../command.ts";
 import { ID_TYPES } from "../operation-flags.ts";
-import { type CallOperator, OPERATOR_OPTIONS } from "../calls/call.ts";
+import { type CallOperation, CALL_OPTIONS } from "../calls/call.ts";
 import { pagesOf } from "../calls/pages.ts";
-import { withOperator } from "../calls/with-operator.ts";
+import { withOperations } from "../calls/with-operations.ts";
 import { json, type Screen, shortened, table, type TableColumn } from "../output.ts";
 
 const USAGE_OPTIONS = {
@@ -55,7 +55,7 @@ export const usage = defineCommand({
   description: `Adds up the requests of one key, or of all keys. ADMITTED requests were within the rate limits; ERRORS are those of them whose response was 4xx or 5xx. LIMITED and BANNED requests got 429. Hours are kept for ${HOURLY_USAGE_DAYS} days and days for ${DAILY_USAGE_DAYS} days. While a server runs, the counts are at most five seconds old. By default the period is the last 24 hours by hour, and otherwise the last 30 days. The first and the last interval count in full. --operation leaves out requests to other operations; LAST USED is about all of them.`,
   data: "reads",
   positionals: { ID: optional(ID_TYPES.keyId) },
-  options: { ...USAGE_OPTIONS, ...OPERATOR_OPTIONS },
+  options: { ...USAGE_OPTIONS, ...CALL_OPTIONS },
   examples: [
     "petstore usage",
     "petstore usage 3 --by hour --since 24h",
@@ -69,7 +69,7 @@ export const usage = defineCommand({
     const by = input.values.by ?? (id === undefined && !isCsv ? "key" : "day");
     const period = usagePeriod(by, input.values, context.clock.now());
     const { screen, print } = context;
-    return withOperator(input, context, async (call) => {
+    return withOperations(input, context, async (call) => {
       const query = { call, id, period, operation };
       if (isCsv) {
         for await (const text of csvText(query, by)) await print(text);
@@ -102,7 +102,7 @@ function usagePeriod(
 }
 
 interface Query {
-  readonly call: CallOperator;
+  readonly call: CallOperation;
   /** Undefined means all keys. */
   readonly id: bigint | undefined;
   readonly period: UsagePeriod;

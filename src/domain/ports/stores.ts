@@ -29,7 +29,7 @@ export type StateChange =
   { readonly state: "down"; readonly cause: unknown } | { readonly state: "up"; readonly afterMs: number };
 
 /** The stores that operations of operators use. */
-export type OperatorStores = Pick<
+export type AdminStores = Pick<
   Stores,
   "petsAndOrders" | "operators" | "keys" | "policies" | "audit" | "usageHistory"
 >;
@@ -40,5 +40,5 @@ export type OperatorStores = Pick<
  * Unavailable.
  */
 export interface DatabaseStores extends Stores {
-  readonly operatorReads: OperatorStores;
+  readonly operatorReads: AdminStores;
 }

@@ -7,7 +7,7 @@ import { LATE_SECONDS } from "../operations/servers.ts";
 import type { AdminHandlers } from "./context.ts";
 import type { Services } from "../services.ts";
 
-type ServerServices = Pick<
+type ServerViewServices = Pick<
   Services,
   | "environment"
   | "database"
@@ -23,7 +23,7 @@ interface ServerListServices extends Pick<Services, "clock"> {
   readonly servers: Pick<Services["servers"], "list" | "lost">;
 }
 
-export function serverHandlers(services: ServerServices) {
+export function serverHandlers(services: ServerViewServices) {
   const { environment, database, limiterMonitor, servers } = services;
 
   return {

@@ -5,7 +5,7 @@ import { findCredentials, SELECT_CREDENTIALS } from "../api-keys.ts";
 import { auditedDatabase, type OnAudit, reportAudit } from "../audit.ts";
 import { BatchQueue } from "../sql/batch-queue.ts";
 import type { TableUse } from "../sql/migrations.ts";
-import { operatorStores } from "../operator-stores.ts";
+import { adminStores } from "../admin-stores.ts";
 import { SqlPetsAndOrdersStore } from "../pets-and-orders.ts";
 import { SqlQuestionStore } from "../questions.ts";
 import { SqlServerReportStore } from "../server-reports.ts";
@@ -64,7 +64,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     });
   const readDatabase = { ...database, read: operatorReadsOn(pools) };
   return {
-    ...operatorStores(database, petsAndOrdersOn(database), {
+    ...adminStores(database, petsAndOrdersOn(database), {
       findCredential: (hash) => lookups.submit(hash),
       retentionNow: options.retentionNow ?? (() => openedAt),
     }),
@@ -74,7 +74,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     questions: new SqlQuestionStore(unloggedDatabase(pools)),
     webhooks: new SqlWebhookStore(database),
     petJson,
-    operatorReads: operatorStores(readDatabase, petsAndOrdersOn(readDatabase)),
+    operatorReads: adminStores(readDatabase, petsAndOrdersOn(readDatabase)),
     commitQueueLength: () => store.commitQueueLength,
     queueLength: () => pools.queueLength,
     openKeyCounter: (counterOptions) => new PostgresKeyCounter(pools, counterOptions),

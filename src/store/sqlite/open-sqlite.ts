@@ -1,6 +1,6 @@
 import type { DatabaseStores } from "../../domain/ports/stores.ts";
 import { auditedDatabase } from "../audit.ts";
-import { operatorStores } from "../operator-stores.ts";
+import { adminStores } from "../admin-stores.ts";
 import type { TableUse } from "../sql/migrations.ts";
 import { SqlQuestionStore } from "../questions.ts";
 import { SqlServerReportStore } from "../server-reports.ts";
@@ -61,7 +61,7 @@ export function openSqlite(path: string, options: SqliteOptions = {}): SqliteSto
     waitsForDisk: false,
   });
   const stores = {
-    ...operatorStores(database, store.petsAndOrders, { retentionNow: options.retentionNow }),
+    ...adminStores(database, store.petsAndOrders, { retentionNow: options.retentionNow }),
     clientStore: store,
     usageHistory: new SqlUsageHistoryStore(unsynced),
     serverReports: new SqlServerReportStore(unsynced),
@@ -75,7 +75,7 @@ export function openSqlite(path: string, options: SqliteOptions = {}): SqliteSto
     petJson: store.petJson,
     storedValues: new SqlValueStore(database),
     webhooks: new SqlWebhookStore(database),
-    operatorReads: inThread ? operatorStores(inThread, store.petsAndOrdersOn(inThread)) : stores,
+    operatorReads: inThread ? adminStores(inThread, store.petsAndOrdersOn(inThread)) : stores,
     commitQueueLength: () => store.commitQueueLength,
     async close() {
       indexing?.close();

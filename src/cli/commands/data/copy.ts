@@ -9,7 +9,7 @@ import { describeStorage, type StorageConfig, storageOf } from "../../../config/
 import { JSON_OPTION, DATABASE_OPTIONS } from "../../../config/options.ts";
 import { UsageError } from "../../../config/usage-error.ts";
 import { file } from "../../../config/value-types.ts";
-import { attributionOf, type Context, defineCommand, Failure, type Outcome } from "../../command.ts";
+import { attributionOf, type Context, defineCommand, Failure, type FinalText } from "../../command.ts";
 import { errorMessage, isBug } from "../../error-message.ts";
 import { columns, json } from "../../output.ts";
 import { Progress } from "./progress.ts";
@@ -74,7 +74,7 @@ async function copyLocked(
   storage: StorageConfig,
   direction: Direction,
   { isJson, ...context }: Context & { readonly isJson: boolean },
-): Promise<Outcome> {
+): Promise<FinalText> {
   const { copyEnvironment } = await import("../../../archive/copy.ts");
   const names = namesOf(storage, direction);
   const { environment } = storage;

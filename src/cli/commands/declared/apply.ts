@@ -7,9 +7,9 @@ import { file, switchOption } from "../../../config/value-types.ts";
 import { replaceFile } from "../../../runtime/own-files.ts";
 import { countOf, grouped, printable } from "../../../text/formatting.ts";
 import { type Context, defineCommand, Failure } from "../../command.ts";
-import { type CallOperator, locationOf, OPERATOR_OPTIONS } from "../../calls/call.ts";
+import { type CallOperation, locationOf, CALL_OPTIONS } from "../../calls/call.ts";
 import { firstItems } from "../../calls/pages.ts";
-import { withOperator } from "../../calls/with-operator.ts";
+import { withOperations } from "../../calls/with-operations.ts";
 import { json, type Screen } from "../../output.ts";
 import { setByWarning } from "../plans.ts";
 import { callServer } from "../../calls/remote-server.ts";
@@ -35,7 +35,7 @@ export const apply = defineCommand({
       "Disable the keys and operators that are not in their list of the file; it deletes none",
     ),
     "secrets-file": { type: file, help: "New file for the secrets, a line each, instead of printing them" },
-    ...OPERATOR_OPTIONS,
+    ...CALL_OPTIONS,
   },
   examples: [
     "petstore export config petstore.yaml",
@@ -57,7 +57,7 @@ export const apply = defineCommand({
     };
     if (declared === undefined) return fail(problems);
     const token = values["admin-token"];
-    const work = async (call: CallOperator) => {
+    const work = async (call: CallOperation) => {
       const self =
         prune && server !== undefined && token !== undefined
           ? (await callServer({ server, token }, "getSession")).operator?.name
@@ -93,7 +93,7 @@ export const apply = defineCommand({
         ? `${countOf(count, "change")}, of which none was made: --dry-run.\n`
         : `${countOf(count, "change")} in ${where}.\n`;
     };
-    return withOperator(input, context, work, { data: isDryRun ? "reads" : "creates" });
+    return withOperations(input, context, work, { data: isDryRun ? "reads" : "creates" });
   },
 });
 
@@ -117,7 +117,7 @@ async function inputText(input: AsyncIterable<Uint8Array>): Promise<string> {
 /** Reads what the file is compared with. */
 export async function readCurrent(
   { operators, keys }: Pick<Declared, "operators" | "keys">,
-  call: CallOperator,
+  call: CallOperation,
 ): Promise<Current> {
   const list = async (query: { limit: number; cursor: string | undefined }) => call("listKeys", { query });
   return {
@@ -156,7 +156,7 @@ class Applying {
     if (!this.options.isJson) await this.context.print(diffOf(change, this.context.screen));
   }
 
-  async make(change: Change, call: CallOperator): Promise<void> {
+  async make(change: Change, call: CallOperation): Promise<void> {
     const secret = await change.run(call);
     const { kind, name } = change;
     const { secretsFile } = this.options;

@@ -7,7 +7,7 @@ import { invalidExpiry, invalidKeyField } from "../../../domain/key-rules.ts";
 import { LIMITED_PLANS } from "../../../domain/policy.ts";
 import type { BanRulesView, Key, OperatorView, PlanLimits } from "../../../operator/operations.ts";
 import { formatTime } from "../../../text/formatting.ts";
-import type { CallOperator } from "../../calls/call.ts";
+import type { CallOperation } from "../../calls/call.ts";
 import {
   type Declared,
   type DeclaredKey,
@@ -36,7 +36,7 @@ export interface Change {
   readonly before: Values;
   readonly after: Values;
   /** Makes the change with one call. Resolves to the secret of what was created. */
-  readonly run: (call: CallOperator) => Promise<string | undefined>;
+  readonly run: (call: CallOperation) => Promise<string | undefined>;
   /** The servers that set the values again when they start. */
   readonly setBy?: PlanLimits["setBy"];
 }
@@ -146,7 +146,7 @@ function changesOfPolicy({ plans, banRules }: Declared, current: Current): Plann
   const changes = LIMITED_PLANS.flatMap((plan): Change[] => {
     const now = current.plans.find((each) => each.plan === plan);
     const { before, after } = differing(plans[plan] ?? {}, now ?? {});
-    const run = (call: CallOperator) => done(call("updatePlan", { body: { plan, ...after } }));
+    const run = (call: CallOperation) => done(call("updatePlan", { body: { plan, ...after } }));
     return hasAny(after)
       ? [{ action: "update", kind: "plan", name: plan, before, after, run, ...(now && { setBy: now.setBy }) }]
       : [];
@@ -154,7 +154,7 @@ function changesOfPolicy({ plans, banRules }: Declared, current: Current): Plann
   const { lengthMs, maxLengthMs } = { ...current.banRules, ...banRules };
   const isTooShort = banRules.maxLengthMs !== undefined && maxLengthMs < lengthMs;
   const { before, after } = differing(banRules, current.banRules);
-  const run = (call: CallOperator) => done(call("updateBanRules", { body: after }));
+  const run = (call: CallOperation) => done(call("updateBanRules", { body: after }));
   if (hasAny(after))
     changes.push({
       action: "update",
@@ -204,10 +204,10 @@ function changesOfOperator(operator: DeclaredOperator, { index, current, now }: 
   if (!hasAny(after)) return NOTHING;
   if (found === undefined) {
     const body = { name, role, ...(expiresAt && { expiresAt }) };
-    const run = async (call: CallOperator) => (await call("createOperator", { body })).token;
+    const run = async (call: CallOperation) => (await call("createOperator", { body })).token;
     return withoutProblems({ action: "create", kind: "operator", name, before, after: body, run });
   }
-  const run = (call: CallOperator) => done(call("updateOperator", { id: found.id, body: after }));
+  const run = (call: CallOperation) => done(call("updateOperator", { id: found.id, body: after }));
   return withoutProblems({ action: "update", kind: "operator", name, before, after, run });
 }
 

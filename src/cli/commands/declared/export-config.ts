@@ -5,8 +5,8 @@ import type { Key, OperatorView } from "../../../operator/operations.ts";
 import { replaceFile } from "../../../runtime/own-files.ts";
 import { countOf } from "../../../text/formatting.ts";
 import { defineCommand } from "../../command.ts";
-import { type CallOperator, OPERATOR_OPTIONS } from "../../calls/call.ts";
-import { withOperator } from "../../calls/with-operator.ts";
+import { type CallOperation, CALL_OPTIONS } from "../../calls/call.ts";
+import { withOperations } from "../../calls/with-operations.ts";
 import { json } from "../../output.ts";
 import { readCurrent } from "./apply.ts";
 import type { Current } from "./changes.ts";
@@ -19,7 +19,7 @@ export const exportConfig = defineCommand({
     "Writes the limits of the plans, the ban rules, the operators and the keys, as YAML or with --json as JSON. petstore apply of that file changes nothing. Revoked keys and operators, operators who sign in with a provider, and secrets are left out. Without FILE, or with -, it writes to standard output.",
   data: "reads",
   positionals: { FILE: optional({ ...file, expected: "the path of a file, or - for standard output" }) },
-  options: OPERATOR_OPTIONS,
+  options: CALL_OPTIONS,
   examples: [
     "petstore export config petstore.yaml",
     "petstore export config --server https://admin.example.com > petstore.yaml",
@@ -27,7 +27,7 @@ export const exportConfig = defineCommand({
   async run(input, context) {
     const { positionals, values } = input;
     const { FILE: path } = positionals;
-    const work = async (call: CallOperator) => {
+    const work = async (call: CallOperation) => {
       const current = await readCurrent({ operators: [], keys: [] }, call);
       const config = configOf(current);
       const text = values.json ? json(config) : toYaml(config);
@@ -36,7 +36,7 @@ export const exportConfig = defineCommand({
       const { keys, operators } = config;
       return `Exported ${countOf(keys.length, "key")} and ${countOf(operators.length, "operator")} to ${quotedPath(path)}.\n`;
     };
-    return withOperator(input, context, work);
+    return withOperations(input, context, work);
   },
 });
 

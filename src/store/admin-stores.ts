@@ -1,4 +1,4 @@
-import type { OperatorStores } from "../domain/ports/stores.ts";
+import type { AdminStores } from "../domain/ports/stores.ts";
 import type { PetsAndOrdersStore } from "../domain/ports/pets-and-orders.ts";
 import { type KeyStoreOptions, SqlKeyStore } from "./api-keys.ts";
 import { SqlAuditStore } from "./audit.ts";
@@ -8,7 +8,7 @@ import type { SqlDatabase } from "./sql/steps.ts";
 import { SqlUsageHistoryStore } from "./usage-history.ts";
 
 /** The stores that operations of operators use, on one database. */
-export function operatorStores(
+export function adminStores(
   database: SqlDatabase,
   petsAndOrders: PetsAndOrdersStore,
   keyOptions: KeyStoreOptions = {},
@@ -20,5 +20,5 @@ export function operatorStores(
     policies: new SqlPolicyStore(database),
     audit: new SqlAuditStore(database),
     usageHistory: new SqlUsageHistoryStore(database),
-  } satisfies OperatorStores;
+  } satisfies AdminStores;
 }

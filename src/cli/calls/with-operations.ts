@@ -7,10 +7,10 @@ import type { CommandOperationId } from "../../operator/handlers/data-handlers.t
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../operator/operations.ts";
 import { printable } from "../../text/formatting.ts";
 import { errorMessage } from "../error-message.ts";
-import { type Context, Failure, type Outcome } from "../command.ts";
+import { type Context, Failure, type FinalText } from "../command.ts";
 import {
   locationOf,
-  type OperatorInput,
+  type OperationInput,
   RejectedCall,
   UnansweredCall,
   type Work,
@@ -20,12 +20,12 @@ import { withDataHere } from "./data-here.ts";
 import { withRemoteServer } from "./remote-server.ts";
 
 /** Passes to `work` the operations of a remote server, or those on the data here, which servers may use too. */
-export async function withOperator(
-  input: OperatorInput,
+export async function withOperations(
+  input: OperationInput,
   context: Context,
   work: Work,
   options: WorkOptions = { data: "reads" },
-): Promise<Outcome> {
+): Promise<FinalText> {
   const { values } = input;
   let unreadableRows = 0;
   const onUnreadable = (rows: number) => {
@@ -40,11 +40,11 @@ export async function withOperator(
       async (id, calledWith) => call(id, calledWith).catch((error: unknown) => throwOutcome(id, error)),
       saved,
     );
-  const operatorWork = { ...options, work: saysWhetherDone, onUnreadable };
+  const operationWork = { ...options, work: saysWhetherDone, onUnreadable };
   try {
     return values.server === undefined
-      ? await withDataHere(input, context, operatorWork)
-      : await withRemoteServer(values.server, input, operatorWork);
+      ? await withDataHere(input, context, operationWork)
+      : await withRemoteServer(values.server, input, operationWork);
   } catch (error) {
     if (!(error instanceof RejectedCall)) throw error;
     const { message } = error;
