@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { openStores } from "../../src/adapters/open-stores.ts";
+import { encodeCursor } from "../../src/domain/cursor.ts";
 import type { OperationId } from "../../src/domain/operation-ids.ts";
 import { configIn } from "../service.ts";
 import { useAdminService } from "./admin-service.ts";
@@ -76,6 +77,14 @@ test("getUsage: adds up the requests of each key, most used first, with names", 
   const rest = await service.ok(`/api/usage?cursor=${first["nextCursor"]}`);
   expect([first["items"], rest["items"]].flat() as unknown).toEqual(items);
   expect(rest["nextCursor"]).toBeNull();
+});
+
+test("getUsage: nothing follows a key whose requests are no longer in the history", async () => {
+  const cursor = encodeCursor("usage", 9n);
+  expect(await service.ok(`/api/usage?limit=2&cursor=${cursor}`)).toMatchObject({
+    items: [],
+    nextCursor: null,
+  });
 });
 
 test("keys by use today are in the order of the windows that they show, and those close to a limit are found", async () => {

@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from "bun:test";
+import { encodeCursor } from "../../src/domain/cursor.ts";
 import type { KeyCounts } from "../../src/domain/usage-history.ts";
 import { cleanUpAfterAll, failure, InProcessCli } from "./cli.ts";
 import { createKey, withStores } from "./keys.ts";
@@ -60,6 +61,28 @@ Total                           1,204       30       4       9
 1,app,free,2,0,0,2,2026-11-15T12:00:00.000Z
 `,
   );
+});
+
+test("a key that moves to the next page while the pages are read is printed once", async () => {
+  const totals = (keyId: number, admitted: number) => {
+    const { limited, banned, errors } = counts(keyId);
+    return { keyId, name: "app", plan: "free", admitted, limited, banned, errors, lastUsedAt: null };
+  };
+  const [since, until] = ["2026-10-17T00:00:00.000Z", "2026-11-16T00:00:00.000Z"];
+  const server = Bun.serve({
+    port: 0,
+    fetch: ({ url }) =>
+      Response.json(
+        new URL(url).searchParams.has("cursor")
+          ? { since, until, items: [totals(1, 90), totals(3, 70)], nextCursor: null }
+          : { since, until, items: [totals(1, 90), totals(2, 80)], nextCursor: encodeCursor("usage", 2n) },
+      ),
+  });
+  const variables = { PETSTORE_TOKEN: `pstok_${"a".repeat(32)}` };
+  const { out, err } = await cli.run(`usage --server ${server.url.origin} --json`, variables);
+  await server.stop(true);
+  expect(err).toBe("");
+  expect(JSON.parse(out)).toEqual([totals(1, 90), totals(2, 80), totals(3, 70)]);
 });
 
 test("one key: a table by day, and one by operation; all keys by day: the sums over the keys", async () => {

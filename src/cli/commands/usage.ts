@@ -138,10 +138,11 @@ async function totalsOf(query: Query): Promise<readonly KeyTotals[]> {
 /** The keys with requests in the period, most used first. */
 async function usedKeys({ call, period }: Query): Promise<readonly KeyTotals[]> {
   const read = (page: object) => call("getUsage", { query: { ...parametersOf(period), ...page } });
-  const keys: KeyTotals[] = [];
+  // Requests that are counted between two pages change the order, so both can have a key.
+  const keys = new Map<number, KeyTotals>();
   for await (const { items } of pagesOf({ limit: Infinity, pageLimit: USAGE_LIMIT.max, read }))
-    keys.push(...items);
-  return keys;
+    for (const totals of items) keys.set(totals.keyId, totals);
+  return [...keys.values()];
 }
 
 function parametersOf({ by, since, until }: UsagePeriod) {

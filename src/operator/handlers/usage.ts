@@ -45,8 +45,9 @@ export function usageHandlers({
       const all = await usageHistory.usageByKey(
         cursor === undefined ? { ...period, limit: limit + 1 } : period,
       );
-      // The cursor is the key that the page follows.
-      const start = cursor === undefined ? 0 : all.findIndex(({ keyId }) => keyId === Number(cursor)) + 1;
+      // The cursor is the key that the page follows. One without requests is less used than all others: none follow.
+      const after = all.findIndex(({ keyId }) => keyId === Number(cursor));
+      const start = cursor === undefined ? 0 : after === -1 ? all.length : after + 1;
       const { items: totals, hasMore } = pageOf(all.slice(start), limit);
       const items: UsageItems[number][] = [];
       // Requests of clients run between the steps: formatting and encoding the longest page takes 10 ms.
