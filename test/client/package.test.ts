@@ -25,7 +25,8 @@ const installed = join(directory, "node_modules/@petstore/client");
 // Deno looks for packages in node_modules if there is a package.json.
 writeFileSync(join(directory, "package.json"), '{"type":"module"}');
 // npm keeps the file for a year, and another test may get the port.
-const NPM = ["npm", "--no-audit", "--no-fund", "--cache", join(directory, "cache")];
+// `npm run -s` makes an npm that it starts silent, too.
+const NPM = ["npm", "--loglevel=notice", "--no-audit", "--no-fund", "--cache", join(directory, "cache")];
 await run([...NPM, "install", url], directory);
 afterAll(() => service.stop());
 setDefaultTimeout(60_000);
