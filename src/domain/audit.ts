@@ -134,7 +134,7 @@ export function auditView({ id, at, actor, action, target, before, after }: Audi
 }
 
 /** Every condition that is given has to hold. */
-export interface AuditQuery {
+export interface AuditFilters {
   readonly action?: AuditAction;
   readonly actor?: Actor["kind"];
   /** The name of the operator. */
@@ -144,6 +144,9 @@ export interface AuditQuery {
   readonly since?: number | undefined;
   /** The end of the period, exclusive. */
   readonly until?: number | undefined;
+}
+
+export interface AuditQuery extends AuditFilters {
   /** The identifier of the last entry of the page before. */
   readonly before?: bigint | undefined;
   /** The identifier after which entries are listed, in ascending order, which is that of their commits. */

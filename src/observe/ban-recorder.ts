@@ -9,7 +9,7 @@ import { repeat } from "../runtime/repeat.ts";
 import { scheduler } from "../runtime/scheduler.ts";
 
 interface BanRecorderOptions {
-  readonly audit: Pick<AuditStore, "recordAudit" | "listAudit">;
+  readonly audit: Pick<AuditStore, "recordAuditUnless">;
   readonly keys: Pick<KeyStore, "getKey">;
   readonly log: Log;
   /** The name of this server for the audit entries. */
@@ -85,19 +85,18 @@ export class BanRecorder {
     const { audit, keys, server } = this.#options;
     try {
       for (const waiting of this.#waiting) {
-        const { keyId, ban, checkAt = -Infinity } = waiting;
-        if (checkAt > scheduler.now()) continue;
-        const about = { action: "key.banned", target: { kind: "key", id: BigInt(keyId) } } as const;
-        const period = { since: ban.bannedAt - CLOCKS_DIFFER_MS, until: ban.bannedUntil };
-        const isRecorded =
-          waiting.checkAt !== undefined &&
-          (await audit.listAudit({ ...about, ...period, limit: 1 })).items.length > 0;
-        if (!isRecorded) {
-          const by = { at: ban.bannedAt, actor: { kind: "server", name: server } } as const;
-          const { bannedUntil } = ban;
-          await audit.recordAudit(banEntry(keyId, await keys.getKey(keyId), { ...by, bannedUntil }));
-          if (waiting.checkAt !== undefined) this.#report(keyId, ban);
-        }
+        const { keyId, ban, checkAt } = waiting;
+        const isOwn = checkAt === undefined;
+        if (!isOwn && checkAt > scheduler.now()) continue;
+        const { bannedAt, bannedUntil } = ban;
+        const since = isOwn ? bannedAt : bannedAt - CLOCKS_DIFFER_MS;
+        const target = { kind: "key", id: BigInt(keyId) } as const;
+        const by = { at: bannedAt, actor: { kind: "server", name: server } } as const;
+        const entry = banEntry(keyId, await keys.getKey(keyId), { ...by, bannedUntil });
+        // An attempt that failed may have recorded the entry, and so may another server while this one was paused.
+        const ofBan = { action: "key.banned", target, since, until: bannedUntil } as const;
+        const isNew = await audit.recordAuditUnless(ofBan, entry);
+        if (isNew && !isOwn) this.#report(keyId, ban);
         this.#waiting.delete(waiting);
       }
       this.#failures.succeeded();

@@ -1,4 +1,4 @@
-import type { AuditEntry, AuditQuery, AuditRow, NewAuditEntry } from "../domain/audit.ts";
+import type { AuditEntry, AuditFilters, AuditQuery, AuditRow, NewAuditEntry } from "../domain/audit.ts";
 import type { AuditStore } from "../domain/ports/audit.ts";
 import type { Page } from "../domain/pages.ts";
 import { MAX_ROWS_SEARCHED } from "../domain/size-limits.ts";
@@ -211,6 +211,18 @@ export class SqlAuditStore implements AuditStore {
 
   async recordAudit(entry: NewAuditEntry): Promise<void> {
     await this.database.write(() => addAudit(entry));
+  }
+
+  recordAuditUnless(isFound: AuditFilters, entry: NewAuditEntry): Promise<boolean> {
+    const { dialect } = this.database;
+    return this.database.write(function* () {
+      // A transaction with an entry holds this lock until its commit has ended. The next statement sees its entry.
+      yield { sql: dialect.lockIds("audit"), values: [] };
+      const found = yield* readBoundedPage(auditPage({ ...isFound, limit: 1 }, dialect), 1, entryOf);
+      if (found.items.length > 0) return false;
+      yield* addAudit(entry);
+      return true;
+    });
   }
 
   deleteAudit(before: number): Promise<boolean> {

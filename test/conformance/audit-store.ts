@@ -51,6 +51,29 @@ export function auditStoreConformance(test: TestCase): void {
     expect(await (await another()).audit.listAudit({ limit: 9 })).toStrictEqual({ items, hasMore: false });
   });
 
+  test("recordAuditUnless: an entry is recorded once, by whatever process, unless the filters find it", async (opened) => {
+    const { audit, another } = opened;
+    const { audit: other } = await another();
+    const target = { kind: "key", id: 7n } as const;
+    const entry = { at: AT, actor: { kind: "server" }, action: "key.banned", target } as const;
+    const filters = { action: "key.banned", target, since: AT, until: AT + 1 } as const;
+    const record = (each: AuditStore) => each.recordAuditUnless(filters, entry);
+    expect((await Promise.all([audit, other, audit, other].map(record))).toSorted()).toEqual([
+      false,
+      false,
+      false,
+      true,
+    ]);
+    expect((await audit.listAudit({ limit: 9 })).items).toEqual([{ id: 1n, ...entry }]);
+    const others = [
+      { ...filters, since: AT + 1, until: AT + 2 },
+      { ...filters, action: "key.unbanned" },
+      { ...filters, target: { ...target, id: 8n } },
+    ] as const;
+    for (const each of others) expect(await audit.recordAuditUnless(each, entry)).toBe(true);
+    expect(await idsOf(audit)).toHaveLength(4);
+  });
+
   test("listAudit: newest first by time and then by identifier, with each filter and with several", async (opened) => {
     const { audit } = opened;
     for (const entry of ENTRIES) await audit.recordAudit(entry);

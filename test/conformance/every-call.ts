@@ -3,6 +3,7 @@ import type { Stores } from "../../src/domain/ports/stores.ts";
 import { DAY_MS, filterSets, ORDER_FILTER_VALUES, PET_FILTER_VALUES, rex } from "./store-fixture.ts";
 
 const BY = { actor: { kind: "console" }, at: 1 } as const;
+const KEY_BANNED = { action: "key.banned", target: { kind: "key", id: 1n } } as const;
 const SECRET = { hash: "a".repeat(64), hint: "pet_test_abcd" };
 const REQUEST = { keyId: 1, idempotencyKey: "k", fingerprint: "f" };
 
@@ -63,6 +64,7 @@ export async function callAll({
   }
   await audit.listAudit({ limit: 1 });
   await audit.recordAudit({ ...BY, action: "data.imported" });
+  await audit.recordAuditUnless(KEY_BANNED, { ...BY, ...KEY_BANNED });
   await audit.deleteAudit(1);
   const counts = { admitted: 1, limited: 0, banned: 0, errors: 0, byOperation: [] };
   const usage = { keyId: key.id, lastUsedAt: 1, ...counts };

@@ -18,20 +18,17 @@ async function pass(ms: number): Promise<void> {
 function setUp() {
   const entries: NewAuditEntry[] = [];
   const events: [string, unknown][] = [];
-  const database = { isAvailable: true };
+  const database = { isAvailable: true, responds: true };
   const recorder = new BanRecorder({
     audit: {
-      async recordAudit(entry) {
+      async recordAuditUnless({ action, target, since = 0, until = Infinity }, entry) {
         if (!database.isAvailable) throw new Error("away");
-        entries.push(entry);
-      },
-      async listAudit({ action, target, since = 0, until = Infinity }) {
-        if (!database.isAvailable) throw new Error("away");
-        const items = entries
-          .filter((entry) => entry.action === action && entry.target?.id === target?.id)
-          .filter(({ at }) => at >= since && at < until)
-          .map((entry, i) => Object.assign({ id: BigInt(i) }, entry));
-        return { items, hasMore: false };
+        const isFound = entries
+          .filter((each) => each.action === action && each.target?.id === target?.id)
+          .some(({ at }) => at >= since && at < until);
+        if (!isFound) entries.push(entry);
+        if (!database.responds) throw new Error("no response");
+        return !isFound;
       },
     },
     keys: { getKey: (id) => ({ ...KEY, id }) },
@@ -74,6 +71,21 @@ test("bans during an outage of the database are written after it, in order and o
   expect(events.map(([name]) => name).filter((name) => name !== "key.banned")).toEqual([
     "audit.write-failed",
   ]);
+});
+
+test("a ban whose entry was stored without a response is recorded once", async () => {
+  const { recorder, database, events, keyIds } = setUp();
+  database.responds = false;
+  recorder.record(1, BAN);
+  await settle();
+  await pass(1_000);
+  expect(events.map(([name]) => name)).toEqual(["key.banned", "audit.write-failed"]);
+  database.responds = true;
+  // A ban after an unban is another one.
+  recorder.record(1, { bannedAt: AT + 1_000, bannedUntil: AT + 601_000 });
+  await pass(1_000);
+  await recorder.close();
+  expect(keyIds()).toEqual([1n, 1n]);
 });
 
 test("a ban of another server is recorded if its entry is missing after some seconds, and only then", async () => {
