@@ -91,7 +91,7 @@ export const KEY_FIELDS = {
 } as const satisfies Fields;
 
 /** The fields that an operator sets for a new key and can change. */
-export const WRITTEN_KEY_FIELDS = givenFieldsOf(KEY_FIELDS);
+export const GIVEN_KEY_FIELDS = givenFieldsOf(KEY_FIELDS);
 
 /** The values of a key by its fields. */
 export type StoredKey = WorkingObject<typeof KEY_FIELDS>;

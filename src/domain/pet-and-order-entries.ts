@@ -1,5 +1,5 @@
 import { mapValues } from "./fields.ts";
-import { NEW_PET_FIELDS, type OrderStatus, type Pet } from "./pets-and-orders.ts";
+import { GIVEN_PET_FIELDS, type OrderStatus, type Pet } from "./pets-and-orders.ts";
 import { type Attribution, type AuditedValues, auditEntry, changeOf, type NewAuditEntry } from "./audit.ts";
 
 /** Returns undefined if nothing changes. */
@@ -22,7 +22,7 @@ export function orderUpdateEntry(id: bigint, status: OrderStatus, by: Attributio
 
 /** Integers are text, because a number cannot represent every int64. */
 function auditedValues(pet: Pet): AuditedValues {
-  return mapValues(NEW_PET_FIELDS, (_, name) => {
+  return mapValues(GIVEN_PET_FIELDS, (_, name) => {
     const value: unknown = Reflect.get(pet, name);
     return value === undefined ? null : String(value);
   });

@@ -52,9 +52,9 @@ export const PET_FIELDS = {
 } as const satisfies Fields<StoredInJson>;
 
 /** The fields that a client sends and an operator can change. */
-export const NEW_PET_FIELDS = givenFieldsOf(PET_FIELDS);
+export const GIVEN_PET_FIELDS = givenFieldsOf(PET_FIELDS);
 
-const newPet = schemasOf(NEW_PET_FIELDS);
+const newPet = schemasOf(GIVEN_PET_FIELDS);
 export const NewPet = object("A pet to add.", newPet.required, newPet.optional);
 export type NewPet = Infer<typeof NewPet>;
 
@@ -68,7 +68,10 @@ export type Pet = Infer<typeof Pet>;
 
 export const encodePet: (pet: Pet) => string = /* @__PURE__ */ encoderOf(PET_FIELDS);
 
-export const PetUpdate = updateSchema("The fields to change, at least one", changeSchemasOf(NEW_PET_FIELDS));
+export const PetUpdate = updateSchema(
+  "The fields to change, at least one",
+  changeSchemasOf(GIVEN_PET_FIELDS),
+);
 export type PetUpdate = Infer<typeof PetUpdate>;
 
 /**

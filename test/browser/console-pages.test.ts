@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import { labelOf } from "../../src/domain/fields.ts";
-import { NEW_PET_FIELDS, NewPet } from "../../src/domain/pets-and-orders.ts";
+import { GIVEN_PET_FIELDS, NewPet } from "../../src/domain/pets-and-orders.ts";
 import { capitalized } from "../../src/pages/format.ts";
 import { objectWith } from "../samples.ts";
 import { test, untilTrue } from "./browser.ts";
@@ -139,7 +139,7 @@ test("the form of a pet has an input for every field, by its kind, and takes the
   const sample = objectWith(NewPet, "least");
   const fill = async (values: Readonly<Record<string, unknown>>) => {
     for (const [name, value] of Object.entries(values)) {
-      const isChoice = NEW_PET_FIELDS[name as keyof NewPet].storedAs === "choice";
+      const isChoice = GIVEN_PET_FIELDS[name as keyof NewPet].storedAs === "choice";
       if (isChoice) await page.getByRole("radio", { name: capitalized(String(value)), exact: true }).check();
       else await page.getByLabel(labelOf(name)).fill(String(value));
     }

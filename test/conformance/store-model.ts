@@ -26,7 +26,7 @@ import { type Page, encodePage } from "../../src/domain/pages.ts";
 import {
   encodeOrder,
   encodePet,
-  NEW_PET_FIELDS,
+  GIVEN_PET_FIELDS,
   NewPet,
   type OperatorOrder,
   type Order,
@@ -273,11 +273,11 @@ function valueOf({ schema }: ResourceField, range: "few" | "any"): fc.Arbitrary<
 
 // The record has the fields from which the types are derived.
 const pet = fc.record(
-  mapValues(NEW_PET_FIELDS, (field) => valueOf(field, "any")),
+  mapValues(GIVEN_PET_FIELDS, (field) => valueOf(field, "any")),
   { requiredKeys: Object.keys(NewPet.required) as (keyof NewPet)[] },
 ) as fc.Arbitrary<NewPet>;
 const change = fc.record(
-  mapValues(NEW_PET_FIELDS, (field) => {
+  mapValues(GIVEN_PET_FIELDS, (field) => {
     const values = valueOf(field, "few");
     return field.ifMissing === "absent" ? fc.option(values, { nil: null }) : values;
   }),

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Variables } from "../../src/config/parse-options.ts";
 import { columnOf } from "../../src/domain/fields.ts";
-import { KEY_FIELDS, WRITTEN_KEY_FIELDS } from "../../src/domain/key-fields.ts";
+import { KEY_FIELDS, GIVEN_KEY_FIELDS } from "../../src/domain/key-fields.ts";
 import { Key } from "../../src/operator/operations/keys.ts";
 import { API_KEYS } from "../../src/store/sql/tables.ts";
 import type { AdminService } from "../admin/admin-service.ts";
@@ -10,7 +10,7 @@ import { sampleOf } from "../samples.ts";
 
 /** The values of all fields that operators write, as audit entries and exports have them. */
 function valuesOf(which: number, now: number): Record<string, unknown> {
-  const values = Object.entries(WRITTEN_KEY_FIELDS).map(([name, { schema }]) => [
+  const values = Object.entries(GIVEN_KEY_FIELDS).map(([name, { schema }]) => [
     name,
     sampleOf(schema.kind === "nullable" ? schema.inner.json : schema.json, which),
   ]);
@@ -19,7 +19,7 @@ function valuesOf(which: number, now: number): Record<string, unknown> {
 }
 
 const NULLS = Object.fromEntries(
-  Object.entries(WRITTEN_KEY_FIELDS).flatMap(([name, field]) => ("ifMissing" in field ? [[name, null]] : [])),
+  Object.entries(GIVEN_KEY_FIELDS).flatMap(([name, field]) => ("ifMissing" in field ? [[name, null]] : [])),
 );
 
 /** The values with the limits as the operators' API has them. */

@@ -1,7 +1,7 @@
 import { parseIdentifier } from "../../api/json.ts";
 import { Invalid } from "../../api/schema.ts";
 import { labelOf, mapValues, type ResourceField, withoutNulls } from "../../domain/fields.ts";
-import { NEW_PET_FIELDS, NewPet, PET_FIELDS, PET_STATUSES } from "../../domain/pets-and-orders.ts";
+import { GIVEN_PET_FIELDS, NewPet, PET_FIELDS, PET_STATUSES } from "../../domain/pets-and-orders.ts";
 import { call, type Pet, RejectedRequest } from "../admin-api.ts";
 import { may } from "../session.ts";
 import { ActionButton } from "../components/action-dialog.tsx";
@@ -147,7 +147,7 @@ export function PetDetailsPage({ id }: PageProps) {
 
 /** The text of each field in the form; empty if the pet has no such value. */
 function valuesOf(pet: Partial<Pet> = { status: "available" }) {
-  return mapValues(NEW_PET_FIELDS, (_field, name) => String(pet[name] ?? ""));
+  return mapValues(GIVEN_PET_FIELDS, (_field, name) => String(pet[name] ?? ""));
 }
 
 /** The values of a pet. The head of the page shows the name and the status. */
@@ -165,7 +165,7 @@ function factsOf(pet: Pet) {
 
 /** The pet that the form describes. */
 function petOf(values: ReturnType<typeof valuesOf>): NewPet {
-  const given = mapValues(NEW_PET_FIELDS, ({ schema: { kind } }, name) => {
+  const given = mapValues(GIVEN_PET_FIELDS, ({ schema: { kind } }, name) => {
     const text = values[name];
     if (text.trim() === "") return null;
     return kind === "int64" || kind === "integer" ? (parseIdentifier(text.trim()) ?? text) : text;
@@ -178,7 +178,7 @@ function petOf(values: ReturnType<typeof valuesOf>): NewPet {
 
 /** The values of all fields. Null removes a value. */
 function changeTo(values: ReturnType<typeof valuesOf>) {
-  return { ...mapValues(NEW_PET_FIELDS, () => null), ...petOf(values) };
+  return { ...mapValues(GIVEN_PET_FIELDS, () => null), ...petOf(values) };
 }
 
 /** The form of a new pet, or of changes to a pet. */
@@ -207,7 +207,7 @@ function PetForm({ pet }: { readonly pet?: Pet }) {
     >
       {notice}
       {Object.values(
-        mapValues(NEW_PET_FIELDS, (field, name) => (
+        mapValues(GIVEN_PET_FIELDS, (field, name) => (
           <ResourceInput
             key={name}
             of={field}

@@ -19,7 +19,7 @@ import {
   KeyId,
   MAX_OVERLAP_MS,
   REQUEST_LIMITS,
-  WRITTEN_KEY_FIELDS,
+  GIVEN_KEY_FIELDS,
 } from "../../domain/key-fields.ts";
 import { KEY_SORTS } from "../../domain/key-lists.ts";
 import { count, created, cursor, limit, nextCursor, ok, Reasoned, tagged, time } from "./rows.ts";
@@ -63,7 +63,7 @@ const {
   access,
   expiresAt,
   ...written
-} = schemasOf(WRITTEN_KEY_FIELDS).required;
+} = schemasOf(GIVEN_KEY_FIELDS).required;
 const { createdAt, revokedAt } = schemasOf(KEY_FIELDS).required;
 
 const keyFields = {
