@@ -15,12 +15,11 @@ import { SETTINGS } from "../src/config/options.ts";
 import { describeDefault, flagText, type Option, type Options } from "../src/config/parse-options.ts";
 import { constraintOf, schemaFields } from "../src/docs-site/fields.ts";
 import { replaceBlocks, settingBlocks } from "../src/docs-site/guide-pages.ts";
-import type { DocsSettings } from "../src/docs-site/layout.ts";
+import { DOCUMENTED_DEFAULTS } from "../src/cli/documented-defaults.ts";
 import { markdownTable } from "../src/docs-site/markdown.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH, IDEMPOTENCY_LIFETIME_MS } from "../src/domain/idempotency.ts";
 import { MAX_BODY_BYTES, NAME_MAX_LENGTH, PAGE_LIMIT } from "../src/domain/size-limits.ts";
 import { AUDIT_ACTIONS } from "../src/domain/audit.ts";
-import { DEFAULT_POLICY } from "../src/domain/policy.ts";
 import { Order, Pet } from "../src/domain/pets-and-orders.ts";
 import { IDLE_TIMEOUT_SECONDS, SILENT_TIMEOUT_SECONDS } from "../src/http1/connection.ts";
 import { MAX_FIELDS } from "../src/http1/header-fields.ts";
@@ -50,20 +49,13 @@ export const VALUES = {
   rotationOverlap: longDuration(DEFAULT_OVERLAP_SECONDS * 1_000),
 } as const;
 
-export const DEFAULT_SETTINGS: DocsSettings = {
-  environment: "production",
-  baseUrl: DEFAULT_URL.production,
-  policy: { current: DEFAULT_POLICY },
-  maxConnectionsPerAddress: SETTINGS["max-connections-per-address"].default,
-};
-
 /** A longer list of values is left out; --help has it. */
 const MAX_RANGE_LENGTH = 120;
 
 const BLOCKS: Readonly<Record<string, string>> = {
   generators: generatorSections(),
   "exact-json": exactJson(),
-  ...settingBlocks({ ...DEFAULT_SETTINGS, otherEnvironmentUrl: DEFAULT_URL.staging }),
+  ...settingBlocks({ ...DOCUMENTED_DEFAULTS, otherEnvironmentUrl: DEFAULT_URL.staging }),
   "plans-note": "The operator can set other limits; a server shows its own at `/docs`.",
   operations: markdownTable(
     ["Operation", "Request", "Purpose"],

@@ -6,7 +6,7 @@ import { readResponse } from "../src/operator/calls.ts";
 import { ADMIN_OPERATIONS, type AdminOperationId } from "../src/operator/operations.ts";
 import { openApiJson } from "../src/petstore/openapi/document.ts";
 import { OPERATIONS } from "../src/petstore/operations.ts";
-import { DEFAULT_POLICY } from "../src/domain/policy.ts";
+import { DOCUMENTED_DEFAULTS } from "../src/cli/documented-defaults.ts";
 import { parseJson } from "./exact-json.ts";
 
 interface SentRequest {
@@ -120,11 +120,7 @@ function closed(json: string): Json {
 }
 
 const PUBLIC = new Conformance(
-  openApiJson({
-    environment: "production",
-    baseUrl: "http://127.0.0.1:1/v1",
-    policy: { current: DEFAULT_POLICY },
-  }),
+  openApiJson({ ...DOCUMENTED_DEFAULTS, baseUrl: "http://127.0.0.1:1/v1" }),
   OPERATIONS,
 );
 

@@ -1,4 +1,5 @@
-import { CacheStatistics, detachedCopy } from "../runtime/bounded-cache.ts";
+import { CacheStatistics } from "../runtime/bounded-cache.ts";
+import { detachedCopy } from "../runtime/detached-copy.ts";
 import { BoundedMap } from "../runtime/bounded-map.ts";
 import { Unavailable } from "../api/errors.ts";
 import {
@@ -9,7 +10,7 @@ import {
   validUntil,
 } from "../domain/api-keys.ts";
 import { hashSecret, isWellFormedSecret } from "../domain/secrets.ts";
-import type { Environment } from "../domain/environments.ts";
+import { type Environment, otherEnvironment } from "../domain/environments.ts";
 import type { Access } from "../domain/key-fields.ts";
 import { type PlanName, limitsOf } from "../domain/plans.ts";
 import type { PolicyInEffect } from "../domain/policy.ts";
@@ -86,7 +87,7 @@ export class Authenticator {
     if (secret === undefined || secret === "") return "missing_api_key";
     const { environment } = this.#options;
     if (!isWellFormedSecret(secret, environment)) {
-      const other = environment === "production" ? "staging" : "production";
+      const other = otherEnvironment(environment);
       return isWellFormedSecret(secret, other) ? `${other}_api_key` : "invalid_api_key";
     }
     const key = this.#verified.get(headerOf(secret));

@@ -1,4 +1,4 @@
-import { detachedCopy } from "../runtime/bounded-cache.ts";
+import { detachedCopy } from "../runtime/detached-copy.ts";
 import { contains, countedAddress, type IpNetwork, parseIpAddress } from "../runtime/ip-network.ts";
 import type { HeaderFields, Peer } from "../http1/index.ts";
 

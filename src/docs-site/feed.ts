@@ -1,5 +1,5 @@
+import type { DocumentedSettings } from "../public/documented-settings.ts";
 import { siteUrl } from "../public/site-urls.ts";
-import type { DocsSettings } from "./layout.ts";
 import { guidePath, PRODUCT } from "./links.ts";
 import { htmlOf } from "./markdown.ts";
 import { anchorOf } from "./page-content.ts";
@@ -8,7 +8,7 @@ import { FEED_PATH, GUIDE_SOURCES } from "./sources.ts";
 const RELEASE = /^## (?<title>(?<version>\S+) \((?<date>[\d-]+)\))\n(?<text>.*?)(?=^## |$(?![\s\S]))/gms;
 
 /** The changelog for clients as Atom (RFC 4287): an entry for each release. */
-export function changelogFeed({ baseUrl }: DocsSettings): string {
+export function changelogFeed({ baseUrl }: DocumentedSettings): string {
   const path = guidePath("changelog");
   const page = siteUrl(baseUrl, path);
   const releases = Array.from(GUIDE_SOURCES.changelog.matchAll(RELEASE), ({ groups = {} }) => groups);

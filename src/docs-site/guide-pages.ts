@@ -12,7 +12,6 @@ import { deprecationHeaders } from "../public/endpoint.ts";
 import { NEW_PET_PATH, OPERATIONS } from "../petstore/operations.ts";
 import { exampleContext, inContext } from "./examples.ts";
 import { tryItData } from "./fields.ts";
-import type { DocsSettings } from "./layout.ts";
 import { type DocumentedSettings, isPast } from "../public/documented-settings.ts";
 import { guidePath } from "./links.ts";
 import { markdownTable } from "./markdown.ts";
@@ -21,7 +20,7 @@ import { addTryIt } from "./reference-pages.ts";
 import { GUIDE_SOURCES, type GuideName } from "./sources.ts";
 
 /** A page of docs/ with the blocks of the server. */
-export function guidePage(name: GuideName, settingBlocks: Blocks, settings: DocsSettings): DocsPage {
+export function guidePage(name: GuideName, settingBlocks: Blocks, settings: DocumentedSettings): DocsPage {
   const path = guidePath(name);
   const markdown = guideMarkdown(name, settingBlocks, settings);
   const content = new PageContent(path);
@@ -57,7 +56,7 @@ export function replaceBlocks(text: string, blocks: Blocks): string {
 }
 
 /** The blocks of the documentation that depend on settings, in Markdown. */
-export function settingBlocks(settings: DocsSettings): Blocks {
+export function settingBlocks(settings: DocumentedSettings): Blocks {
   const { policy, environment, baseUrl: url } = settings;
   const { plans, ban } = policy.current;
   return {
@@ -147,7 +146,7 @@ function banRules({ strikes, graceMs, lengthMs, maxLengthMs }: BanRules): string
   return `${rules}\n- A ban within 24 hours of the end of the last one is twice as long as that one, at most ${longDuration(maxLengthMs)}.`;
 }
 
-function removal(sunset: Date, settings: DocsSettings): string {
+function removal(sunset: Date, settings: DocumentedSettings): string {
   const date = longDate(sunset);
   const state = isPast(sunset, settings)
     ? `**\`GET /pets/{petId}\` was removed on ${date}**: it responds 410 \`operation_removed\`.`
@@ -165,8 +164,8 @@ function connectionLimit(maximum: number): string {
   return `An IP address (for IPv6, a /64 network) can have ${plural(maximum, "open connection")}. A further one gets 503 \`unavailable\` or, with TLS or when there are many, is reset (\`ECONNRESET\`).`;
 }
 
-function environmentTable({ environment, baseUrl, otherEnvironmentUrl }: DocsSettings): string {
-  const rowOf = (title: string, name: DocsSettings["environment"]) => {
+function environmentTable({ environment, baseUrl, otherEnvironmentUrl }: DocumentedSettings): string {
+  const rowOf = (title: string, name: DocumentedSettings["environment"]) => {
     const url = name === environment ? baseUrl : otherEnvironmentUrl;
     return [title, url === undefined ? "ask the operator" : `\`${url}\``, `\`${KEY_PREFIX[name]}\``];
   };

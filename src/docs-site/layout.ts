@@ -4,6 +4,7 @@ import { classesOf } from "../pages/classes.ts";
 import { ICON, MARK_PATH } from "../pages/mark.ts";
 import { STORED_THEME } from "../pages/themes.ts";
 import { API_VERSION, POSTMAN_PATH } from "../domain/paths.ts";
+import { otherEnvironment } from "../domain/environments.ts";
 import type { DocumentedSettings } from "../public/documented-settings.ts";
 import { docsUrl } from "../public/site-urls.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
@@ -11,11 +12,6 @@ import { guidePath, markdownPath, operationPath, PRODUCT, relativeUrl, SCHEMAS_P
 import type { DocsPage, Section } from "./page-content.ts";
 import { ERROR_CODES_PATH } from "./page-data.ts";
 import { FEED_PATH, GUIDE_SOURCES, type GuideName } from "./sources.ts";
-
-export interface DocsSettings extends DocumentedSettings {
-  /** 0 means any number. */
-  readonly maxConnectionsPerAddress: number;
-}
 
 interface Entry {
   readonly path: string;
@@ -96,7 +92,7 @@ function item({ path, html }: Entry, current: string, sections: readonly Section
 }
 
 export interface LayoutOptions {
-  readonly settings: DocsSettings;
+  readonly settings: DocumentedSettings;
   readonly guides: readonly DocsPage[];
   /** What every page loads. */
   readonly scriptPath: string;
@@ -153,13 +149,13 @@ ${environmentMenu(settings)}
 const THEME_SCRIPT = `try{const t=localStorage.getItem("${STORED_THEME}");if(t==="light"||t==="dark")document.documentElement.dataset.theme=t}catch{}`;
 
 /** On a phone it is in the sidebar, because the header has no room. */
-function environmentButton({ environment }: Pick<DocsSettings, "environment">): string {
+function environmentButton({ environment }: Pick<DocumentedSettings, "environment">): string {
   return `<button type="button" class="menu" popovertarget="environment" data-environment="${environment}">${environment}</button>`;
 }
 
-function environmentMenu({ environment, baseUrl, otherEnvironmentUrl }: DocsSettings): string {
+function environmentMenu({ environment, baseUrl, otherEnvironmentUrl }: DocumentedSettings): string {
   const own = `<dt>This server: ${environment}</dt><dd><code>${Bun.escapeHTML(baseUrl)}</code></dd>`;
-  const other = environment === "production" ? "staging" : "production";
+  const other = otherEnvironment(environment);
   const elsewhere =
     otherEnvironmentUrl === undefined
       ? `<dt>${other}</dt><dd>Ask the operator for its address.</dd>`

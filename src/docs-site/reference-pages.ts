@@ -29,14 +29,14 @@ import {
   tryItData,
   tryItSection,
 } from "./fields.ts";
-import { type DocsSettings, methodBadge } from "./layout.ts";
+import { methodBadge } from "./layout.ts";
 import { operationPath, SCHEMAS_PATH } from "./links.ts";
 import { codeBlock, htmlOf, markdownTable } from "./markdown.ts";
 import { type DocsPage, PageContent } from "./page-content.ts";
 import { ERROR_CODES_PATH } from "./page-data.ts";
 
 /** The page of one operation. */
-export function operationPage(id: OperationId, settings: DocsSettings): DocsPage {
+export function operationPage(id: OperationId, settings: DocumentedSettings): DocsPage {
   const operation: PetstoreOperation = OPERATIONS[id];
   const { method, path: template, summary, success } = operation;
   const path = operationPath(id);
@@ -63,7 +63,7 @@ export function operationPage(id: OperationId, settings: DocsSettings): DocsPage
 }
 
 /** Adds what a request can have, with the examples and the response; a script makes a form of it. */
-export function addTryIt(content: PageContent, id: OperationId, settings: DocsSettings): void {
+export function addTryIt(content: PageContent, id: OperationId, settings: DocumentedSettings): void {
   const { status } = OPERATIONS[id].success;
   const [example] = Object.values(EXAMPLES[id].success);
   content.form(tryItSection(id, content.path, settings), namesOf(requestFields(id)));
@@ -103,7 +103,7 @@ function responseTable(operation: PetstoreOperation, path: string): string {
 }
 
 /** The headers of the operation before those of every response. */
-function headerFields(operation: PetstoreOperation, settings: DocsSettings): readonly Field[] {
+function headerFields(operation: PetstoreOperation, settings: DocumentedSettings): readonly Field[] {
   const headers = headersOf(componentHeaders(settings), operation.success.headers, operation);
   const fields = Object.entries(headers).map(([name, header]): Field =>
     Object.assign({ name, in: "header" as const }, header),

@@ -5,11 +5,12 @@ import { DOCS_PATH, POSTMAN_PATH } from "../domain/paths.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
 import { yieldToEventLoop } from "../runtime/scheduler.ts";
 import { OPERATIONS } from "../petstore/operations.ts";
+import type { DocumentedSettings } from "../public/documented-settings.ts";
 import { acceptsHtml, type DocsPages } from "../public/static-routes.ts";
 import { exampleContext, examplesOf } from "./examples.ts";
 import { changelogFeed } from "./feed.ts";
 import { guidePage, settingBlocks } from "./guide-pages.ts";
-import { type DocsSettings, type LayoutOptions, layoutOf, PAGE_HEADER_LINES } from "./layout.ts";
+import { type LayoutOptions, layoutOf, PAGE_HEADER_LINES } from "./layout.ts";
 import { ASSETS_PATH, operationPath, PRODUCT, REFERENCE_PATH, relativeUrl } from "./links.ts";
 import { markdownFiles } from "./markdown-files.ts";
 import { type DocsPage, PageContent } from "./page-content.ts";
@@ -80,7 +81,7 @@ function searchEntriesOf({ path, title, sections, operation }: DocsPage): Search
 }
 
 /** What browsers see at `/`. */
-function landingPage(settings: DocsSettings): DocsPage {
+function landingPage(settings: DocumentedSettings): DocsPage {
   const content = new PageContent("/");
   content.markdown(`# ${PRODUCT}
 
@@ -110,7 +111,7 @@ Search for it, or start here:
 }
 
 /** The pages, their scripts and styles. */
-export async function sitePages(settings: DocsSettings): Promise<DocsPages["respond"]> {
+export async function sitePages(settings: DocumentedSettings): Promise<DocsPages["respond"]> {
   const bundle = await loadBundle("docs");
   const script = assetOf(`${ASSETS_PATH}docs-`, "js", bundle.script);
   const style = assetOf(`${ASSETS_PATH}docs-`, "css", bundle.style);

@@ -17,7 +17,6 @@ import {
 } from "../domain/pets-and-orders.ts";
 import type { IdempotentOperation, OperationId } from "../domain/operation-ids.ts";
 import { CallerKey, RateLimitWindow } from "./caller-key.ts";
-import { type DocumentedSettings, isPast } from "../public/documented-settings.ts";
 import { type Deprecation, type PublicOperation, replacementFor } from "../public/endpoint.ts";
 import { type ErrorCode, ERRORS } from "./errors.ts";
 
@@ -218,16 +217,6 @@ export const NEW_PET_PATH = `${OPERATIONS.createPet.path}?id=`;
 
 /** The public API. */
 export const PETSTORE_API = new Api({ basePath: BASE_PATH, errors: ERRORS, operations: OPERATIONS });
-
-/** Returns another text when what the documentation states has changed. */
-export function documentedVersion(settings: DocumentedSettings): string {
-  const { policy } = settings;
-  const removed = PETSTORE_API.rows.filter(
-    ([, { deprecated }]: readonly [OperationId, PetstoreOperation]) =>
-      deprecated !== undefined && isPast(deprecated.sunset, settings),
-  );
-  return JSON.stringify([policy.current, removed.map(([id]) => id)]);
-}
 
 /** The error codes of an operation, without those of every operation. A read-only key may use only GET. */
 export function operationErrors(operation: PetstoreOperation): ErrorCode[] {

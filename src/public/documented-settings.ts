@@ -10,6 +10,8 @@ export interface DocumentedSettings {
   /** The base URL of the other environment, if the operator has set it. */
   readonly otherEnvironmentUrl?: string | undefined;
   readonly policy: PolicyInEffect;
+  /** 0 means any number. */
+  readonly maxConnectionsPerAddress: number;
   /** The time, by which the documentation says that an operation was removed; before any removal by default. */
   readonly now?: () => number;
 }

@@ -2,10 +2,10 @@ import {
   RepeatFilter,
   BoundedCache,
   CacheStatistics,
-  detachedCopy,
   type Sized,
   stringBytes,
 } from "../runtime/bounded-cache.ts";
+import { detachedCopy } from "../runtime/detached-copy.ts";
 import { Rejection } from "../api/errors.ts";
 import { andThen, type Awaitable } from "../runtime/awaitable.ts";
 

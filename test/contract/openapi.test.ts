@@ -17,18 +17,13 @@ import { startService } from "../service.ts";
 import { unnamedBodies } from "./unnamed-bodies.ts";
 import { MESSAGES } from "./messages.ts";
 import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
+import { DOCUMENTED_DEFAULTS } from "../../src/cli/documented-defaults.ts";
 import { DEFAULT_POLICY } from "../../src/domain/policy.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 
-const PRODUCTION = "http://127.0.0.1:8080/v1";
-const OPTIONS = {
-  environment: "production",
-  baseUrl: PRODUCTION,
-  policy: { current: DEFAULT_POLICY },
-} as const;
 type Node = { readonly [key: string]: Node };
 
-const text = openApiJson(OPTIONS);
+const text = openApiJson(DOCUMENTED_DEFAULTS);
 const document = parseJson(text) as Node;
 
 function deref(node: Node | undefined): Node {
@@ -72,7 +67,7 @@ describe("the document as a whole", () => {
   });
 
   test("equals openApiDocument and has the exact bounds of int64", () => {
-    expect(rounded(document)).toEqual(rounded(openApiDocument(OPTIONS)));
+    expect(rounded(document)).toEqual(rounded(openApiDocument(DOCUMENTED_DEFAULTS)));
     expect(text).toContain('"minimum": -9223372036854775808');
     expect(text).toContain('"maximum": 9223372036854775807');
     expect(text).toContain('"categoryId": 9007199254740993');
@@ -80,6 +75,7 @@ describe("the document as a whole", () => {
 
   test("uses the URL, the keys and the settings of the server that serves it, in examples too", () => {
     const staging = openApiJson({
+      ...DOCUMENTED_DEFAULTS,
       environment: "staging",
       baseUrl: "https://staging.example.com/v1",
       otherEnvironmentUrl: "https://api.example.com/v1",
@@ -169,7 +165,7 @@ describe("the document as a whole", () => {
     expect(description.split("\n")).toHaveLength(5);
     const links = [...description.matchAll(/\]\((?<url>[^)]+)\)/g)].map(({ groups }) => groups?.["url"]);
     const pages = (Object.keys(GUIDE_SOURCES) as GuideName[]).map((name) =>
-      PRODUCTION.replace("/v1", guidePath(name)),
+      DOCUMENTED_DEFAULTS.baseUrl.replace("/v1", guidePath(name)),
     );
     expect(links).toHaveLength(7);
     expect(pages).toEqual(expect.arrayContaining(links));

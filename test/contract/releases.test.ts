@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
-import { DEFAULT_POLICY } from "../../src/domain/policy.ts";
+import { DOCUMENTED_DEFAULTS } from "../../src/cli/documented-defaults.ts";
 import { openApiJson } from "../../src/petstore/openapi/document.ts";
 import { type Contract, contractOf, incompatibilities } from "./compatibility.ts";
 
@@ -14,16 +14,10 @@ const DIRECTORY = join(import.meta.dir, "releases");
 const SUFFIX = ".json.gz";
 const RELEASES = readdirSync(DIRECTORY).map((name) => name.slice(0, -SUFFIX.length));
 
-const OPTIONS = {
-  environment: "production",
-  baseUrl: "http://127.0.0.1:8080/v1",
-  policy: { current: DEFAULT_POLICY },
-} as const;
-
 const contractIn = (text: string) => contractOf(JSON.parse(text));
 const ofRelease = (version: string) =>
   contractIn(new TextDecoder().decode(Bun.gunzipSync(readFileSync(join(DIRECTORY, `${version}${SUFFIX}`)))));
-const CURRENT = contractIn(openApiJson(OPTIONS));
+const CURRENT = contractIn(openApiJson(DOCUMENTED_DEFAULTS));
 
 test("the document of every release before this one is kept", () => {
   const changelog = readFileSync(join(import.meta.dir, "../../CHANGELOG.md"), "utf8");

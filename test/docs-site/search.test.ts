@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { DEFAULT_SETTINGS } from "../../docs/generate.ts";
+import { DOCUMENTED_DEFAULTS } from "../../src/cli/documented-defaults.ts";
 import { SearchIndex } from "../../src/docs-site/browser/search-matches.ts";
 import { renderSite } from "../../src/docs-site/render-site.ts";
 
 const { searchEntries } = await renderSite({
-  settings: DEFAULT_SETTINGS,
+  settings: DOCUMENTED_DEFAULTS,
   scriptPath: "/docs/assets/docs-0.js",
   stylePath: "/docs/assets/docs-0.css",
 });

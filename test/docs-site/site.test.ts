@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { DEFAULT_SETTINGS } from "../../docs/generate.ts";
+import { DOCUMENTED_DEFAULTS } from "../../src/cli/documented-defaults.ts";
 import { PROTOCOL_ERRORS } from "../../src/api/protocol-errors.ts";
-import type { DocsSettings } from "../../src/docs-site/layout.ts";
+import type { DocumentedSettings } from "../../src/public/documented-settings.ts";
 import { renderSite } from "../../src/docs-site/render-site.ts";
 import { ERRORS } from "../../src/petstore/errors.ts";
 import { SCHEMAS } from "../../src/petstore/openapi/document.ts";
@@ -9,14 +9,14 @@ import { operationErrors, OPERATIONS, type PetstoreOperation } from "../../src/p
 import { DEFAULT_POLICY } from "../../src/domain/policy.ts";
 import { NewPet } from "../../src/domain/pets-and-orders.ts";
 
-const siteWith = (settings: DocsSettings) =>
+const siteWith = (settings: DocumentedSettings) =>
   renderSite({
     settings,
     scriptPath: "/docs/assets/docs-0.js",
     stylePath: "/docs/assets/docs-0.css",
   });
 
-const { pages, markdown, notFound, searchEntries, feed } = await siteWith(DEFAULT_SETTINGS);
+const { pages, markdown, notFound, searchEntries, feed } = await siteWith(DOCUMENTED_DEFAULTS);
 const pageAt = (path: string) => pages.get(path) ?? "";
 const idsOf = (html: string) => [...html.matchAll(/ id="([^"]+)"/g)].map(([, id = ""]) => id);
 const hrefsOf = (html: string) => [...html.matchAll(/ href="([^"]*)"/g)].map(([, href = ""]) => href);
@@ -107,7 +107,7 @@ describe("the reference", () => {
     expect(json).not.toContain("<");
     const { operation, baseUrl } = JSON.parse(json);
     // Programs that people copy have the public address, wherever the page is open.
-    expect(baseUrl).toBe(DEFAULT_SETTINGS.baseUrl);
+    expect(baseUrl).toBe(DOCUMENTED_DEFAULTS.baseUrl);
     expect(operation.fields.map(({ name }: { name: string }) => name)).toEqual([
       ...NewPet.names,
       "Idempotency-Key",
@@ -218,7 +218,7 @@ test("the feed has an entry for each release, and the changelog leads to it", ()
     [...feed.matchAll(new RegExp(`<${name}[^>]*>(.*?)</${name}>`, "gs"))].map(([, value = ""]) => value);
   const releases = [...pageAt("/docs/changelog").matchAll(/<h2 id="([^"]+-\d{4}-\d\d-\d\d)"/g)];
   expect(releases.length).toBeGreaterThan(2);
-  const url = (path: string) => DEFAULT_SETTINGS.baseUrl.replace("/v1", path);
+  const url = (path: string) => DOCUMENTED_DEFAULTS.baseUrl.replace("/v1", path);
   expect(valuesOf("id")).toEqual([
     url("/docs/changelog.atom"),
     ...releases.map(([, id]) => url(`/docs/changelog#${id}`)),

@@ -8,13 +8,13 @@ import {
   canBePartOfHint,
   hintOf,
 } from "../../src/domain/secrets.ts";
-import { ENVIRONMENTS } from "../../src/domain/environments.ts";
+import { ENVIRONMENTS, otherEnvironment } from "../../src/domain/environments.ts";
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const PREFIX = { production: "pet_live_", staging: "pet_test_" };
 
 describe.each(ENVIRONMENTS)("a secret for %s", (environment) => {
-  const other = environment === "production" ? "staging" : "production";
+  const other = otherEnvironment(environment);
 
   test("has its prefix, 30 random characters and 6 of checksum", () => {
     const secret = generateSecret(environment);

@@ -3,6 +3,7 @@ import { ADDRESS_OPTIONS, SETTINGS, STORAGE_OPTIONS } from "../../config/options
 import { DOCUMENTED_OPTIONS, givenPolicy } from "../../config/policy-options.ts";
 import { applyPolicyChange, DEFAULT_POLICY } from "../../domain/policy.ts";
 import { defineCommand } from "../command.ts";
+import { DOCUMENTED_DEFAULTS } from "../documented-defaults.ts";
 
 export const openapi = defineCommand({
   name: "openapi",
@@ -25,7 +26,7 @@ export const openapi = defineCommand({
     const { env: environment, "other-environment-url": otherEnvironmentUrl } = values;
     const baseUrl = expectedUrl(values) ?? DEFAULT_URL[environment];
     const policy = { current: applyPolicyChange(DEFAULT_POLICY, givenPolicy(values)) };
-    const settings = { environment, baseUrl, otherEnvironmentUrl, now: Date.now, policy };
-    return `${openApiJson(settings)}\n`;
+    const given = { environment, baseUrl, otherEnvironmentUrl, policy };
+    return `${openApiJson({ ...DOCUMENTED_DEFAULTS, ...given, now: Date.now })}\n`;
   },
 });

@@ -12,6 +12,7 @@ import { PROTOCOL_ERRORS } from "../../api/protocol-errors.ts";
 import { encodeCursor } from "../../domain/cursor.ts";
 import type { JsonSchema, Schema } from "../../api/schema.ts";
 import { toYaml } from "../../api/yaml.ts";
+import { otherEnvironment } from "../../domain/environments.ts";
 import { API_VERSION } from "../../domain/paths.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH, IDEMPOTENCY_LIFETIME_MS } from "../../domain/idempotency.ts";
 import { KEY_PREFIX } from "../../domain/secrets.ts";
@@ -44,7 +45,7 @@ import {
 /** The OpenAPI 3.1 document. The bounds of int64 are bigints; `openApiJson` writes them exactly. */
 export function openApiDocument(settings: DocumentedSettings): JsonSchema {
   const { environment, baseUrl, otherEnvironmentUrl } = settings;
-  const other = environment === "production" ? "staging" : "production";
+  const other = otherEnvironment(environment);
   const headers = componentHeaders(settings);
   /** Error responses that operations share, named after their codes. */
   const responses: Record<string, JsonSchema> = {};

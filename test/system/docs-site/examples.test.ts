@@ -2,7 +2,7 @@ import { startForwardingProxy } from "../../../trials/harness/forwarding-proxy.t
 import { afterAll, describe, expect, test } from "bun:test";
 import { OPERATIONS } from "../../../src/petstore/operations.ts";
 import type { OperationId } from "../../../src/domain/operation-ids.ts";
-import { DEFAULT_SETTINGS } from "../../../docs/generate.ts";
+import { DOCUMENTED_DEFAULTS } from "../../../src/cli/documented-defaults.ts";
 import { exampleContext, examplesOf, inContext } from "../../../src/docs-site/examples.ts";
 import { GUIDE_SOURCES } from "../../../src/docs-site/sources.ts";
 import { EXAMPLE_LANGUAGES, type ExampleLanguage } from "../../../src/docs-site/page-data.ts";
@@ -60,7 +60,7 @@ test.each(LANGUAGES)(
 );
 
 test("the examples in TypeScript compile", async () => {
-  const context = exampleContext(DEFAULT_SETTINGS);
+  const context = exampleContext(DOCUMENTED_DEFAULTS);
   const groups = [
     ...Object.keys(OPERATIONS).map((id) => [id, examplesOf(id as OperationId, context)] as const),
     ...guideExamples(context),
