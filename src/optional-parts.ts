@@ -11,7 +11,7 @@ import type { HttpServer, TlsCertificate } from "./http1/index.ts";
 import { reportSettingFiles } from "./observe/event-reports.ts";
 import type { Log } from "./observe/log.ts";
 import type { Tracer, TracerOptions } from "./observe/tracer.ts";
-import type { WebhookSender } from "./observe/webhook-delivery.ts";
+import type { WebhookSender } from "./background/webhook-delivery.ts";
 import type { AdminCredentials } from "./operator/start-admin.ts";
 import { type ScheduledTimer, scheduler } from "./runtime/scheduler.ts";
 
@@ -84,7 +84,7 @@ export async function startWebhook(
   secrets: FollowedSetting<readonly Uint8Array[]>,
 ): Promise<WebhookSender | undefined> {
   if (config.webhook === undefined) return undefined;
-  const { WebhookSender } = await import("./observe/webhook-delivery.ts");
+  const { WebhookSender } = await import("./background/webhook-delivery.ts");
   const { webhooks, audit, retentionNow, servers } = adapters;
   return new WebhookSender({
     ...config.webhook,

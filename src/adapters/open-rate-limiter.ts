@@ -10,7 +10,7 @@ import {
 import type { RateLimiter } from "../domain/ports/rate-limiter.ts";
 import type { Clock } from "../domain/ports/clock.ts";
 import type { BanRules, OnBan } from "../domain/rate-limit.ts";
-import { byServer } from "../observe/attribution.ts";
+import { byServer } from "../background/attribution.ts";
 import type { Log } from "../observe/log.ts";
 import { AdapterMonitor, type DatabaseMonitor, type LimiterMonitor } from "../observe/adapter-monitor.ts";
 import { KeyAndAddressLimiter } from "../rate-limit/key-and-address-limiter.ts";

@@ -10,7 +10,7 @@ import type { DatabaseMonitor, LimiterMonitor } from "../observe/adapter-monitor
 import type { Log } from "../observe/log.ts";
 import type { AppMetrics } from "../observe/metrics.ts";
 import type { RequestLog } from "../observe/request-log.ts";
-import type { WebhookSender } from "../observe/webhook-delivery.ts";
+import type { WebhookSender } from "../background/webhook-delivery.ts";
 import type { OperatorRates } from "./operator-rates.ts";
 import type { Setting } from "./operations.ts";
 import type { AdminAuthentication } from "./sign-in/admin-authentication.ts";

@@ -120,7 +120,7 @@ const CREDENTIALS: Readonly<Record<string, Credential>> = {
     },
   },
   "secret of the webhook": sent(["webhook-secret", "webhook-secret-file"], FOLLOWED, [
-    "observe/webhook-delivery.test.ts",
+    "background/webhook-delivery.test.ts",
     "two secrets make two signatures, and a change of them needs no restart",
   ]),
   "secret at the provider": sent(

@@ -46,7 +46,7 @@ const RECONNECTS = [
 const WORKERS = ["test/docs-site/workers.test.ts", "workers of the example for 429 on one Free key"] as const;
 
 const usage = {
-  kept: { "observe/usage-recorder.ts": "SAVE_EVERY_MS = 2_000" },
+  kept: { "background/usage-recorder.ts": "SAVE_EVERY_MS = 2_000" },
   proof: Times.usageIsStoredWithin5Seconds,
 };
 const revoked = {

@@ -8,7 +8,7 @@ import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 import type { UsageBatch } from "../../src/domain/usage-history.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import type { RequestRecord } from "../../src/observe/request-record.ts";
-import { UsageRecorder } from "../../src/observe/usage-recorder.ts";
+import { UsageRecorder } from "../../src/background/usage-recorder.ts";
 import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { followSilently } from "../auth/open-authenticator.ts";

@@ -10,7 +10,7 @@ import { createLog } from "../../src/observe/log.ts";
 import { RequestRecord } from "../../src/observe/request-record.ts";
 import { Trace } from "../../src/observe/trace.ts";
 import { Tracer } from "../../src/observe/tracer.ts";
-import { sendMessage } from "../../src/observe/webhook-request.ts";
+import { sendMessage } from "../../src/background/webhook-request.ts";
 import { beginSignIn } from "../../src/operator/sign-in/provider.ts";
 import { scheduler } from "../../src/runtime/scheduler.ts";
 import { OutgoingError, sendRequest } from "../../src/runtime/outgoing-request.ts";
@@ -30,7 +30,7 @@ const [SENDING_MS, WAITING_MS] = [30, 30_000];
 
 /** Everything that sends requests, by its file. Each resolves to all that operators see of the outcome. */
 const USERS: Readonly<Record<string, (port: number) => Promise<string>>> = {
-  "src/observe/webhook-request.ts": async (port) =>
+  "src/background/webhook-request.ts": async (port) =>
     Bun.inspect(
       await sendMessage(
         { url: `http://127.0.0.1:${port}/${SECRET}?token=${SECRET}`, secrets: [Buffer.from(SECRET)] },

@@ -29,6 +29,7 @@ const ARROWS: Readonly<Record<string, string>> = {
   "rate-limit": "domain api runtime",
   store: "domain api runtime text executable",
   observe: "domain api http1 runtime text",
+  background: "observe domain api runtime text",
   "data-directory": "domain runtime store",
   config: "domain api runtime text data-directory",
   "postgres-options": "config domain store rate-limit",
@@ -38,16 +39,16 @@ const ARROWS: Readonly<Record<string, string>> = {
   "browser-bundle": "api executable",
   public: "auth observe domain api http1 runtime text",
   petstore: "public domain api runtime text",
-  operator: "observe config domain api http1 browser-bundle data-directory pages runtime text",
+  operator: "background observe config domain api http1 browser-bundle data-directory pages runtime text",
   "docs-site": "public petstore client domain api browser-bundle pages runtime text executable",
   console: "operator pages domain api runtime text",
   doctor:
     "operator store rate-limit observe http1 domain config data-directory postgres-options runtime text",
-  adapters: "store rate-limit observe domain config data-directory postgres-options runtime",
-  "optional-parts": "adapters operator observe domain config http1 runtime",
-  app: "optional-parts adapters public petstore operator docs-site changes auth observe domain api config http1 clock runtime",
+  adapters: "store rate-limit background observe domain config data-directory postgres-options runtime",
+  "optional-parts": "adapters operator background observe domain config http1 runtime",
+  app: "optional-parts adapters public petstore operator docs-site changes auth background observe domain api config http1 clock runtime",
   demo: "app adapters store client operator observe domain config runtime text",
-  cli: "app adapters demo doctor operator public petstore archive store observe config domain api clock data-directory runtime text executable",
+  cli: "app adapters demo doctor operator public petstore archive store background observe config domain api clock data-directory runtime text executable",
 };
 
 /** What is around src, and what it may import besides itself and src. */
@@ -212,11 +213,11 @@ describe("modules", () => {
     expect(faults.map(({ path }) => path)).toEqual([]);
   });
 
-  test("time, timers and chance of auth, changes, observe, rate-limit and store come from the scheduler", () => {
+  test("time, timers and chance of auth, background, changes, observe, rate-limit and store come from the scheduler", () => {
     const globals =
       /\bperformance\.now\b|\bBun\.sleep\(|\bMath\.random\b|(?<!\.)\b(?:set|clear)(?:Timeout|Interval|Immediate)\(/;
     const scheduled = source
-      .filter(({ path }) => /^src\/(?:auth|changes|observe|rate-limit|store)\//.test(path))
+      .filter(({ path }) => /^src\/(?:auth|background|changes|observe|rate-limit|store)\//.test(path))
       .map(({ path, text }) => ({ path, text: withoutComments(text) }));
     expect(linesWhere(scheduled, (line) => globals.test(line))).toEqual([]);
     // The test can fail.

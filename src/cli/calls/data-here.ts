@@ -2,7 +2,7 @@ import { type AnyInput, handlerOf, readBody, readQuery } from "../../api/dispatc
 import { Rejection } from "../../api/errors.ts";
 import { parseIdentifier } from "../../api/json.ts";
 import { storageOf } from "../../config/config.ts";
-import { openRegister } from "../../observe/server-register.ts";
+import { openRegister } from "../../background/server-register.ts";
 import { type AnyCallInput, queryText } from "../../operator/calls.ts";
 import type { CommandOperationId, DataOperationId } from "../../operator/handlers/data-handlers.ts";
 import type { AdminContext } from "../../operator/handlers/context.ts";

@@ -5,7 +5,7 @@ import { isLoopback } from "../../runtime/ip-network.ts";
 import { DATABASE_OPTIONS } from "../../config/options.ts";
 import { OPERATOR_NAME } from "../../domain/operators.ts";
 import type { ServerState } from "../../domain/servers.ts";
-import { openRegister } from "../../observe/server-register.ts";
+import { openRegister } from "../../background/server-register.ts";
 import { defineCommand, Failure } from "../command.ts";
 import { noServer } from "../calls/running-server.ts";
 import { RejectedCall } from "../calls/call.ts";

@@ -21,7 +21,7 @@ import { generateSecret, toNewSecret } from "../../domain/secrets.ts";
 import { PUBLIC_URL } from "../../domain/stored-values.ts";
 import type { LogDetails } from "../../observe/log-events.ts";
 import type { Log } from "../../observe/log.ts";
-import { byServer } from "../../observe/attribution.ts";
+import { byServer } from "../../background/attribution.ts";
 import { AdminListenError } from "../../operator/admin-listener.ts";
 import type { AdminListener } from "../../operator/start-admin.ts";
 import { docsUrl, siteUrl } from "../../public/site-urls.ts";

@@ -5,7 +5,7 @@ import type { NewOperator } from "../../domain/operators.ts";
 import type { OperatorStore } from "../../domain/ports/operators.ts";
 import type { Clock } from "../../domain/ports/clock.ts";
 import { repeat } from "../../runtime/repeat.ts";
-import { byServer } from "../../observe/attribution.ts";
+import { byServer } from "../../background/attribution.ts";
 import type { Log } from "../../observe/log.ts";
 import { readTokenFile, toNewToken } from "./token.ts";
 

@@ -7,7 +7,7 @@ import { readOwnFile, replaceFile } from "../../runtime/own-files.ts";
 import { type NewSecret, randomBase62, SECRET_PREFIX } from "../../domain/secrets.ts";
 import type { OperatorStore } from "../../domain/ports/operators.ts";
 import type { Clock } from "../../domain/ports/clock.ts";
-import { byServer } from "../../observe/attribution.ts";
+import { byServer } from "../../background/attribution.ts";
 import type { Log } from "../../observe/log.ts";
 
 /** Tokens of release 1.1.0 are base64url, with `-` and `_`. */

@@ -3,7 +3,7 @@ import { startPostgres } from "../../../trials/harness/postgres.ts";
 import { openPostgres } from "../../../src/store/postgres/open-postgres.ts";
 import { silentLog } from "../../../src/observe/log.ts";
 import type { RequestRecord } from "../../../src/observe/request-record.ts";
-import { UsageRecorder } from "../../../src/observe/usage-recorder.ts";
+import { UsageRecorder } from "../../../src/background/usage-recorder.ts";
 import { TestClock } from "../../test-clock.ts";
 import { until } from "../../timing.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { sendMessage } from "../../src/observe/webhook-request.ts";
+import { sendMessage } from "../../src/background/webhook-request.ts";
 import { webhookSecrets } from "../../src/config/value-types.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { startReceiver, WEBHOOK_SECRET } from "../../trials/harness/webhook-receiver.ts";

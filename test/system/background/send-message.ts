@@ -1,6 +1,6 @@
 /* Sends a message to a URL and prints the outcome: `bun send-message.ts URL`. */
 
-import { sendMessage } from "../../../src/observe/webhook-request.ts";
+import { sendMessage } from "../../../src/background/webhook-request.ts";
 
 const [url = ""] = process.argv.slice(2);
 const { signal } = new AbortController();

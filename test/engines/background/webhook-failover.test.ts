@@ -3,7 +3,7 @@ import { Unavailable } from "../../../src/api/errors.ts";
 import { webhookSecrets } from "../../../src/config/value-types.ts";
 import type { AuditAction } from "../../../src/domain/audit.ts";
 import { silentLog } from "../../../src/observe/log.ts";
-import { WebhookSender } from "../../../src/observe/webhook-delivery.ts";
+import { WebhookSender } from "../../../src/background/webhook-delivery.ts";
 import { openPostgres } from "../../../src/store/postgres/open-postgres.ts";
 import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
 import { startReceiver, WEBHOOK_SECRET } from "../../../trials/harness/webhook-receiver.ts";

@@ -3,7 +3,7 @@
 import { createClock } from "../../src/clock.ts";
 import { webhookSecrets } from "../../src/config/value-types.ts";
 import { silentLog } from "../../src/observe/log.ts";
-import { WebhookSender } from "../../src/observe/webhook-delivery.ts";
+import { WebhookSender } from "../../src/background/webhook-delivery.ts";
 import { openPostgres } from "../../src/store/postgres/open-postgres.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { WEBHOOK_SECRET } from "../../trials/harness/webhook-receiver.ts";

@@ -6,7 +6,7 @@ import type { KeyStore } from "../domain/ports/keys.ts";
 import type { UsageHistoryStore } from "../domain/ports/usage-history.ts";
 import { workRegularly } from "../runtime/repeat.ts";
 import { byServer } from "./attribution.ts";
-import type { Log } from "./log.ts";
+import type { Log } from "../observe/log.ts";
 
 interface RegularWorkOptions {
   readonly stores: {

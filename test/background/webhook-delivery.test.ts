@@ -6,7 +6,7 @@ import type { NewAuditEntry } from "../../src/domain/audit.ts";
 import type { WebhookStore } from "../../src/domain/ports/webhooks.ts";
 import { MAX_DELIVERIES, retryDelayMs } from "../../src/domain/webhooks.ts";
 import { createLog } from "../../src/observe/log.ts";
-import { type WebhookOptions, WebhookSender } from "../../src/observe/webhook-delivery.ts";
+import { type WebhookOptions, WebhookSender } from "../../src/background/webhook-delivery.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import {

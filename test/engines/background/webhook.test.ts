@@ -15,7 +15,12 @@ await webhooks.openWebhook("source");
 
 const children = Array.from({ length: 3 }, () =>
   Bun.spawn(
-    [process.execPath, join(import.meta.dir, "../../observe/webhook-child.ts"), database.url, receiver.url],
+    [
+      process.execPath,
+      join(import.meta.dir, "../../background/webhook-child.ts"),
+      database.url,
+      receiver.url,
+    ],
     {
       stdout: "pipe",
     },

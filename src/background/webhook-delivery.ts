@@ -19,7 +19,7 @@ import {
 import { repeat, type RepeatedWork } from "../runtime/repeat.ts";
 import { scheduler } from "../runtime/scheduler.ts";
 import { FailureReporter } from "../runtime/failure-reporter.ts";
-import type { Log } from "./log.ts";
+import type { Log } from "../observe/log.ts";
 import {
   entryMessage,
   sendMessage,

@@ -4,7 +4,7 @@ import type { KeyStore } from "../domain/ports/keys.ts";
 import type { Ban, OnBan } from "../domain/rate-limit.ts";
 import { FailureReporter } from "../runtime/failure-reporter.ts";
 import { formatTime } from "../text/formatting.ts";
-import type { Log } from "./log.ts";
+import type { Log } from "../observe/log.ts";
 import { repeat } from "../runtime/repeat.ts";
 import { scheduler } from "../runtime/scheduler.ts";
 

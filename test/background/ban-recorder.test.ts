@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { BanRecorder } from "../../src/observe/ban-recorder.ts";
+import { BanRecorder } from "../../src/background/ban-recorder.ts";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import { advance, settle, useFakeTimers } from "../fake-timers.ts";

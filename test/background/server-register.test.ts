@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "bun:test";
 import type { ServerReportStore } from "../../src/domain/ports/servers.ts";
 import { NO_ACTIVITY, type StoredReport } from "../../src/domain/servers.ts";
-import { ReportingRegister, openRegister } from "../../src/observe/server-register.ts";
+import { ReportingRegister, openRegister } from "../../src/background/server-register.ts";
 import { TestClock } from "../test-clock.ts";
 
 /** The reports in a database with a clock of its own. */

@@ -8,7 +8,7 @@ import type { UsageBatch, UsageRow } from "../../src/domain/usage-history.ts";
 import type { OperationId } from "../../src/domain/operation-ids.ts";
 import type { Decision } from "../../src/domain/rate-limit.ts";
 import type { RequestRecord } from "../../src/observe/request-record.ts";
-import { UsageRecorder } from "../../src/observe/usage-recorder.ts";
+import { UsageRecorder } from "../../src/background/usage-recorder.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import { startService, TestClock } from "../service.ts";

@@ -12,8 +12,8 @@ import {
 import { HOUR_MS } from "../text/time-units.ts";
 import { repeat, type RepeatedWork } from "../runtime/repeat.ts";
 import { scheduler, yieldToEventLoop } from "../runtime/scheduler.ts";
-import type { Log } from "./log.ts";
-import type { RequestObserver } from "./request-record.ts";
+import type { Log } from "../observe/log.ts";
+import type { RequestObserver } from "../observe/request-record.ts";
 
 /** How often counts are stored. If the store responds within three seconds, each count is stored within five. */
 const SAVE_EVERY_MS = 2_000;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { DEFAULT_POLICY } from "../../src/domain/policy.ts";
-import { startRegularWork } from "../../src/observe/regular-work.ts";
+import { startRegularWork } from "../../src/background/regular-work.ts";
 import { advance, useFakeTimers } from "../fake-timers.ts";
 import { TestClock } from "../test-clock.ts";
 
