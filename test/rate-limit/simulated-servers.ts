@@ -1,6 +1,6 @@
 import { expect, onTestFinished } from "bun:test";
 import { type BanRules, DEFAULT_BAN, type Limits, type OnBan } from "../../src/domain/rate-limit.ts";
-import type { ValkeyLink } from "../../src/rate-limit/valkey/connection.ts";
+import type { LimiterConnection } from "../../src/rate-limit/valkey/connection.ts";
 import type { KeyHandOver, RequestGroup } from "../../src/rate-limit/valkey/script.ts";
 import { ValkeyKeyLimiter } from "../../src/rate-limit/valkey/valkey-key-limiter.ts";
 import { SimulatedDatabase } from "../../trials/simulation/database.ts";
@@ -68,15 +68,11 @@ export async function setUp(settings: Settings = {}) {
         onStateChange: (state, cause) =>
           states.push(cause instanceof Error ? `${state}: ${cause.message}` : state),
       },
-      {
-        open(): Promise<ValkeyLink> {
-          opens.push(process);
-          return valkey.open(process);
-        },
-        isCluster,
-        maxBatchSize,
-        maxConcurrentBatches,
+      (): Promise<LimiterConnection> => {
+        opens.push(process);
+        return valkey.open(process);
       },
+      { isCluster, maxBatchSize, maxConcurrentBatches },
     );
     onTestFinished(() => limiter.close());
     return limiter;

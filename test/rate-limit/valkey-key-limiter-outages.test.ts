@@ -122,7 +122,7 @@ describe("after an outage", () => {
     valkey.pause();
     const waiting = burst(1);
     time.run(0);
-    valkey.silenceLinks();
+    valkey.silenceConnections();
     valkey.resume();
     time.run(OUTAGE_MS + 250);
     expect(await waiting).toBe(1);

@@ -122,7 +122,7 @@ describe("a pause", () => {
   test("an operator's read that fails changes nothing for clients", async () => {
     const { time, valkey, states, first, burst } = await setUp();
     await burst(1);
-    valkey.silenceLinks();
+    valkey.silenceConnections();
     const quota = first.quota(key(1));
     time.run(10_000);
     expect(states).toEqual([]);

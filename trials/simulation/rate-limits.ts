@@ -252,8 +252,8 @@ class RateLimits {
           );
       },
       toServer("is cut off", (server) => valkey.cutOff(server, outageMs())),
-      toServer("loses its connections", (server) => valkey.breakLinks((each) => each === server)),
-      toServer("has silent connections", (server) => valkey.silenceLinks((each) => each === server)),
+      toServer("loses its connections", (server) => valkey.breakConnections((each) => each === server)),
+      toServer("has silent connections", (server) => valkey.silenceConnections((each) => each === server)),
       () => {
         world.note("Valkey stops");
         valkey.stop();
@@ -335,12 +335,8 @@ class Server {
         timeoutMs: TIMEOUT_MS,
         onStateChange: (state) => this.#changed(state),
       },
-      {
-        open: () => game.valkey.open(this.process),
-        isCluster: false,
-        maxBatchSize: 4,
-        maxConcurrentBatches: 1,
-      },
+      () => game.valkey.open(this.process),
+      { isCluster: false, maxBatchSize: 4, maxConcurrentBatches: 1 },
     );
     void this.#limiter.start().then(() => {
       if (!game.valkey.isDown) this.isOutage = false;

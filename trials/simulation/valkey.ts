@@ -11,7 +11,7 @@ import {
   merge,
   unban,
 } from "../../src/domain/rate-limit.ts";
-import type { ValkeyLink } from "../../src/rate-limit/valkey/connection.ts";
+import type { LimiterConnection } from "../../src/rate-limit/valkey/connection.ts";
 import type { GroupReply, KeyHandOver, Replies, RequestGroup } from "../../src/rate-limit/valkey/script.ts";
 import type { Process, World } from "./world.ts";
 
@@ -81,7 +81,7 @@ const BACKGROUND_TIMEOUT_MS = 500;
 
 /** Valkey and its network: it pauses, servers are cut off from it, and connections break and become silent. */
 export class SimulatedValkey {
-  readonly #links = new Set<Link>();
+  readonly #connections = new Set<SimulatedConnection>();
   readonly #cutOffUntil = new Map<string, number>();
   #pausedUntil = 0;
   /** The commands that have arrived during a pause. */
@@ -122,16 +122,16 @@ export class SimulatedValkey {
   stop(): void {
     this.isDown = true;
     this.#waiting = [];
-    this.breakLinks();
+    this.breakConnections();
   }
 
-  breakLinks(isBroken: (server: Process) => boolean = () => true): void {
-    for (const link of this.#links) if (isBroken(link.server)) link.break();
+  breakConnections(isBroken: (server: Process) => boolean = () => true): void {
+    for (const connection of this.#connections) if (isBroken(connection.server)) connection.break();
   }
 
   /** Makes connections silent: nothing that is sent on them arrives, and no error is reported. */
-  silenceLinks(isSilent: (server: Process) => boolean = () => true): void {
-    for (const link of this.#links) if (isSilent(link.server)) link.isSilent = true;
+  silenceConnections(isSilent: (server: Process) => boolean = () => true): void {
+    for (const connection of this.#connections) if (isSilent(connection.server)) connection.isSilent = true;
   }
 
   /** The time until a message arrives. */
@@ -140,16 +140,16 @@ export class SimulatedValkey {
     return Math.max(0, cutOffMs) + this.world.delay(MAX_DELAY_MS);
   }
 
-  async open(server: Process): Promise<ValkeyLink> {
-    const link = new Link(this, server);
-    this.#links.add(link);
-    const timer = server.setTimeout(() => link.close(), CONNECT_TIMEOUT_MS);
+  async open(server: Process): Promise<LimiterConnection> {
+    const connection = new SimulatedConnection(this, server);
+    this.#connections.add(connection);
+    const timer = server.setTimeout(() => connection.close(), CONNECT_TIMEOUT_MS);
     try {
-      await link.call(() => {});
+      await connection.call(() => {});
     } finally {
       timer.close();
     }
-    return link;
+    return connection;
   }
 
   execute(command: () => void): void {
@@ -157,13 +157,13 @@ export class SimulatedValkey {
     else command();
   }
 
-  ended(link: Link): void {
-    this.#links.delete(link);
+  ended(connection: SimulatedConnection): void {
+    this.#connections.delete(connection);
   }
 }
 
 /** A connection, on which messages arrive in order in both directions. */
-class Link implements ValkeyLink {
+class SimulatedConnection implements LimiterConnection {
   isSilent = false;
   #isOpen = true;
   #arrivesAt = 0;

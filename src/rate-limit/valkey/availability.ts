@@ -1,11 +1,11 @@
 import type { ScheduledTimer, Scheduler } from "../../runtime/scheduler.ts";
 import { OutageCauses } from "../../runtime/outage-causes.ts";
-import { loggableError, type ValkeyLink } from "./connection.ts";
+import { loggableError, type LimiterConnection } from "./connection.ts";
 import type { KeySubject } from "../../domain/rate-limit.ts";
 
 export interface AvailabilityOptions {
   /** Opens a connection on which requests of this key work. */
-  readonly open: (subject: KeySubject) => Promise<ValkeyLink>;
+  readonly open: (subject: KeySubject) => Promise<LimiterConnection>;
   /** How long Valkey may be silent while requests wait for it, before it counts as unavailable. */
   readonly timeoutMs: number;
   /** Called at each change, at the start when Valkey is unavailable, and in an outage for each other cause. */
@@ -46,8 +46,8 @@ export class Availability {
   readonly #sender: Sender;
   readonly #causes: OutageCauses;
   #state: State = { name: "starting" };
-  #link: ValkeyLink | undefined;
-  #linkedAt = 0;
+  #connection: LimiterConnection | undefined;
+  #connectedAt = 0;
   #trying: ScheduledTimer | undefined;
 
   constructor(options: AvailabilityOptions, sender: Sender) {
@@ -58,9 +58,9 @@ export class Availability {
 
   async start(): Promise<void> {
     try {
-      const link = await this.#options.open(ANY_KEY);
-      if (this.#state.name === "closed") return link.close();
-      this.#use(link);
+      const connection = await this.#options.open(ANY_KEY);
+      if (this.#state.name === "closed") return connection.close();
+      this.#use(connection);
       this.#enter("available");
     } catch (cause) {
       if (this.#state.name === "starting") this.beginOutage(cause);
@@ -68,8 +68,8 @@ export class Availability {
   }
 
   /** The connection. There is one whenever Valkey is available; in an outage it may be a silent one. */
-  get link(): ValkeyLink | undefined {
-    return this.#link;
+  get connection(): LimiterConnection | undefined {
+    return this.#connection;
   }
 
   get isAvailable(): boolean {
@@ -85,11 +85,11 @@ export class Availability {
   }
 
   /** Must be called when an operation fails on the connection. */
-  failed(link: ValkeyLink, cause: unknown, subject?: KeySubject): void {
-    if (link !== this.#link) return;
-    const wasStable = this.#options.scheduler.now() - this.#linkedAt >= STABLE_AFTER_MS;
+  failed(connection: LimiterConnection, cause: unknown, subject?: KeySubject): void {
+    if (connection !== this.#connection) return;
+    const wasStable = this.#options.scheduler.now() - this.#connectedAt >= STABLE_AFTER_MS;
     if (this.isAvailable) this.beginOutage(cause, subject, wasStable ? 0 : RETRY_EVERY_MS);
-    this.#dropLink();
+    this.#dropConnection();
   }
 
   /** Must be called when Valkey has replied to everything that was sent. */
@@ -103,15 +103,16 @@ export class Availability {
 
   /** Replaces the connection if it is silent while no request waits for it. */
   async #try(): Promise<void> {
-    const link = this.#link;
-    if (link === undefined || !this.isAvailable) return;
-    const isAlive = await link.time().then(
+    const connection = this.#connection;
+    if (connection === undefined || !this.isAvailable) return;
+    const isAlive = await connection.time().then(
       () => true,
       () => false,
     );
     const other = isAlive ? undefined : await this.#options.open(ANY_KEY).catch(() => undefined);
     if (other === undefined) return;
-    if (link !== this.#link || !this.isAvailable || this.#sender.isWaiting()) return other.close();
+    if (connection !== this.#connection || !this.isAvailable || this.#sender.isWaiting())
+      return other.close();
     this.#use(other);
   }
 
@@ -119,7 +120,7 @@ export class Availability {
     this.#enter("closed");
     this.#trying?.close();
     this.#sender.onUnavailable();
-    this.#dropLink();
+    this.#dropConnection();
   }
 
   /** Enters a state. The timer of the state before ends with it. */
@@ -137,33 +138,33 @@ export class Availability {
   /** Opens another connection, because the silent one may be dead while Valkey works. */
   async #retry(outage: State, subject: KeySubject): Promise<void> {
     let cause: unknown;
-    const link = await this.#options.open(subject).catch((error: unknown) => {
+    const connection = await this.#options.open(subject).catch((error: unknown) => {
       cause = error;
       return undefined;
     });
-    if (this.#state !== outage) return link?.close();
-    if (link === undefined) {
+    if (this.#state !== outage) return connection?.close();
+    if (connection === undefined) {
       this.#causes.report(loggableError(cause));
       return this.#retryIn(RETRY_EVERY_MS, outage, subject);
     }
-    this.#use(link);
+    this.#use(connection);
     this.replied();
   }
 
-  #use(link: ValkeyLink): void {
+  #use(connection: LimiterConnection): void {
     const { scheduler } = this.#options;
-    this.#dropLink();
-    this.#link = link;
-    this.#linkedAt = scheduler.now();
+    this.#dropConnection();
+    this.#connection = connection;
+    this.#connectedAt = scheduler.now();
     this.#trying ??= scheduler.setInterval(() => void this.#try(), TRY_EVERY_MS);
     this.#trying.unref();
-    link.onEnd(() => this.failed(link, new Error("the connection was closed")));
+    connection.onEnd(() => this.failed(connection, new Error("the connection was closed")));
   }
 
-  #dropLink(): void {
-    const link = this.#link;
-    this.#link = undefined;
+  #dropConnection(): void {
+    const connection = this.#connection;
+    this.#connection = undefined;
     this.#sender.onDrop();
-    link?.close();
+    connection?.close();
   }
 }

@@ -71,8 +71,8 @@ const STORE_TIMELINE = `
   redis.call('HSET', KEYS[1], 'timeline', ARGV[1], 'marked', text)
   return text`;
 
-/** The part of a connection that servers use. A simulation replaces it. */
-export type ValkeyLink = Pick<ValkeyConnection, "decide" | "quota" | "time" | "onEnd" | "close">;
+/** What the rate limiter needs of a connection. A simulation replaces it. */
+export type LimiterConnection = Pick<ValkeyConnection, "decide" | "quota" | "time" | "onEnd" | "close">;
 
 /** A connection on which the script has run. */
 export class ValkeyConnection {

@@ -26,10 +26,11 @@ export async function openValkeyRateLimiter(
     const now = parseServers(urlsNow, caNow);
     return now.isCluster === servers.isCluster ? now : servers;
   };
-  const keys = new ValkeyKeyLimiter(options, {
-    ...(servers.isCluster ? CLUSTER : SINGLE_SERVER),
-    open: async (subject) => ValkeyConnection.open({ servers: serversNow(), ...others }, subject),
-  });
+  const keys = new ValkeyKeyLimiter(
+    options,
+    async (subject) => ValkeyConnection.open({ servers: serversNow(), ...others }, subject),
+    servers.isCluster ? CLUSTER : SINGLE_SERVER,
+  );
   await keys.start();
   return new KeyAndAddressLimiter(keys, options.local);
 }

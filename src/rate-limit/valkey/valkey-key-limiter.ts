@@ -22,7 +22,7 @@ import { BanReporter } from "../../domain/key-counting.ts";
 import type { BanListeners, KeyCounter, KeyLimiter } from "../../domain/ports/rate-limiter.ts";
 import { type QuotaHandOver, KnownQuotas } from "../known-quotas.ts";
 import { Availability, type AvailabilityOptions } from "./availability.ts";
-import type { ValkeyLink } from "./connection.ts";
+import type { LimiterConnection } from "./connection.ts";
 import type { DecisionRequest, GroupReply, KeyHandOver, Replies, RequestGroup } from "./script.ts";
 
 export interface ValkeyKeyLimiterOptions
@@ -39,7 +39,8 @@ export interface ValkeyKeyLimiterOptions
   readonly onResponse?: ((ms: number) => void) | undefined;
 }
 
-interface LinkOptions extends Pick<AvailabilityOptions, "open"> {
+/** What a batch may contain, and how many are sent at once. */
+interface BatchingOptions {
   /** Whether a batch may contain one key only. */
   readonly isCluster: boolean;
   /** The maximum of requests in a batch. */
@@ -98,7 +99,8 @@ interface Batch {
  */
 export class ValkeyKeyLimiter implements KeyLimiter {
   readonly #options: ValkeyKeyLimiterOptions;
-  readonly #links: LinkOptions;
+  readonly #openConnection: AvailabilityOptions["open"];
+  readonly #batching: BatchingOptions;
   readonly #scheduler: Scheduler;
   readonly #known: KnownQuotas;
   /** The times of unbans that Valkey does not know of, by key. */
@@ -113,9 +115,14 @@ export class ValkeyKeyLimiter implements KeyLimiter {
   /** The time of Valkey's clock minus that of the steady clock. It is never too small: no window closes early. */
   #valkeyAheadMs = 0;
 
-  constructor(options: ValkeyKeyLimiterOptions, links: LinkOptions) {
+  constructor(
+    options: ValkeyKeyLimiterOptions,
+    openConnection: AvailabilityOptions["open"],
+    batching: BatchingOptions,
+  ) {
     this.#options = options;
-    this.#links = links;
+    this.#openConnection = openConnection;
+    this.#batching = batching;
     this.#scheduler = options.scheduler ?? scheduler;
     this.#timeoutMs = options.timeoutMs;
     this.#bans = new BanReporter(options);
@@ -123,7 +130,7 @@ export class ValkeyKeyLimiter implements KeyLimiter {
     this.#valkey = new Availability(
       {
         ...options,
-        open: (subject) => this.#open(subject),
+        open: (subject) => this.#connect(subject),
         timeoutMs: this.#timeoutMs,
         scheduler: this.#scheduler,
       },
@@ -163,11 +170,11 @@ export class ValkeyKeyLimiter implements KeyLimiter {
 
   /** While Valkey does not reply, returns what this server and the other counter know. */
   async quota(subject: KeySubject): Promise<Quota | undefined> {
-    const { link, isAvailable } = this.#valkey;
+    const { connection, isAvailable } = this.#valkey;
     const { clock, counter } = this.#options;
-    if (link && isAvailable) {
+    if (connection && isAvailable) {
       try {
-        const { quota, now } = await link.quota(subject);
+        const { quota, now } = await connection.quota(subject);
         if (quota) shift(quota, clock.now() - now);
         return quota;
       } catch {
@@ -205,7 +212,7 @@ export class ValkeyKeyLimiter implements KeyLimiter {
   }
 
   #sendQueue(): void {
-    const { isCluster, maxBatchSize, maxConcurrentBatches } = this.#links;
+    const { isCluster, maxBatchSize, maxConcurrentBatches } = this.#batching;
     while (this.#queue.length > 0 && this.#sent.size < maxConcurrentBatches) {
       const groups = groupsOf(this.#queue.splice(0, maxBatchSize));
       if (isCluster) for (const group of groups) void this.#send([group]);
@@ -219,8 +226,8 @@ export class ValkeyKeyLimiter implements KeyLimiter {
     subjects = groups.map(({ subject }) => subject),
     onEnd = () => {},
   ): Promise<void> {
-    const { link } = this.#valkey;
-    if (link === undefined) return onEnd();
+    const { connection } = this.#valkey;
+    if (connection === undefined) return onEnd();
     const handOvers = groups.map(({ subject }) => this.#known.handOverFor(subject.id));
     const keys = this.#keyHandOversOf(subjects, handOvers);
     const unbans = subjects.flatMap(({ id }) => {
@@ -233,15 +240,15 @@ export class ValkeyKeyLimiter implements KeyLimiter {
     this.#timeout ??= this.#startTimeout();
     const startedAt = this.#scheduler.now();
     try {
-      const replies = await link.decide(groups, keys);
-      if (link !== this.#valkey.link) return;
+      const replies = await connection.decide(groups, keys);
+      if (connection !== this.#valkey.connection) return;
       this.#sent.delete(batch);
       if (groups.length > 0) this.#options.onResponse?.(this.#scheduler.now() - startedAt);
       // The next batch is sent before the responses to this one.
       if (this.#valkey.isAvailable) this.#sendQueue();
       this.#takeReplies(batch, handOvers, replies);
     } catch (cause) {
-      this.#valkey.failed(link, cause, firstOf(batch));
+      this.#valkey.failed(connection, cause, firstOf(batch));
       return;
     }
     onEnd();
@@ -265,17 +272,17 @@ export class ValkeyKeyLimiter implements KeyLimiter {
   }
 
   /** Opens a connection, and learns what time it is there. */
-  async #open(subject: KeySubject): Promise<ValkeyLink> {
-    const link = await this.#links.open(subject);
+  async #connect(subject: KeySubject): Promise<LimiterConnection> {
+    const connection = await this.#openConnection(subject);
     const { clock } = this.#options;
     const askedAt = clock.steadyNow();
     try {
-      this.#valkeyAheadMs = (await link.time()) - askedAt;
+      this.#valkeyAheadMs = (await connection.time()) - askedAt;
     } catch (error) {
-      link.close();
+      connection.close();
       throw error;
     }
-    return link;
+    return connection;
   }
 
   /**
@@ -350,7 +357,7 @@ export class ValkeyKeyLimiter implements KeyLimiter {
   #returnToValkey(): void {
     this.#known.beginPeriod();
     const keys = [...this.#unbans.keys()].map((id) => ({ kind: "key", id }) as const);
-    const size = this.#links.isCluster ? 1 : MAX_UNBANS;
+    const size = this.#batching.isCluster ? 1 : MAX_UNBANS;
     for (let from = 0; from < keys.length; from += size) void this.#send([], keys.slice(from, from + size));
   }
 }
