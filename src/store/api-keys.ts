@@ -97,7 +97,7 @@ const SELECT = `SELECT ${KEY_COLUMNS} FROM api_keys`;
 const SELECT_ANY = "SELECT id FROM api_keys ORDER BY id LIMIT 1";
 const SELECT_CHANGED = `SELECT ${KEY_COLUMNS}, unban_revision AS "unbanRevision" FROM api_keys
   WHERE revision > ? ORDER BY revision`;
-const WRITTEN_COLUMNS = Object.keys(KEY_ROWS.given);
+const WRITTEN_COLUMNS = Object.keys(KEY_ROWS.writtenColumns);
 const INSERT = `INSERT INTO api_keys (${WRITTEN_COLUMNS.join(", ")}, revision)
   VALUES (${WRITTEN_COLUMNS.map(() => "?").join(", ")}, ?) RETURNING ${KEY_COLUMNS}`;
 const UPDATE = `UPDATE api_keys SET ${WRITTEN_COLUMNS.map((column) => `${column} = ?`).join(", ")},

@@ -17,7 +17,7 @@ import { SqlValues, type SqlValue } from "./sql/values.ts";
 import type { Dialect } from "./sql/dialect.ts";
 
 const SELECT = `SELECT ${AUDIT_ROWS.selected}`;
-const COLUMNS = Object.keys(AUDIT_ROWS.given);
+const COLUMNS = Object.keys(AUDIT_ROWS.writtenColumns);
 const INSERT = `INSERT INTO audit (${COLUMNS.join(", ")}) VALUES (${COLUMNS.map(() => "?").join(", ")}) RETURNING id`;
 
 /** Adds an entry in the transaction of the change that it describes. */

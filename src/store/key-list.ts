@@ -100,12 +100,12 @@ function tablesFor({ filter, sort, usedToday = [] }: KeyListQuery, values: SqlVa
     tables += ` LEFT JOIN key_last_used ON key_last_used.key_id = ${ID}`;
   }
   if (sort === "usedToday") {
-    const given = values.dialect.given(
+    const counts = values.dialect.tableOfJson(
       { key_id: "integer", used: "integer" },
       values.add(jsonRows(usedToday)),
     );
     // The limit and the cast let SQLite make a table with an index. Otherwise it reads all of the JSON for each key.
-    const windows = `SELECT CAST(key_id AS BIGINT) AS key_id, used FROM ${given} LIMIT ${usedToday.length}`;
+    const windows = `SELECT CAST(key_id AS BIGINT) AS key_id, used FROM ${counts} LIMIT ${usedToday.length}`;
     tables += ` LEFT JOIN (${windows}) AS windows ON windows.key_id = ${ID}`;
   }
   return tables;

@@ -16,11 +16,11 @@ export class SqlQuestionStore implements QuestionStore {
   constructor(private readonly database: SqlDatabase) {}
 
   async ask(questions: readonly Question[]): Promise<void> {
-    const { given, now } = this.database.dialect;
+    const { tableOfJson, now } = this.database.dialect;
     const rows = questions.map(({ id, to = null, operation, query }) => [id, to, operation, query]);
     const columns = { id: "text", server: "text", operation: "text", query: "text" } as const;
     const insert = `INSERT INTO server_questions (id, server, operation, query, asked_at)
-      SELECT id, server, operation, query, ${now} FROM ${given(columns, "?1")}
+      SELECT id, server, operation, query, ${now} FROM ${tableOfJson(columns, "?1")}
       WHERE (SELECT count(*) FROM server_questions) + ?2 <= ${MAX_QUESTIONS} RETURNING id`;
     const stored = await this.database.write(() => rowsOf(insert, jsonRows(rows), rows.length));
     if (stored.length < rows.length) throw new Overloaded(`${MAX_QUESTIONS} questions wait for servers`);

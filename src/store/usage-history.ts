@@ -28,7 +28,7 @@ import { numberRowsOf, rowsOf, type SqlDatabase } from "./sql/steps.ts";
 import { jsonArray, jsonRows, type SqlValue } from "./sql/values.ts";
 import type { Dialect } from "./sql/dialect.ts";
 import { DEPRECATED_USE, KEY_LAST_USED, USAGE } from "./sql/tables.ts";
-import { insertGiven } from "./sql/table-rows.ts";
+import { insertFromJson } from "./sql/table-rows.ts";
 
 /** The admitted requests and errors by operation, such as `{"listPets":[12,1]}`. */
 type StoredOperations = Readonly<Record<string, readonly [admitted: number, errors: number] | undefined>>;
@@ -104,7 +104,7 @@ const SELECT_USED_KEYS = `SELECT key_id AS "keyId" FROM key_last_used ORDER BY k
 export function usageQueries(by: UsageInterval, dialect: Dialect) {
   const { name } = USAGE[by];
   return {
-    add: `${insertGiven(USAGE[by], dialect)} ${BY_KEY}
+    add: `${insertFromJson(USAGE[by], dialect)} ${BY_KEY}
       ON CONFLICT (start, key_id) DO UPDATE SET ${ADD_COUNTS}, operations = ${dialect.addedOperations}`,
     read: `SELECT start, admitted, limited, banned, errors, CAST(operations AS TEXT) AS operations FROM ${name}
       WHERE key_id = ? AND ${dialect.isOneOf("start", "?")} ORDER BY start`,
@@ -121,8 +121,8 @@ function queriesOf(dialect: Dialect) {
   return {
     hour: usageQueries("hour", dialect),
     day: usageQueries("day", dialect),
-    setLastUsed: `${insertGiven(KEY_LAST_USED, dialect)} ${BY_KEY} ON CONFLICT (key_id) ${SET_LATER}`,
-    setDeprecatedUse: `${insertGiven(DEPRECATED_USE, dialect)} ORDER BY operation, key_id
+    setLastUsed: `${insertFromJson(KEY_LAST_USED, dialect)} ${BY_KEY} ON CONFLICT (key_id) ${SET_LATER}`,
+    setDeprecatedUse: `${insertFromJson(DEPRECATED_USE, dialect)} ORDER BY operation, key_id
       ON CONFLICT (operation, key_id) ${SET_LATER}`,
     lastUsed: `SELECT key_id AS "keyId", last_used_at AS "lastUsedAt" FROM key_last_used
       WHERE ${dialect.isOneOf("key_id", "?")}`,

@@ -31,7 +31,7 @@ export interface PostgresClientStoreOptions {
 /** Each write with an Idempotency-Key takes one of the server's locks, of which there are 6,400 by default. */
 const MAX_PETS_PER_TRANSACTION = 128;
 
-const COLUMNS = Object.keys(PET_ROWS.given).join(", ");
+const COLUMNS = Object.keys(PET_ROWS.writtenColumns).join(", ");
 
 /**
  * Inserts pets, given as one array for each column. ORDER BY applies before the identifiers are assigned, so the first
@@ -40,7 +40,7 @@ const COLUMNS = Object.keys(PET_ROWS.given).join(", ");
 const INSERT_PETS = `
   WITH ${nextIdLock("pets")}
   INSERT INTO pets (${COLUMNS}) SELECT ${COLUMNS}
-  FROM next_id_lock, ${parameterColumns(PET_ROWS.given)} AS given
+  FROM next_id_lock, ${parameterColumns(PET_ROWS.writtenColumns)} AS given
   ORDER BY place
   RETURNING id, ${PET_JSON} AS body`;
 
@@ -54,7 +54,7 @@ type CreateResult = WriteResult | IdempotencyRejection;
 async function insertPets(sql: SQL, creations: readonly PetCreation[]): Promise<WriteResult[]> {
   if (creations.length === 0) return [];
   const values = creations.map(({ pet }) => PET_ROWS.valuesOf(pet));
-  const columns = Object.keys(PET_ROWS.given).map((_, i) => values.map((row) => row[i]));
+  const columns = Object.keys(PET_ROWS.writtenColumns).map((_, i) => values.map((row) => row[i]));
   const rows = await sql.unsafe<{ id: bigint; body: string }[]>(INSERT_PETS, columns);
   return rows.map(({ id, body }) => ({ id, body, replayed: false }));
 }

@@ -79,12 +79,12 @@ export const POSTGRES_DIALECT: Dialect = {
   writeThenSelect: (write, select) => [`WITH written AS (${write}) ${select}`],
   isOneOf: (column, parameter, type = "integer") =>
     `${column} = ANY (ARRAY(SELECT json_array_elements_text(${parameter}::text::json))::${TYPES[type]}[])`,
-  given(columns, parameter = "?") {
+  tableOfJson(columns, parameter = "?") {
     const values = Object.entries(columns).map(
       ([column, type], i) => `(value ->> ${i})::${TYPES[type]} AS ${column}`,
     );
     return `(SELECT place, ${values.join(", ")}
-      FROM json_array_elements(${parameter}::text::json) WITH ORDINALITY AS rows_given (value, place)) AS given`;
+      FROM json_array_elements(${parameter}::text::json) WITH ORDINALITY AS elements (value, place)) AS json_rows`;
   },
   withoutCase: (column) => `lower(${column} COLLATE "C")`,
   bytewise: (column) => `${column} COLLATE "C"`,

@@ -35,7 +35,7 @@ export interface Dialect {
   /** A condition that a column, of integers by default, has one of the values in a JSON array. */
   isOneOf(column: string, parameter: string, type?: ColumnType): string;
   /** The rows of a JSON array, which is one parameter, as a table with these columns and their `place`. */
-  given(columns: Readonly<Record<string, ColumnType>>, parameter?: string): string;
+  tableOfJson(columns: Readonly<Record<string, ColumnType>>, parameter?: string): string;
   /** An expression that sorts a column without regard to the case of ASCII letters. */
   withoutCase(column: string): string;
   /** An expression that sorts a column by its bytes. */

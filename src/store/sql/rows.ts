@@ -27,11 +27,11 @@ class RowMapping<T extends object> {
   readonly columns: Readonly<Record<ColumnOf<keyof T & string>, ColumnType>>;
   /** The columns of a SELECT that reads all fields. */
   readonly selected: string;
-  /** The columns of an INSERT: all except the identifier, which the database assigns. */
-  readonly given: Readonly<Record<string, ColumnType>>;
+  /** The columns that a statement writes: all except the identifier, which the database assigns. */
+  readonly writtenColumns: Readonly<Record<string, ColumnType>>;
   readonly #fields: readonly [name: string, field: StoredField][];
-  /** The fields of `given`. */
-  readonly #givenFields: readonly [name: string, field: StoredField][];
+  /** The fields of `writtenColumns`. */
+  readonly #writtenFields: readonly [name: string, field: StoredField][];
 
   constructor(
     readonly table: string,
@@ -43,9 +43,9 @@ class RowMapping<T extends object> {
     );
     // `Object.fromEntries` loses the names of the columns.
     this.columns = columns as typeof this.columns;
-    const { id: _, ...given } = columns;
-    this.given = given;
-    this.#givenFields = this.#fields.filter(([name]) => name !== "id");
+    const { id: _, ...writtenColumns } = columns;
+    this.writtenColumns = writtenColumns;
+    this.#writtenFields = this.#fields.filter(([name]) => name !== "id");
     this.selected = this.select(Object.keys(fields));
   }
 
@@ -83,7 +83,7 @@ class RowMapping<T extends object> {
 
   /** The values of all columns except the identifier. */
   valuesOf(object: Omit<T, "id">): (SqlValue | null)[] {
-    return this.#givenFields.map(([name, { storedAs }]) => {
+    return this.#writtenFields.map(([name, { storedAs }]) => {
       const value: unknown = Reflect.get(object, name) ?? null;
       if (storedAs === "json" && value !== null) return JSON.stringify(value);
       // The schemas of the fields allow only such values. The time of a working object is a number.
@@ -95,14 +95,14 @@ class RowMapping<T extends object> {
 
   /** Adds an object and returns the identifier that the database assigned. */
   *insert(object: Omit<T, "id">, dialect: Dialect): Steps<bigint> {
-    const sql = dialect.insert(this.table, Object.keys(this.given));
+    const sql = dialect.insert(this.table, Object.keys(this.writtenColumns));
     const [row] = yield* rowsOf<{ id: bigint }>(sql, ...this.valuesOf(object));
     return requireRow(row).id;
   }
 
   /** Replaces all values of an object. */
   update(id: bigint, object: Omit<T, "id">): Statement {
-    const set = Object.keys(this.given).map((column) => `${column} = ?`);
+    const set = Object.keys(this.writtenColumns).map((column) => `${column} = ?`);
     return {
       sql: `UPDATE ${this.table} SET ${set.join(", ")} WHERE id = ?`,
       values: [...this.valuesOf(object), id],

@@ -34,11 +34,11 @@ function orderOf({ name, columns, order }: Table, { bytewise }: Dialect): string
   return inOrder.join(", ");
 }
 
-/** Inserts the given rows, which have these columns. An ORDER BY can follow. */
-export function insertGiven({ name, columns }: Pick<Table, "name" | "columns">, dialect: Dialect): string {
+/** Inserts the rows of a JSON array, which have these columns. An ORDER BY can follow. */
+export function insertFromJson({ name, columns }: Pick<Table, "name" | "columns">, dialect: Dialect): string {
   const names = Object.keys(columns).join(", ");
   return `INSERT INTO ${name} AS stored (${names}) ${dialect.explicitIds}
-    SELECT ${names} FROM ${dialect.given(columns)} WHERE TRUE`;
+    SELECT ${names} FROM ${dialect.tableOfJson(columns)} WHERE TRUE`;
 }
 
 /** The values of a row by their columns. */
@@ -83,7 +83,7 @@ export function* insertRows(
   rows: readonly NewRow[],
   { dialect, onConflict = "" }: { readonly dialect: Dialect; readonly onConflict?: string },
 ): Steps<void> {
-  yield* rowsOf(`${insertGiven(table, dialect)} ORDER BY place ${onConflict}`, jsonRows(rows));
+  yield* rowsOf(`${insertFromJson(table, dialect)} ORDER BY place ${onConflict}`, jsonRows(rows));
 }
 
 /** Adds rows with all columns, or replaces those that have the same value in the first column. */

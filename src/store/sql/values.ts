@@ -7,7 +7,7 @@ export function jsonArray(values: readonly (SqlValue | null)[]): string {
   return `[${values.map((value) => (typeof value === "bigint" ? value : JSON.stringify(value))).join(",")}]`;
 }
 
-/** Encodes rows for the parameter of `given`: the values of each row are in the order of the columns. */
+/** Encodes rows for the parameter of `tableOfJson`: the values of each row are in the order of the columns. */
 export function jsonRows(rows: readonly (readonly (SqlValue | null)[])[]): string {
   return `[${rows.map(jsonArray).join(",")}]`;
 }

@@ -40,7 +40,7 @@ export interface SqliteClientStoreOptions {
 /** Bounds how long one transaction blocks the event loop: this many inserts take a few milliseconds. */
 const MAX_WRITES_PER_TRANSACTION = 1_000;
 
-const INSERT_PET = insertInto(PET_ROWS.table, [...Object.keys(PET_ROWS.given), "is_recent"]);
+const INSERT_PET = insertInto(PET_ROWS.table, [...Object.keys(PET_ROWS.writtenColumns), "is_recent"]);
 
 interface Write<Code extends string> {
   readonly operation: IdempotentOperation;

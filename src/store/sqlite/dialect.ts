@@ -65,9 +65,9 @@ export const SQLITE_DIALECT: Dialect = {
   hasOwnClock: false,
   writeThenSelect: (write, select) => [write, select],
   isOneOf: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
-  given(columns, parameter = "?") {
+  tableOfJson(columns, parameter = "?") {
     const values = Object.keys(columns).map((column, i) => `value ->> ${i} AS ${column}`);
-    return `(SELECT key AS place, ${values.join(", ")} FROM jsonb_each(${parameter})) AS given`;
+    return `(SELECT key AS place, ${values.join(", ")} FROM jsonb_each(${parameter})) AS json_rows`;
   },
   withoutCase: (column) => `${column} COLLATE NOCASE`,
   bytewise: (column) => column,
