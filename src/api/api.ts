@@ -90,7 +90,8 @@ interface RouteMatch<Id extends string = string> {
   readonly identifier: string;
 }
 
-const IDENTIFIER = /\{\w+\}/;
+/** The place of the identifier in the path of an operation. */
+export const IDENTIFIER = /\{\w+\}/;
 
 /** The path of an operation, with an identifier in the place of `{parameter}`. */
 export function withIdentifier(path: string, identifier: string): string {

@@ -1,18 +1,19 @@
 import type { Plans } from "../domain/plans.ts";
 import { encodeCursor } from "../domain/cursor.ts";
 import { longDuration } from "../text/durations.ts";
-import { grouped, longDate, plural } from "../text/formatting.ts";
+import { grouped, plural } from "../text/formatting.ts";
 import { KEY_PREFIX } from "../domain/secrets.ts";
 import { PAGE_LIMIT } from "../domain/size-limits.ts";
 import type { BanRules, Limits } from "../domain/rate-limit.ts";
 import { encodePet } from "../domain/pets-and-orders.ts";
 import { rex } from "../petstore/openapi/examples.ts";
 import { BAN_WARNING } from "../public/errors.ts";
-import { deprecationHeaders } from "../public/endpoint.ts";
+import { deprecationLines } from "../public/deprecation.ts";
+import { guideIntroduction } from "../petstore/deprecation.ts";
 import { NEW_PET_PATH, OPERATIONS } from "../petstore/operations.ts";
 import { exampleContext, inContext } from "./examples.ts";
 import { tryItData } from "./fields.ts";
-import { type DocumentedSettings, isPast } from "../public/documented-settings.ts";
+import type { DocumentedSettings } from "../public/documented-settings.ts";
 import { guidePath } from "./links.ts";
 import { markdownTable } from "./markdown.ts";
 import { type DocsPage, PageContent } from "./page-content.ts";
@@ -72,8 +73,8 @@ export function settingBlocks(settings: DocumentedSettings): Blocks {
     "plans-note": "These are the limits of this server.",
     workers: workerTable(plans),
     "ban-rules": banRules(ban),
-    removal: removal(OPERATIONS.getPet.deprecated.sunset, settings),
-    "deprecation-headers": fenced("http", ...deprecationLines(url)),
+    removal: guideIntroduction(OPERATIONS.getPet.path, OPERATIONS.getPet.deprecated, settings),
+    "deprecation-headers": fenced("http", deprecationHeaders(url)),
     environments: environmentTable(settings),
     "connection-limit": connectionLimit(settings.maxConnectionsPerAddress),
   };
@@ -146,17 +147,10 @@ function banRules({ strikes, graceMs, lengthMs, maxLengthMs }: BanRules): string
   return `${rules}\n- A ban within 24 hours of the end of the last one is twice as long as that one, at most ${longDuration(maxLengthMs)}.`;
 }
 
-function removal(sunset: Date, settings: DocumentedSettings): string {
-  const date = longDate(sunset);
-  const state = isPast(sunset, settings)
-    ? `**\`GET /pets/{petId}\` was removed on ${date}**: it responds 410 \`operation_removed\`.`
-    : `**\`GET /pets/{petId}\` is deprecated and will be removed on ${date} at 00:00 UTC**; from then on it responds 410 \`operation_removed\`.`;
-  return `> ${state} Use \`GET /pets\` with the \`status\` filter, or [\`GET /pets?id=7\`](pagination.md#pets-by-their-identifiers) for one pet.`;
-}
-
-function deprecationLines(url: string): string[] {
-  const headers = Object.entries(deprecationHeaders(OPERATIONS.getPet.deprecated, url, "7"));
-  return headers.map(([name, value]) => `${name}: ${value.replaceAll(", <", ",\n      <")}`);
+/** One link to a line. */
+function deprecationHeaders(url: string): string {
+  const lines = deprecationLines(OPERATIONS.getPet.deprecated, url)("7");
+  return lines.trimEnd().replaceAll("\r\n", "\n").replaceAll(", <", ",\n      <");
 }
 
 function connectionLimit(maximum: number): string {

@@ -1,12 +1,11 @@
-import { replacementFor } from "../public/endpoint.ts";
-import { longDate } from "../text/formatting.ts";
 import { toJson } from "../api/json.ts";
 import { PROTOCOL_ERRORS } from "../api/protocol-errors.ts";
 import type { JsonSchema } from "../api/schema.ts";
 import { BASE_PATH } from "../domain/paths.ts";
 import { KEY_PREFIX } from "../domain/secrets.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
-import { type DocumentedSettings, isPast } from "../public/documented-settings.ts";
+import type { DocumentedSettings } from "../public/documented-settings.ts";
+import { deprecatedIntroduction } from "../petstore/deprecation.ts";
 import { type ErrorCode, ERRORS } from "../petstore/errors.ts";
 import { NOT_MODIFIED, SCHEMAS } from "../petstore/openapi/document.ts";
 import { errorExample, EXAMPLES } from "../petstore/openapi/examples.ts";
@@ -79,14 +78,7 @@ function introduction(
   { description, deprecated, acceptsIdempotencyKey }: PetstoreOperation,
   settings: DocumentedSettings,
 ): string {
-  if (deprecated !== undefined) {
-    const { since, sunset } = deprecated;
-    const replacement = replacementFor(deprecated, "{petId}");
-    const state = isPast(sunset, settings)
-      ? `**Removed** on ${longDate(sunset)}, deprecated since ${longDate(since)}: it responds 410.`
-      : `**Deprecated** since ${longDate(since)}. It will be removed on ${longDate(sunset)}.`;
-    return `> ${state} Use \`GET ${replacement}\` instead. [How to migrate](deprecation.md)`;
-  }
+  if (deprecated !== undefined) return deprecatedIntroduction(deprecated, settings);
   return acceptsIdempotencyKey ? `${description} See [Idempotency](idempotency.md).` : description;
 }
 

@@ -1,7 +1,4 @@
-import { Rejection } from "../api/errors.ts";
 import { publicErrorTable } from "../public/errors.ts";
-import { type Deprecation, replacementFor } from "../public/endpoint.ts";
-import { longDate } from "../text/formatting.ts";
 
 /** The error codes, each with its status. Within /v1 codes are added, never removed or given another status. */
 export const ERRORS = publicErrorTable({
@@ -25,11 +22,3 @@ export const ERRORS = publicErrorTable({
 });
 
 export type ErrorCode = keyof typeof ERRORS;
-
-export function operationRemoved(deprecation: Deprecation): Rejection<"operation_removed"> {
-  const { sunset, list } = deprecation;
-  return new Rejection(
-    "operation_removed",
-    `This operation was removed on ${longDate(sunset)}. Use GET ${list}, or GET ${replacementFor(deprecation, "{petId}")} for one pet.`,
-  );
-}

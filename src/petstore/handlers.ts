@@ -1,7 +1,8 @@
 import { handlerOf } from "../api/dispatch.ts";
-import { operationRemoved } from "./errors.ts";
+import { operationRemoved } from "./deprecation.ts";
 import { encodeKey } from "./caller-key.ts";
-import { type AnySuccess, deprecationLines, type Endpoint, type HandlerContext } from "../public/endpoint.ts";
+import { deprecationLines } from "../public/deprecation.ts";
+import type { AnySuccess, Endpoint, HandlerContext } from "../public/endpoint.ts";
 import { ResponseCache, type ReusableResponses, SharedResponses } from "../public/response-cache.ts";
 import {
   NEW_PET_PATH,

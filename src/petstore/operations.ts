@@ -1,6 +1,5 @@
 import { Api, type BoundedList, errorsOf, type InputOf, type RejectionOf } from "../api/api.ts";
 import { cursorSchema } from "../domain/cursor.ts";
-import { longDate } from "../text/formatting.ts";
 import { array, queryIdentifiers, queryInteger, type Schema } from "../api/schema.ts";
 import { BASE_PATH } from "../domain/paths.ts";
 import { MAX_IDS, PAGE_LIMIT } from "../domain/size-limits.ts";
@@ -17,7 +16,8 @@ import {
 } from "../domain/pets-and-orders.ts";
 import type { IdempotentOperation, OperationId } from "../domain/operation-ids.ts";
 import { CallerKey, RateLimitWindow } from "./caller-key.ts";
-import { type Deprecation, type PublicOperation, replacementFor } from "../public/endpoint.ts";
+import type { PublicOperation } from "../public/endpoint.ts";
+import { deprecatedDescription } from "./deprecation.ts";
 import { type ErrorCode, ERRORS } from "./errors.ts";
 
 /** A row of the table of operations. */
@@ -67,8 +67,8 @@ export const NAMED_SCHEMAS = {
 const GET_PET_DEPRECATION = {
   since: new Date("2026-11-14T00:00:00Z"),
   sunset: new Date("2030-12-05T00:00:00Z"),
-  replacement: { path: "/pets", parameter: "id" },
-  list: "/pets?status=available",
+  replacement: "/pets?id={petId}",
+  list: { path: "/pets?status=available", title: "by status" },
 } as const;
 
 const ORDER_ID = {
@@ -76,16 +76,6 @@ const ORDER_ID = {
   notFound: "order_not_found",
   description: "Identifier of an order that your API key placed",
 } as const;
-
-/** What the OpenAPI document says of an operation that is deprecated or removed. */
-export function removalOf(deprecation: Deprecation, { isRemoved }: { readonly isRemoved: boolean }): string {
-  const { sunset, list } = deprecation;
-  const date = longDate(sunset);
-  const state = isRemoved
-    ? `Removed on ${date}: it responds 410.`
-    : `Deprecated. It will be removed on ${date}; from then on it responds 410.`;
-  return `${state} Use \`GET ${list}\`, or \`GET ${replacementFor(deprecation, "{petId}")}\` for one pet.`;
-}
 
 /** The stores keep the results of these operations by their Idempotency-Key, and of no others. */
 type KeyAcceptance<Id> = Id extends IdempotentOperation
@@ -134,7 +124,7 @@ export const OPERATIONS = {
     tag: "Pets",
     clientMethod: "pets.get",
     summary: "Fetch one pet",
-    description: removalOf(GET_PET_DEPRECATION, { isRemoved: false }),
+    description: deprecatedDescription(GET_PET_DEPRECATION),
     identifier: { name: "petId", notFound: "pet_not_found", description: "Identifier of the pet" },
     success: {
       status: 200,

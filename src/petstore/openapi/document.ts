@@ -18,7 +18,7 @@ import { IDEMPOTENCY_KEY_MAX_LENGTH, IDEMPOTENCY_LIFETIME_MS } from "../../domai
 import { KEY_PREFIX } from "../../domain/secrets.ts";
 import { PAGE_LIMIT } from "../../domain/size-limits.ts";
 import type { OperationId } from "../../domain/operation-ids.ts";
-import { type DocumentedSettings, isPast } from "../../public/documented-settings.ts";
+import type { DocumentedSettings } from "../../public/documented-settings.ts";
 import { docsUrl } from "../../public/site-urls.ts";
 import { type ErrorCode, ERRORS } from "../errors.ts";
 import {
@@ -29,8 +29,8 @@ import {
   PETSTORE_API,
   type PetstoreOperation,
   isConditionalGet,
-  removalOf,
 } from "../operations.ts";
+import { deprecatedDescription } from "../deprecation.ts";
 import { errorExample, EXAMPLES, FILTERED } from "./examples.ts";
 import {
   ALLOW,
@@ -140,7 +140,7 @@ export function openApiDocument(settings: DocumentedSettings): JsonSchema {
 }
 
 function descriptionOf({ deprecated, description }: PetstoreOperation, settings: DocumentedSettings): string {
-  return deprecated ? removalOf(deprecated, { isRemoved: isPast(deprecated.sunset, settings) }) : description;
+  return deprecated ? deprecatedDescription(deprecated, settings) : description;
 }
 
 /** The document as YAML text. */

@@ -1,5 +1,6 @@
 import type { DocumentedSettings } from "../../public/documented-settings.ts";
-import { type ErrorCode, ERRORS, operationRemoved } from "../errors.ts";
+import { operationRemoved } from "../deprecation.ts";
+import { type ErrorCode, ERRORS } from "../errors.ts";
 import {
   BODY_TOO_LARGE,
   keyBanned,

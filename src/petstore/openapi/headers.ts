@@ -2,7 +2,8 @@ import { CACHE_CONTROL, CHALLENGE, INVALID_KEY_CHALLENGE } from "../../public/re
 import { PAGE_LIMIT } from "../../domain/size-limits.ts";
 import { encodeCursor } from "../../domain/cursor.ts";
 import type { DocumentedSettings } from "../../public/documented-settings.ts";
-import { deprecationHeaders } from "../../public/endpoint.ts";
+import { withIdentifier } from "../../api/api.ts";
+import { deprecationHeaders } from "../../public/deprecation.ts";
 import { NEW_PET_PATH, OPERATIONS, type PetstoreOperation } from "../operations.ts";
 import { ALLOWED_EXAMPLE } from "./examples.ts";
 import type { JsonSchema } from "../../api/schema.ts";
@@ -43,7 +44,9 @@ function nextLink(url: string, list: "pets" | "orders"): Header {
  */
 export function componentHeaders({ baseUrl, policy }: DocumentedSettings) {
   const { perMinute } = policy.current.plans.free;
-  const deprecation = deprecationHeaders(OPERATIONS.getPet.deprecated, baseUrl, "1");
+  const { deprecated } = OPERATIONS.getPet;
+  const replacement = withIdentifier(deprecated.replacement, "1");
+  const deprecation = deprecationHeaders(deprecated, baseUrl, replacement);
   return {
     "X-Request-Id": header(
       "Identifies the request in the server's log: the `X-Request-Id` that you sent, if it has 1 to 128 visible ASCII characters, or a new one.",
