@@ -105,10 +105,7 @@ function openAddresses(quota = STORED): Population {
   };
 }
 
-/**
- * Measures requests of clients that are equally likely, so that with many clients each one is outside the processor's
- * caches.
- */
+/** Measures requests of clients that are equally likely: with many, each one is outside the processor's caches. */
 function measureRounds({ count, credentialOf, request }: Population): Figures {
   for (let i = 0; i < count; i++) request(credentialOf(i));
   const anyCredential = () => credentialOf(Math.floor(Math.random() * count));

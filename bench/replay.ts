@@ -33,8 +33,7 @@ const NOT_FOUND: CapturedResponse = { status: 404, headers: {}, body: "" };
 
 /**
  * Serves the bare route, which looks up, counts, validates and stores nothing. Each response has its headers as an
- * object, because their values differ from request to request in a real server. A create parses its body and ignores
- * it.
+ * object, because their values differ from request to request in a real server. A create only parses its body.
  */
 function listen({ list, get, create }: Routes) {
   const respond = ({ status, headers, body } = NOT_FOUND) => new Response(body, { status, headers });

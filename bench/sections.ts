@@ -1,6 +1,5 @@
 /*
- * The measurements of a run, in this order: all servers at full load, Petstore at half load, and Petstore with growing
- * tables.
+ * The measurements of a run, in order: all servers at full load, Petstore at half load, Petstore with growing tables.
  */
 
 import { flushDisk } from "../trials/harness/machine.ts";
@@ -128,10 +127,7 @@ async function measurePaced(
   });
 }
 
-/**
- * The number of connections. Many that pause for some milliseconds make a steady load; wrk's timers have whole
- * milliseconds.
- */
+/** The number of connections. Many that pause make a steady load, because wrk's timers have whole milliseconds. */
 const PACED_CONNECTIONS = 256;
 
 /** Measures at a rate. A trial measures how long a response takes; the pause is shorter by that time. */

@@ -27,8 +27,7 @@ interface Manifest {
 }
 
 /**
- * Makes a program from the manifests. A document of another kind, or with a field that the API lacks, fails the type
- * check.
+ * Makes a program from the manifests. Another kind of document, or a field that the API lacks, is an error of types.
  */
 function program(manifests: readonly Manifest[]): string {
   return manifests

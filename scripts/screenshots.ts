@@ -27,10 +27,7 @@ interface Picture {
   readonly height: number;
 }
 
-/**
- * Takes a picture. `whenFilled` resolves when the page has data. A page that signs in is opened earlier, while its code
- * works.
- */
+/** Takes a picture. `whenFilled` resolves when the page has data. A page that signs in opens earlier: codes expire. */
 async function take(
   browser: Browser,
   { file, url, ready, height }: Picture,

@@ -53,8 +53,7 @@ export function handlerOf<Id extends string, Context extends readonly unknown[],
 export interface CallSteps<C extends OperationCall, Result> {
   /**
    * Called after a body that was waited for, before anything is executed: a body may arrive 30 seconds after the head
-   * that authenticated the caller. Returns the call with what is known of the caller now, or why it is no longer
-   * allowed.
+   * that authenticated the caller. Returns the call with what is known of the caller now, or a rejection.
    */
   reauthenticate(call: C): Promise<C | Rejection>;
   /** Calls the handler of the operation. */

@@ -22,10 +22,7 @@ function linesOf(value: unknown): string[] {
 const BLOCK = /^(?=.*\n|.{81})[!-~¡-῿‐-‧]+(?:(?: |\n+)[!-~¡-῿‐-‧]+)*$/u;
 const FOLD = /(.{1,100})(?: |$)/g;
 
-/**
- * Makes a literal block of several lines, and a folded block of a long line, in which a parser turns line breaks into
- * spaces.
- */
+/** Makes a literal block of several lines, and a folded block of a long line, whose line breaks are read as spaces. */
 function blockLines(text: string): string[] {
   return text.includes("\n")
     ? ["|-", ...text.split("\n")]

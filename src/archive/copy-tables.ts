@@ -5,10 +5,7 @@ import type { NewTables, TableReader, TableStore } from "../store/sql/table-stor
 import { type Contents, contentsOf, differencesBetween } from "./contents.ts";
 import type { OnProgress } from "./progress.ts";
 
-/**
- * `same` means that an earlier copy has finished. `other` means that the target has data of its own, so nothing was
- * copied.
- */
+/** `same` means that an earlier copy has finished, `other` that the target has its own data and nothing was copied. */
 export interface TableCopy {
   readonly outcome: "copied" | "same" | "other";
   readonly contents: Contents;

@@ -50,10 +50,7 @@ interface ExportOptions {
 
 /** The length of a piece of output, which bounds the memory. */
 const PIECE_LENGTH = 64 * 1024;
-/**
- * The length of a piece of gzip. Each piece is compressed separately; at this length, that compresses as well as the
- * whole.
- */
+/** The length of a piece of gzip. Each piece is compressed separately, at this length as well as the whole would be. */
 const GZIP_PIECE_LENGTH = 1024 * 1024;
 
 /** Writes the rows. Returns their number, or undefined if it was stopped. */

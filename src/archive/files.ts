@@ -52,10 +52,7 @@ function openFile(path: string): number {
   return openToRead(path);
 }
 
-/**
- * Copies standard input to a file. The file has no name, so that nothing remains when the process ends for whatever
- * reason.
- */
+/** Copies standard input to a file. The file has no name, so nothing remains after the process, however it ends. */
 async function copyOf(bytes: AsyncIterable<Uint8Array>): Promise<number> {
   const path = join(tmpdir(), `petstore-import-${randomUUID()}`);
   const descriptor = createFile(path);

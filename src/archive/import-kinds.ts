@@ -1,6 +1,5 @@
 /*
- * The kinds of rows that can be imported: how they are validated, which rules they must meet, and where they are
- * stored.
+ * The kinds of rows that can be imported: how they are validated, which rules they must meet, where they are stored.
  */
 
 import { Invalid, object, type ObjectSchema, type Schema } from "../api/schema.ts";

@@ -107,8 +107,7 @@ export class ImportStore {
   }
 
   /**
-   * Imports a batch. Without `commit`, nothing is stored. Throws ConcurrentImport if the number of rows done is not
-   * `rowsBefore`.
+   * Imports a batch. Without `commit`, nothing is stored. Throws ConcurrentImport unless `rowsBefore` rows are done.
    */
   importRows<T extends ImportedRow>(
     kind: ImportKind<T>,

@@ -19,8 +19,7 @@ export function describeRejectedRow({ row, problems }: RejectedRow): string {
 }
 
 /**
- * The format of rejected rows. They are written as they were read, with the error, so that they can be corrected and
- * imported.
+ * The format of rejected rows. They are written as they were read, with the error, for an import after a correction.
  */
 export interface RejectsFormat {
   readonly format: InputFormat;

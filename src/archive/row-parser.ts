@@ -6,8 +6,7 @@ import type { ImportedRow, RowType } from "./import-kinds.ts";
 import { InputError, type SourceRow } from "./row-readers.ts";
 
 /**
- * The highest identifier that a row can keep. More identifiers than will ever be assigned remain for new pets and
- * orders.
+ * The highest identifier that a row can keep. Above it are more identifiers than new pets and orders will ever need.
  */
 const MAX_KEPT_ID = 2n ** 62n;
 

@@ -107,10 +107,7 @@ class LineReader implements RowReader {
     return rows;
   }
 
-  /**
-   * Parses the row that begins at `start`, whose first line ends at `lineEnd`. Returns undefined if the row is
-   * incomplete.
-   */
+  /** Parses the row at `start`, whose first line ends at `lineEnd`. Returns undefined if the row is incomplete. */
   #parse(text: string, start: number, lineEnd: number): Parsed | undefined {
     const { delimiter } = this;
     if (delimiter === undefined) return { end: lineEnd + 1 };

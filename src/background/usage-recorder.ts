@@ -153,8 +153,7 @@ export class UsageRecorder {
   }
 
   /**
-   * Makes batches of the counters. They are sorted, because keys with similar identifiers are on the same pages of the
-   * database.
+   * Makes batches of the counters. They are sorted: the database has keys with similar identifiers on the same pages.
    */
   #queueCounters(): void {
     const sorted = [...this.#counters.values()].toSorted((a, b) => a.keyId - b.keyId);

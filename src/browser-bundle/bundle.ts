@@ -84,10 +84,7 @@ export interface Asset {
   readonly content: EncodedContent;
 }
 
-/**
- * Makes an asset, whose path changes with its content. `prefix` is the beginning of the path, such as
- * `/assets/console-`.
- */
+/** Makes an asset, whose path changes with its content. The path begins with `prefix`, such as `/assets/console-`. */
 export function assetOf(prefix: string, extension: keyof typeof CONTENT_TYPES, text: string): Asset {
   const hash = Bun.SHA256.hash(text, "hex").slice(0, 16);
   const headerLines = headerLinesOf({ "Content-Type": CONTENT_TYPES[extension] });

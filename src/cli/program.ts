@@ -38,10 +38,7 @@ async function finalTextOf(argv: readonly string[], given: ProcessContext): Prom
   return typeof chosen === "function" ? chosen() : chosen;
 }
 
-/**
- * Loading the other commands takes a quarter of the start time of a server. They are needed only for help and for
- * errors.
- */
+/** Loading the other commands takes a quarter of the start time of a server. Only help and errors need them. */
 const SERVE_ALONE: CommandTable = {
   COMMANDS: [serve],
   COMMAND_GROUPS: { Server: [serve] },

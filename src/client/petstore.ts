@@ -45,8 +45,7 @@ export class Petstore<I extends Ids = "bigint"> {
   }
 
   /**
-   * Sends a request that no other method sends. `path` is below the base URL: `/pets`. HEAD, 204 and 304 have no data:
-   * undefined.
+   * Sends a request that no other method sends. `path` is below the base URL: `/pets`. HEAD, 204 and 304 have no data.
    */
   request(method: string, path: string, options: RequestOptions = {}): Call<unknown> {
     const { query = {}, body, idempotencyKey = keyFor(method), ...rest } = options;

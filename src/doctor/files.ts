@@ -102,8 +102,7 @@ export function checkAccessLog({ accessLog: path }: Config): Finding[] {
 const openFiles = check("open files");
 
 /**
- * The number of connections that suffices if the operator has not set one. A server then runs with fewer than the
- * maximum.
+ * The number of connections that suffices if the operator has not set one. A server runs with fewer than the maximum.
  */
 const ENOUGH_CONNECTIONS = 10_000;
 

@@ -38,10 +38,7 @@ export function shownWebhookUrl(url: string): string {
 /** An entry that could not be delivered for so long is skipped. No retention of the audit trail is shorter. */
 export const MAX_WAITING_MS = 3 * DAY_MS;
 
-/**
- * How long a test event waits for its response: shorter than an operation may take, so that the operator learns what is
- * wrong.
- */
+/** How long a test event waits for its response. An operation may take longer, so the operator learns what is wrong. */
 export const WEBHOOK_TEST_TIMEOUT_MS = 5_000;
 
 const FIRST_RETRY_MS = 1_000;

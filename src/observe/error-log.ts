@@ -54,8 +54,7 @@ export class ErrorLog {
 const MAX_CAUSES = 4;
 
 /**
- * The messages of the error and its causes. Stacks are omitted, because they are all the same while a database is
- * unavailable.
+ * The messages of the error and its causes. Stacks are omitted: while a database is unavailable, they are all the same.
  */
 function messagesWithCauses(error: Error): string {
   const messages: string[] = [];

@@ -28,10 +28,7 @@ export class Histogram {
   }
 }
 
-/**
- * The bounds that metrics show, in seconds, for requests and for what they wait for: a page from memory takes
- * microseconds.
- */
+/** The bounds in metrics, in seconds, of requests and of what they wait for. A page from memory takes microseconds. */
 export const DURATION_BOUNDS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ] as const;

@@ -73,8 +73,7 @@ interface RequestLogOptions {
 }
 
 /**
- * How much memory SQLite takes for a block, relative to its bytes: pages have overhead, and the end of the last one is
- * unused.
+ * The memory that SQLite takes for each byte of a block: pages have overhead, and the end of the last one is unused.
  */
 const OVERHEAD = 1.25;
 

@@ -82,10 +82,7 @@ type KeyAcceptance<Id> = Id extends IdempotentOperation
   ? { readonly acceptsIdempotencyKey: true }
   : { readonly acceptsIdempotencyKey?: never };
 
-/**
- * The table of operations. The router, the validation, the OpenAPI document and the types of the handlers derive from
- * it.
- */
+/** The table of operations. Router, validation, OpenAPI document and the types of the handlers derive from it. */
 export const OPERATIONS = {
   listPets: {
     method: "GET",

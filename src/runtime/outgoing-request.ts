@@ -8,8 +8,7 @@ import { systemErrorField } from "./system-error.ts";
 export type TlsOptions = Pick<BunFetchRequestInitTLS, "ca" | "checkServerIdentity" | "rejectUnauthorized">;
 
 /**
- * The TLS options for requests to this machine: the certificate is for the name that clients use, and not for this
- * address.
+ * The TLS options for requests to this machine: its certificate is for the name that clients use, not for its address.
  */
 export const UNVERIFIED_TLS: TlsOptions = { rejectUnauthorized: false };
 

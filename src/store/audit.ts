@@ -97,8 +97,7 @@ function entryOf(row: Readonly<Record<string, unknown>>): AuditEntry {
 
 /**
  * Selects a page of entries, newest first, or those that follow an entry. Each combination of filters has its own text,
- * so that it gets its own plan. Conditions that the index does not have select among the entries that it finds, up to a
- * bound.
+ * so that it gets its own plan. Conditions outside the index select among the entries that it finds, up to a bound.
  */
 export function auditPage(query: AuditQuery, dialect: Dialect): BoundedPage {
   const { after, limit } = query;
@@ -119,8 +118,7 @@ export function auditPage(query: AuditQuery, dialect: Dialect): BoundedPage {
   const from = after === undefined ? `audit${dialect.indexedBy(index.name)}` : "audit";
   const newestFirst = [...(last === undefined ? [] : last.slice(0, 1)), "at", "id"];
   const order = after === undefined ? newestFirst.map((column) => `${column} DESC`).join(", ") : "id";
-  // A page selects one row more than it has: it shows that another page follows. SQLite plans by the value of a bare
-  // LIMIT.
+  // A page selects one row more than it has, to see whether another follows. SQLite plans by the value of a bare LIMIT.
   const limited = () => `LIMIT +${add(limit + 1)}`;
   if (others.length === 0) {
     const sql = `${SELECT} FROM ${from}${where} ORDER BY ${order} ${limited()}`;

@@ -188,10 +188,7 @@ function* isLastAdmin(operator: Operator) {
   return (yield* rowsOf(lasting)).length === 1;
 }
 
-/**
- * The operators, with the same statements on both databases. There are few operators, so their tables are read as a
- * whole.
- */
+/** The operators, with the same statements on both databases. They are few, so their tables are read as a whole. */
 export class SqlOperatorStore implements OperatorStore {
   constructor(
     private readonly database: SqlDatabase,

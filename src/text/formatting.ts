@@ -74,8 +74,7 @@ export function parseOptionalTime(text: string | undefined): number | undefined 
 
 /**
  * Characters that a terminal would interpret, or that are invisible: control characters, text direction marks,
- * zero-width characters, lone surrogates, line separators. A joiner between emoji, which are shown as one, is
- * printable.
+ * zero-width characters, lone surrogates, line separators. A joiner of emoji, which are shown as one, is printable.
  */
 const UNPRINTABLE =
   /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}](?<!\p{ExtPict}[\p{EMod}\u{fe0f}]{0,2}\u{200d}(?=\p{ExtPict}))/gu;

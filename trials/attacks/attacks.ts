@@ -60,10 +60,7 @@ export interface Connections {
   readonly perAddress?: number;
   /** What replaces a connection that ends: by default one from the same address. */
   readonly replacement?: "none" | "from a new address";
-  /**
-   * Whether the attack begins when all connections are open, because an attacker who already sends is slow to open
-   * more.
-   */
+  /** Whether the attack begins when all connections are open: an attacker who already sends is slow to open more. */
   readonly opensAllFirst?: true;
   /** The number of responses after which the attack is ready. By default it is ready when every connection attacks. */
   readonly readyAfter?: number;
@@ -338,8 +335,7 @@ export const ATTACKS: readonly Attack[] = [
     },
   },
   // These are more concurrent requests than a server queues for Valkey, with a key whose limits allow them. The rest
-  // gets 503 responses. That must not make a server count without Valkey, which would grant every key its limit once
-  // more.
+  // gets 503 responses. No server may then count without Valkey, which would grant every key its limit twice.
   {
     name: "valkey-queue",
     title: "13,000 connections with a valid key",

@@ -59,10 +59,7 @@ export async function run(command: readonly string[], { cwd, env }: RunOptions) 
   return { out, err };
 }
 
-/**
- * The checks by the packages that they check. A check returns a remark on a success, and throws if a tool finds a
- * problem.
- */
+/** The checks by the packages that they check. A check returns a remark, and throws if a tool finds a problem. */
 export type Checks = Readonly<Record<string, () => Promise<string>>>;
 
 /** Runs the checks and returns the exit code. */

@@ -281,8 +281,7 @@ function rowsOf(rows: number) {
 }
 
 /**
- * The command ends with 1, because of the rejected rows. On PostgreSQL, a killed transaction leaves a gap in the
- * identifiers.
+ * The command ends with 1, because rows are rejected. On PostgreSQL, a killed transaction leaves a gap of identifiers.
  */
 function importRows({ rows }: Fixture, isPostgres: boolean): Prepare {
   const { exported, invalid, importInto } = rowsOf(rows);

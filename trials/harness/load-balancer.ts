@@ -18,10 +18,7 @@ export interface LoadBalancerKind {
 export interface LoadBalancerOptions {
   /** The certificate; without one, it serves plain HTTP. */
   readonly certificate?: Certificate;
-  /**
-   * The limit of requests per address. The load of most tests comes from one address, so by default it is never
-   * reached.
-   */
+  /** The limit of requests per address. It is never reached by default, because most tests send from one address. */
   readonly addressLimit?: number;
 }
 

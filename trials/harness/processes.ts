@@ -1,10 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { setPriority } from "node:os";
 
-/**
- * The state, the parent and other facts from /proc. The program's name before them may contain anything, even
- * parentheses.
- */
+/** The state, the parent and other facts from /proc. The program's name before them may contain parentheses. */
 function statOf(pid: number | string): string[] {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
@@ -141,10 +138,7 @@ export function cpuWaitMs(pid: number): number {
 
 export const residentMb = (pid: number) => memoryMb(pid, "VmRSS");
 
-/**
- * The highest memory so far. The resource usage of a child is unsuitable, because it begins with the memory of its
- * parent.
- */
+/** The highest memory so far. The resource usage of a child is unsuitable: it begins with its parent's memory. */
 export const peakMb = (pid: number) => memoryMb(pid, "VmHWM");
 
 /** The memory of a process; NaN if it has ended. */

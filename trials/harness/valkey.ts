@@ -93,8 +93,7 @@ export async function startValkeyCluster({ hasReplicas = false } = {}) {
 }
 
 async function startMember() {
-  // This port is for the nodes among themselves. The default is 10,000 above the port for clients, where it may not be
-  // free.
+  // This port is for the nodes among themselves. The default, 10,000 above the port for clients, may not be free.
   const busPort = freePort();
   const settings = {
     "cluster-enabled": "yes",

@@ -23,8 +23,7 @@ const MAX_QUEUED = 24;
 /** The longest wait behind a lock: as long as a batch is repeated, plus its last attempt and a blocked event loop. */
 const MAX_LOCKED_MS = MAX_BUSY_MS + 60;
 /**
- * The longest wait. Up to three batches are ahead. Each is repeated or times out; with faulty writes it takes 15
- * transactions.
+ * The longest wait. Up to three batches are ahead. Each is repeated or times out: 15 transactions with faulty writes.
  */
 const MAX_WAIT_MS = 4 * (MAX_BUSY_MS + 15 * MAX_COMMIT_MS);
 

@@ -6,8 +6,7 @@ import type { Attribution } from "../audit.ts";
 
 /**
  * API keys. Every change increments the revision. Revisions become visible in ascending order, so a reader that asks
- * for the changes since the last revision it saw misses none. Every change writes its audit entry in its own
- * transaction.
+ * for the changes since the last revision it saw misses none. A change and its audit entry are one transaction.
  */
 export interface KeyStore {
   /** Looks up the SHA-256 (hex) of a secret; secrets are not stored. Expired and revoked keys are returned as well. */

@@ -36,8 +36,7 @@ export type AdminStores = Pick<
 
 /**
  * A database has its stores twice. Reads of `operatorReads` never delay those of clients, however many rows they search
- * or add up. Each sees what was acknowledged before it. They are bounded in number and time: beyond that they throw
- * Unavailable.
+ * or add up. Each sees what was acknowledged before it. Beyond their bounds in number and time they throw Unavailable.
  */
 export interface DatabaseStores extends Stores {
   readonly operatorReads: AdminStores;

@@ -1,6 +1,5 @@
 /**
- * The URLs of the console's pages. The server sends the page for each of them, and the console shows what the URL
- * names.
+ * The URLs of the console's pages. The server sends the same page for each, and the console shows what the URL names.
  */
 export const PAGES = {
   Overview: "/",

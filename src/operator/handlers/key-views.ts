@@ -20,7 +20,7 @@ import { formatOptionalTime, formatTime } from "../../text/formatting.ts";
 import type { Key } from "../operations.ts";
 import type { Services } from "../services.ts";
 
-/** The number of reads from Valkey at a time. Valkey decides requests meanwhile, and a few reads do not delay them. */
+/** The number of quotas that are read at a time: so few reads do not delay requests that need a decision meanwhile. */
 const READS_AT_A_TIME = 16;
 const MAX_BANS = 10_000;
 const MAX_WINDOWS = 10_000;
@@ -189,7 +189,7 @@ export class KeyViews {
     return ends;
   }
 
-  /** Finds keys with recent bans in the audit trail, because Valkey would have to read every key. */
+  /** Finds the keys with recent bans in the audit trail: PostgreSQL or Valkey would have to read every quota. */
   async #bannedLately(): Promise<readonly number[]> {
     const { audit, clock } = this.services;
     // A ban keeps its length when the rules change, but ends when it has lasted as long as the longest may.

@@ -33,10 +33,7 @@ export interface AdminOperation extends Operation<AdminErrorCode> {
   readonly audited?: string;
   /** Whether it makes a credential without an audit entry of its own. */
   readonly makesCredential?: true;
-  /**
-   * The least role of an operator who may call the operation: by default viewer for a GET, and admin for everything
-   * else.
-   */
+  /** The least role of an operator who may call the operation: by default viewer for a GET, admin otherwise. */
   readonly role?: Role;
   /**
    * As how many requests a call counts in the rate of its operator: about one for every 5 ms that it takes with 10,000

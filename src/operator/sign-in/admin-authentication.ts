@@ -101,10 +101,7 @@ export class AdminAuthentication {
     return { principal, actor: { ...actor, operator: principal.name } };
   }
 
-  /**
-   * Authenticates a token. A token that was wrong may be right now, for example if a server has since read it from a
-   * setting.
-   */
+  /** Authenticates a token. A token that was wrong may be right now, because a server has read it from a setting. */
   async checkToken(candidate: string, actor: Actor): Promise<Principal | TokenRejection> {
     const hash = sha256(candidate);
     const compare = (access: OperatorAccess) => this.#principalWith(access, hash);
@@ -142,8 +139,8 @@ export class AdminAuthentication {
 
   /**
    * Creates a session, which works as long as its token. Resolves to the value of its cookie and the secret that the
-   * page keeps, or to undefined if the token has just stopped working, perhaps on another server. Rejects
-   * while the database is unavailable.
+   * page keeps, or to undefined if the token has just stopped working, perhaps on another server. Rejects while the
+   * database is unavailable.
    */
   async createSession(
     { id, name, tokenHash, details }: NewSessionPrincipal,

@@ -116,10 +116,7 @@ export function componentHeaders({ baseUrl, policy }: DocumentedSettings) {
   } satisfies Record<string, Header>;
 }
 
-/**
- * This header is not in `components`, because linters would report it as unused: it is on responses outside the
- * operations.
- */
+/** This header is outside `components`, where linters would report it as unused: no response of an operation has it. */
 export const ALLOW = header(
   "The methods that the path allows.",
   { type: "string", pattern: "^[A-Z]+(, [A-Z]+)*$" },

@@ -89,9 +89,9 @@ interface Batch {
  * one iteration of the event loop, or while a batch is sent, form a batch, so a busy server sends few large ones.
  *
  * An outage begins when Valkey has not replied for `timeoutMs` or its connection fails. From then on a KeyCounter
- * decides, until Valkey replies again. Whoever takes over learns with the first request of a key
- * what this server knows of it. So each request that a server knows to be allowed is counted in at least one of the
- * two, and each of them allows the limit: together twice the limit at most.
+ * decides, until Valkey replies again. Whoever takes over learns with the first request of a key what this server knows
+ * of it. So each request that a server knows to be allowed is counted in at least one of the two, and each of them
+ * allows the limit: together twice the limit at most.
  *
  * A silent connection stays open: Valkey may reply on it. A request without a reply may be counted by both.
  *

@@ -64,10 +64,7 @@ export class PostgresClientStore extends SqlClientReads implements ClientStore {
   readonly #petRecords: PostgresIdempotencyRecords;
   readonly #orderRecords: PostgresIdempotencyRecords;
   readonly #creations: BatchQueue<PetCreation, CreateResult>;
-  /**
-   * Rejects a repeated request on this instance before it takes a connection. PostgreSQL rejects one on another
-   * instance.
-   */
+  /** Rejects repeated requests on this instance before they take a connection. PostgreSQL rejects those on others. */
   readonly #inProgress = new InProgressRequests();
 
   constructor(

@@ -45,8 +45,7 @@ const HAS_STEPS = `SELECT FROM pg_class WHERE relname = 'schema_migrations'
 const ADD_RELEASES = "ALTER TABLE schema_migrations ADD COLUMN oldest_release text";
 
 /**
- * The timeout of each step, and of what precedes the first. Instances that start together wait for the one that
- * migrates.
+ * The timeout of each step, and of what precedes the first. Instances that start together wait for one that migrates.
  */
 const OPEN_TIMEOUT_MS = MINUTE_MS;
 /** How long to wait for the lock of the instance that migrates, which is part of OPEN_TIMEOUT_MS. */

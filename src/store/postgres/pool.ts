@@ -260,8 +260,7 @@ interface ConnectionPoolOptions extends Required<
   readonly probe: () => Promise<void>;
   readonly onProbeFailure: (cause: unknown) => void;
   /**
-   * Asks whether the server has been replaced, unless that was ruled out shortly before. The pools leave a server that
-   * was.
+   * Asks whether the server has been replaced, unless that was ruled out shortly before. The pools leave such a server.
    */
   readonly confirm: () => Promise<void> | undefined;
   /** Resolves to whether commits wait for a standby. A pool that only reads has none to ask for. */

@@ -6,10 +6,7 @@ import type { SchemaState } from "./migrations.ts";
 import type { SqlDatabase, Steps } from "./steps.ts";
 import type { NewRow, Row, Table } from "./tables.ts";
 
-/**
- * The numbers that are outside of rows: the last identifier of each table that assigns them, and the revision of the
- * keys.
- */
+/** The numbers outside of rows: the last identifier of each table that assigns them, and the revision of the keys. */
 export type Counters = Readonly<Record<string, bigint>>;
 export const KEY_REVISION = "key_revision";
 

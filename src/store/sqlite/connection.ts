@@ -123,8 +123,7 @@ export class Connection {
 
   transaction<T>(work: () => T): T {
     try {
-      // IMMEDIATE takes the write lock first. A transaction that reads before it writes could have an outdated
-      // snapshot.
+      // IMMEDIATE takes the write lock first. A transaction that reads first could have an outdated snapshot.
       this.run("BEGIN IMMEDIATE");
       const result = work();
       this.options.beforeCommit?.();

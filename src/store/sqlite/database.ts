@@ -23,10 +23,7 @@ interface DatabaseOptions {
   readonly migrations: readonly Migration[];
   /** Which tables are opened; by default, a new file gets tables. */
   readonly use?: TableUse | undefined;
-  /**
-   * With FULL, commits survive a power failure. With NORMAL they survive a crash, but a power failure can undo the last
-   * ones.
-   */
+  /** With FULL, commits survive a power failure. With NORMAL, it can undo the last ones, and a crash can undo none. */
   readonly synchronous: "FULL" | "NORMAL";
   /** Bounds resident memory, however large the file is: the file is not memory-mapped. */
   readonly cacheKiB: number;

@@ -129,10 +129,7 @@ export function hasTable(connection: Connection, table: string, database = "main
   return connection.value(sql, table) !== undefined;
 }
 
-/**
- * Checks the columns, so that a database that somebody has altered fails when it is opened and not at some later
- * request.
- */
+/** Checks the columns, so that a database that somebody has altered fails when it is opened, not at a later request. */
 export function checkColumns(connection: Connection): void {
   for (const { name, columns } of TABLES) {
     connection.value(`SELECT ${Object.keys(columns).join(", ")} FROM ${name} LIMIT 0`);

@@ -54,8 +54,7 @@ export function openSqlite(path: string, options: SqliteOptions = {}): SqliteSto
     sqliteDatabase(connection, { waitMs: TRANSACTION_WAIT_MS.operators }),
     options.onAudit,
   );
-  // Counts and what servers share do not wait for the disk, and so delay no request. A power failure may lose the last
-  // seconds.
+  // Counts and what servers share wait for no disk and delay no request. A power failure may lose the last seconds.
   const unsynced = sqliteDatabase(connection, {
     waitMs: TRANSACTION_WAIT_MS.background,
     waitsForDisk: false,

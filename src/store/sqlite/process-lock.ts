@@ -63,10 +63,7 @@ function markOf(path: string): number {
   return ((statOf(path)?.ino ?? 0) % 0x7fff_fffe) + 1;
 }
 
-/**
- * Whether another process has a database open. Every connection in WAL mode holds a shared lock on the file while it is
- * open.
- */
+/** Whether another process has a database open. Every open connection in WAL mode holds a shared lock on the file. */
 export function isOpenElsewhere(path: string): boolean {
   if (!existsSync(path)) return false;
   const deadline = scheduler.now() + OPEN_ELSEWHERE_MS;

@@ -150,10 +150,7 @@ class SqliteQuotaStore implements QuotaStore {
     this.#connection.close();
   }
 
-  /**
-   * Explains an error of a read. A damaged page is noticed when it is read, which may be long after the file was
-   * opened.
-   */
+  /** Explains an error of a read. A damaged page is noticed when it is read, perhaps long after the file was opened. */
   #readError(error: unknown): unknown {
     const fault = sqliteUnavailable(error);
     if (fault instanceof Unavailable) return fault;

@@ -105,8 +105,7 @@ function integer(value: unknown): bigint {
 }
 
 /**
- * How long others count as writing after their last write. A server that gets requests writes at least every two
- * seconds.
+ * How long others count as writing after their last write. A server with requests writes at least every two seconds.
  */
 const OTHERS_WRITE_MS = 5_000;
 /** The length of the log, in pages of 4 KiB, at which it is copied to the database. Each copy waits for the disk. */

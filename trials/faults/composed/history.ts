@@ -1,6 +1,5 @@
 /**
- * The actions of clients and operators while faults were injected. Times are in milliseconds since the start of the
- * run.
+ * The actions of clients and operators while faults were injected. Times are milliseconds since the start of the run.
  */
 export interface History {
   readonly operations: readonly Operation[];
