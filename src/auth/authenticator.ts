@@ -7,7 +7,7 @@ import {
   type AuthFailure,
   type Credential,
   credentialFailure,
-  validUntil,
+  invalidFrom,
 } from "../domain/api-keys.ts";
 import { hashSecret, isWellFormedSecret } from "../domain/secrets.ts";
 import { type Environment, otherEnvironment } from "../domain/environments.ts";
@@ -107,9 +107,8 @@ export class Authenticator {
   }
 
   #checkValidity(key: VerifiedKey): ApiKeyPrincipal | AuthFailure {
-    const { validUntil } = key;
     // Most keys never expire, and reading the clock takes as long as the lookup.
-    return validUntil !== Infinity && this.#options.clock.now() >= validUntil ? key.failure : key;
+    return key.invalidFrom !== Infinity && this.#options.clock.now() >= key.invalidFrom ? key.failure : key;
   }
 
   /**
@@ -191,7 +190,7 @@ class VerifiedKey implements ApiKeyPrincipal {
   readonly plan: PlanName;
   readonly access: Access;
   /** The secret is invalid from this time of the wall clock on, which may be in the past. */
-  readonly validUntil: number;
+  readonly invalidFrom: number;
   /** Why it is invalid then. */
   readonly failure: AuthFailure;
   /** The limits of an Enterprise key. */
@@ -208,7 +207,7 @@ class VerifiedKey implements ApiKeyPrincipal {
     this.keyId = id;
     this.plan = plan;
     this.access = access;
-    this.validUntil = validUntil(credential);
+    this.invalidFrom = invalidFrom(credential);
     this.failure = credentialFailure(credential);
     this.#ownLimits = limits;
     this.#policy = policy;

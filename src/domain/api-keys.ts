@@ -88,7 +88,7 @@ export interface Credential {
  * Returns the time from which a credential is invalid. A key that is revoked or disabled is invalid now, even if the
  * clock of the machine that changed it was ahead.
  */
-export function validUntil({ key, validUntil: replaced = Infinity }: Credential): number {
+export function invalidFrom({ key, validUntil: replaced = Infinity }: Credential): number {
   if (key.revokedAt !== undefined || key.disabledAt !== undefined) return -Infinity;
   return Math.min(replaced, key.expiresAt ?? Infinity);
 }

@@ -2,7 +2,7 @@ import { Unavailable } from "../../src/api/errors.ts";
 import { Authenticator, type Client } from "../../src/auth/authenticator.ts";
 import { ChangeReader } from "../../src/changes/change-reader.ts";
 import { followChanges } from "../../src/changes/follow-changes.ts";
-import { type ApiKey, type Credential, credentialFailure, validUntil } from "../../src/domain/api-keys.ts";
+import { type ApiKey, type Credential, credentialFailure, invalidFrom } from "../../src/domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
 import { generateSecret, hashSecret } from "../../src/domain/secrets.ts";
 import { applyPolicyChange, DEFAULT_POLICY, type Policy } from "../../src/domain/policy.ts";
@@ -350,7 +350,7 @@ export function simulateChanges(world: World): void {
 /** The response that a client with the credential gets. */
 function expected(credential: Credential | undefined, now: number): string {
   if (credential === undefined) return "invalid_api_key";
-  if (validUntil(credential) > now) return nameOf({ keyId: credential.key.id, plan: credential.key.plan });
+  if (invalidFrom(credential) > now) return nameOf({ keyId: credential.key.id, plan: credential.key.plan });
   return String(credentialFailure(credential));
 }
 
