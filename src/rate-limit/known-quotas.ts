@@ -14,8 +14,8 @@ import type { KeyCounter } from "../domain/ports/rate-limiter.ts";
 import type { Clock } from "../domain/ports/clock.ts";
 import { BoundedMap } from "../runtime/bounded-map.ts";
 
-/** 50,000 keys take 15 MB. */
-const MAX_KEYS = 50_000;
+/** The quotas of 50,000 keys take 15 MB. */
+export const MAX_KNOWN_KEYS = 50_000;
 
 interface Known {
   readonly quota: Quota;
@@ -36,7 +36,7 @@ export interface QuotaHandOver {
  * longest time are forgotten. Times are those of the steady clock.
  */
 export class KnownQuotas {
-  readonly #keys = new BoundedMap<number, Known>(MAX_KEYS);
+  readonly #keys = new BoundedMap<number, Known>(MAX_KNOWN_KEYS);
   #period = 0;
 
   constructor(private readonly clock: Pick<Clock, "steadyNow" | "stepMs">) {}

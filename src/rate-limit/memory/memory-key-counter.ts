@@ -7,16 +7,14 @@ import type {
 } from "../../domain/ports/rate-limiter.ts";
 import { copyOf, expire, isExpired, newQuota, type Quota, unban } from "../../domain/rate-limit.ts";
 import { BoundedMap } from "../../runtime/bounded-map.ts";
-
-/** 50,000 keys take 15 MB. */
-const MAX_KEYS = 50_000;
+import { MAX_KNOWN_KEYS } from "../known-quotas.ts";
 
 /** Counts the requests of keys in the process of the only server, one on SQLite, while Valkey is unavailable. */
 export class MemoryKeyCounter implements KeyCounter {
   readonly queueLength = 0;
   readonly #options: KeyCounterOptions;
   /** The quotas by key. When there are too many, those without a request for the longest time are forgotten. */
-  readonly #quotas = new BoundedMap<number, Quota>(MAX_KEYS);
+  readonly #quotas = new BoundedMap<number, Quota>(MAX_KNOWN_KEYS);
 
   constructor(options: KeyCounterOptions) {
     this.#options = options;
