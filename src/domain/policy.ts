@@ -77,15 +77,11 @@ export function policyOf({ plans, ban = DEFAULT_BAN, sharedValues }: StoredPolic
 
 /** Returns the changed policy. The longest ban is at least as long as a first one. */
 export function applyPolicyChange({ plans, ban, sharedValues }: Policy, change: PolicyChange): Policy {
-  const limitsOf = (name: LimitedPlan): Limits => ({ ...plans[name], ...change.plans?.[name] });
+  const limits: Record<LimitedPlan, Limits> = { ...plans };
+  for (const name of LIMITED_PLANS) limits[name] = { ...limits[name], ...change.plans?.[name] };
   const rules = { ...ban, ...change.ban };
   return {
-    plans: {
-      free: limitsOf("free"),
-      pro: limitsOf("pro"),
-      business: limitsOf("business"),
-      anonymous: limitsOf("anonymous"),
-    },
+    plans: limits,
     ban: { ...rules, maxLengthMs: Math.max(rules.lengthMs, rules.maxLengthMs) },
     sharedValues: { ...sharedValues, ...change.sharedValues },
   };
