@@ -14,7 +14,8 @@ type DataServices = Parameters<typeof keyHandlers>[0] &
   Parameters<typeof auditHandlers>[0] &
   Parameters<typeof petAndOrderHandlers>[0] &
   Parameters<typeof operatorHandlers>[0] &
-  Parameters<typeof policyHandlers>[0];
+  Parameters<typeof policyHandlers>[0] &
+  Parameters<typeof serverListHandlers>[0];
 
 /**
  * The handlers of operations on data, which a server and the command line share. An operation whose method is GET has
