@@ -45,7 +45,7 @@ test("a server puts the pets of other processes behind it into what a page reads
   imported.run(`INSERT INTO pets (name, category_id) WITH RECURSIVE n (i) AS
     (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) SELECT 'Rex', 1 FROM n`);
   const store = new SqliteClientStore(db.connection);
-  store.indexForeignPets();
+  store.indexPetsOfOtherProcesses();
   await store.createPet(newPet(1), 0);
   expect(after()).toBeGreaterThanOrEqual(3_000);
   const { items } = await store.petsAndOrders.listPets({ categoryId: 1n, limit: 5, after: 2_998n });

@@ -20,7 +20,7 @@ import type { SqlDatabase } from "../sql/steps.ts";
 import { type Connection, isBusy } from "./connection.ts";
 import { SqliteIdempotencyRecords } from "./idempotency.ts";
 import { SqlitePetJson } from "./pet-json.ts";
-import { indexRecentPets, MAX_RECENT_PETS, SELECT_BEHIND } from "./recent-pets.ts";
+import { RecentPets } from "./recent-pets.ts";
 import { insertInto, SQLITE_DIALECT, sqliteDatabase } from "./dialect.ts";
 import { PAUSE_MS, TRANSACTION_WAIT_MS } from "./waits.ts";
 
@@ -60,8 +60,8 @@ export class SqliteClientStore extends SqlClientReads implements ClientStore {
   readonly #inProgress = new InProgressRequests();
   readonly #writes: BatchQueue<() => unknown, unknown>;
   readonly #outage: FailureReporter;
+  readonly #recentPets: RecentPets;
   #lastWriteAt = 0;
-  #recentPets = 0;
 
   constructor(
     private readonly connection: Connection,
@@ -80,6 +80,7 @@ export class SqliteClientStore extends SqlClientReads implements ClientStore {
       (afterMs) => onStateChange({ state: "up", afterMs }),
     );
     this.petJson = new SqlitePetJson(connection);
+    this.#recentPets = new RecentPets(connection);
     this.#records = new SqliteIdempotencyRecords(connection, retentionNow);
     this.petsAndOrders = this.petsAndOrdersOn(this.database);
     this.#writes = new BatchQueue({
@@ -121,7 +122,7 @@ export class SqliteClientStore extends SqlClientReads implements ClientStore {
     const work = () => {
       this.petJson.revisions.changesAndAdditions++;
       const id = BigInt(this.connection.run(INSERT_PET, ...values, 1).lastInsertRowid);
-      this.#recentPets++;
+      this.#recentPets.added();
       return { id, body: encodePet({ ...pet, id }), replayed: false };
     };
     return this.#write<never>({ operation: "createPet", at, request, work });
@@ -168,19 +169,13 @@ export class SqliteClientStore extends SqlClientReads implements ClientStore {
    * Looks for pets that another process or an earlier server has left among the recent ones, since a page reads them,
    * too. While the database cannot be read, requests report that, and the next look tries again.
    */
-  indexForeignPets(): void {
+  indexPetsOfOtherProcesses(): void {
     try {
-      const behind = this.connection.get<{ behind: bigint | null }>(SELECT_BEHIND)?.behind ?? 0n;
-      if (behind <= MAX_RECENT_PETS) return;
+      if (!this.#recentPets.areManyStored()) return;
     } catch {
       return;
     }
-    this.#submit(() => this.#indexRecentPets()).catch(() => {});
-  }
-
-  #indexRecentPets(): void {
-    this.connection.runAll(indexRecentPets);
-    this.#recentPets = 0;
+    this.#submit(() => this.#recentPets.index()).catch(() => {});
   }
 
   /** The promise resolves with what `work` returns; the types of BatchQueue cannot express that. */
@@ -193,7 +188,7 @@ export class SqliteClientStore extends SqlClientReads implements ClientStore {
       const results = this.connection.transaction(() => {
         const results = writes.map((write) => write());
         this.#records.purge(this.#lastWriteAt, writes.length);
-        if (this.#recentPets >= MAX_RECENT_PETS) this.#indexRecentPets();
+        this.#recentPets.indexIfMany();
         return results;
       });
       this.#outage.succeeded();

@@ -68,7 +68,7 @@ export function openSqlite(path: string, options: SqliteOptions = {}): SqliteSto
   };
   const readThread = options.operatorReadsInThread ? new OperatorReadThread(path) : undefined;
   const inThread = readThread && { ...database, read: readThread.read };
-  const indexing = options.rescue && indexForeignPets(store);
+  const indexing = options.rescue && lookForPetsOfOtherProcesses(store);
   return {
     ...stores,
     petJson: store.petJson,
@@ -88,8 +88,8 @@ export function openSqlite(path: string, options: SqliteOptions = {}): SqliteSto
 const LOOK_EVERY_MS = 1_000;
 
 /** Makes a server look for pets of other processes that are not read from the index yet. */
-function indexForeignPets(store: SqliteClientStore): ScheduledTimer {
-  const look = () => store.indexForeignPets();
+function lookForPetsOfOtherProcesses(store: SqliteClientStore): ScheduledTimer {
+  const look = () => store.indexPetsOfOtherProcesses();
   look();
   const looking = scheduler.setInterval(look, LOOK_EVERY_MS);
   looking.unref();
