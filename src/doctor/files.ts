@@ -47,7 +47,7 @@ export function checkDataDirectory(directory: DataDirectory): Finding[] {
   });
   const open = files.filter(({ mode }) => (mode & OTHER_USERS) !== 0).map(({ file }) => file);
   // Root may have copied such files into the directory.
-  const foreign = files.filter(({ uid }) => uid !== stats.uid).map(({ file }) => file);
+  const ofOtherUsers = files.filter(({ uid }) => uid !== stats.uid).map(({ file }) => file);
   return [
     ...problemsOr(data.ok(`${path} is writable, and only its owner has access`), [
       (stats.mode & OTHER_USERS) !== 0
@@ -55,12 +55,12 @@ export function checkDataDirectory(directory: DataDirectory): Finding[] {
         : open.length > 0 &&
           data.warning(`other users have access to ${open.join(", ")}`, `chmod go= ${open.join(" ")}`),
     ]),
-    ...(foreign.length === 0
+    ...(ofOtherUsers.length === 0
       ? []
       : [
           data.warning(
-            `${foreign.join(", ")} ${foreign.length === 1 ? "belongs" : "belong"} to another user than the directory`,
-            `give them to the user of the server: chown --reference=${path} ${foreign.join(" ")}`,
+            `${ofOtherUsers.join(", ")} ${ofOtherUsers.length === 1 ? "belongs" : "belong"} to another user than the directory`,
+            `give them to the user of the server: chown --reference=${path} ${ofOtherUsers.join(" ")}`,
           ),
         ]),
     freeSpace(directory),

@@ -74,8 +74,8 @@ function lastBackupOf(connection: Connection): number | undefined {
 /** Reads a whole database and checks it. Servers may be running on it. */
 export function inspectDatabase(path: string): DatabaseFacts {
   return withDatabase(path, (connection) => {
-    const problems = foreignObjects(connection);
-    // Checking the integrity of a foreign virtual table would run code that its maker has chosen.
+    const problems = unknownObjects(connection);
+    // Checking the integrity of an unknown virtual table would run code that its maker has chosen.
     if (problems.length === 0)
       problems.push(
         ...integrityProblems(connection),
@@ -104,7 +104,7 @@ const OWN_TABLES = new Set([
  * Finds triggers, views and tables that no release has made. A trigger runs with each write, and one in a database that
  * somebody prepared could make an operator. A later release may add tables, and an administrator an index.
  */
-function foreignObjects(connection: Connection): string[] {
+function unknownObjects(connection: Connection): string[] {
   const isNewer = versionOf(connection) > latestVersion(SQLITE_MIGRATIONS);
   const objects = connection.all<{ type: string; name: string }>(
     `SELECT replace(type, 'virtual', 'virtual table') AS type, name FROM pragma_table_list
