@@ -67,7 +67,8 @@ function createHandlers({ clientStore, petJson, keys, clock, baseUrl }: HandlerO
       return andThen(petJson.list({ limit, ids, after, ...filters }), (page) => ({
         body: page.json,
         headers: nextLink("pets", query, page),
-        // Few clients request the same identifiers, so such pages are not cached.
+        // SQLite returns the page at once, so this is its revision; PostgreSQL has none. Few clients request the same
+        // identifiers, so such pages are not cached.
         ...(ids === undefined && { revision: page.hasMore ? changes : changesAndAdditions }),
       }));
     },

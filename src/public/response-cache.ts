@@ -7,7 +7,7 @@ import {
 } from "../runtime/bounded-cache.ts";
 import { detachedCopy } from "../runtime/detached-copy.ts";
 import { Rejection } from "../api/errors.ts";
-import { andThen, type Awaitable } from "../runtime/awaitable.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 
 /** The response to a success, without the headers that depend on the request. */
 export interface Representation {
@@ -65,10 +65,11 @@ export class ResponseCache implements ReusableResponses {
   findOrMake(query: string, make: () => Made): Made {
     const cached = this.find(query);
     if (cached) return cached;
-    return andThen(make(), (made) => {
-      if (!(made instanceof Rejection) && made.revision) this.add(query, made, made.revision);
-      return made;
-    });
+    const made = make();
+    // While a promise is pending, pets may change: its response would be older than the revision that is read here.
+    if (!(made instanceof Promise) && !(made instanceof Rejection) && made.revision)
+      this.add(query, made, made.revision);
+    return made;
   }
 
   find(key: string): Representation | undefined {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { Rejection } from "../../src/api/errors.ts";
 import { ResponseCache, SharedResponses } from "../../src/public/response-cache.ts";
+import type { Awaitable } from "../../src/runtime/awaitable.ts";
 import { type Service, startService } from "../service.ts";
 
 const READS = [
@@ -155,6 +156,17 @@ describe("ResponseCache", () => {
     expect(cache.find("a")).toBeUndefined();
     revision--;
     expect(cache.find("a")).toBeUndefined();
+  });
+
+  test("does not take a response that was waited for, because it may be older than the revision", async () => {
+    const made = { ...representation(10), revision: unchanged };
+    const secondRequest = async (make: () => Awaitable<typeof made>) => {
+      const cache = new ResponseCache();
+      for (let i = 0; i < 2; i++) await cache.findOrMake("a", make);
+      return cache.find("a");
+    };
+    expect(await secondRequest(() => made)).toBe(made);
+    expect(await secondRequest(() => Promise.resolve(made))).toBeUndefined();
   });
 
   test("takes at most 8 MiB and evicts the oldest entries first", () => {
