@@ -146,7 +146,7 @@ export interface ResponseWriter {
 /**
  * Writes the responses of several connections one right after the other. A write wakes a client that waits, which takes
  * longer than the rest of the write. In a batch, the first write has woken the threads of most clients. With 32
- * connections (`wrk -t1 -c32`), `GET /v1/pets` takes 19 µs of CPU time instead of 30, and a create 40 instead of 47.
+ * connections (`wrk -t1 -c32`), `GET /v1/pets` takes a fifth less CPU time.
  */
 class ResponseBatch {
   readonly #connections: ResponseWriter[] = [];

@@ -18,8 +18,8 @@ export function recover<T>(work: () => Awaitable<T>, onError: (error: unknown) =
 
 /**
  * A coroutine reads as an async function does, with `yield* waitFor(promise)` for `await`. If it waits for nothing,
- * `runCoroutine` returns its result at once. `wrk -t1 -c64` on the first page of `GET /v1/pets` shows 17 µs of CPU a
- * request, and 22 µs if the steps of a request are an async function.
+ * `runCoroutine` returns its result at once. `wrk -t1 -c64` on the first page of `GET /v1/pets` shows a fifth less CPU
+ * time than if the steps of a request were an async function.
  */
 export type Coroutine<T> = Generator<Promise<unknown>, T, unknown>;
 
