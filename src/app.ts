@@ -133,10 +133,10 @@ export async function serveOn(
   add(reportActivity(context, server, metrics));
 
   await respondToWaitingClients();
-  const about = aboutServer({ ...context, observers, webhook, changes, server, metrics });
-  const admin = add(await openAdmin(about, { ...context, credentials, tls, peerOf }));
+  const services = serverServices({ ...context, observers, webhook, changes, server, metrics });
+  const admin = add(await openAdmin(services, { ...context, credentials, tls, peerOf }));
   start.resolve(true);
-  add(answerWhenAsked(about, changes.onQuestions));
+  add(answerWhenAsked(services, changes.onQuestions));
   // Commands and other servers know at once where it listens.
   await adapters.servers.report();
   add(await followCertificate(context, admin ? [server, admin] : [server]));
@@ -366,7 +366,7 @@ async function respondToWaitingClients(): Promise<void> {
 }
 
 /** What operators and other servers may ask about this server. */
-function aboutServer(
+function serverServices(
   options: With<"observers" | "webhook" | "changes" | "server" | "metrics">,
 ): ServerServices {
   const { adapters, config, clock, log, observers, webhook, server, metrics, changes } = options;
@@ -395,12 +395,12 @@ function aboutServer(
 
 /** Returns undefined if the listener for operators is off. */
 async function openAdmin(
-  about: ServerServices,
+  services: ServerServices,
   options: With<"credentials" | "tls" | "peerOf">,
 ): Promise<AdminListener | undefined> {
   const { adapters, config, credentials, tls, peerOf, operatorRate } = options;
   if (config.admin === undefined || credentials === undefined) return undefined;
   const { startAdmin } = await import("./operator/start-admin.ts");
   const { activity } = adapters;
-  return startAdmin({ ...about, admin: config.admin, credentials, activity, operatorRate, tls, peerOf });
+  return startAdmin({ ...services, admin: config.admin, credentials, activity, operatorRate, tls, peerOf });
 }
