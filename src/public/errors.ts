@@ -100,11 +100,11 @@ export const UNAUTHENTICATED = {
     "invalid_api_key",
     "This API key has expired. Whoever gave it to you can extend it.",
   ),
-  staging_api_key: otherEnvironment("staging", "production"),
-  production_api_key: otherEnvironment("production", "staging"),
+  staging_api_key: otherEnvironmentRejection("staging", "production"),
+  production_api_key: otherEnvironmentRejection("production", "staging"),
 };
 
-function otherEnvironment(own: Environment, here: Environment): Rejection<"invalid_api_key"> {
+function otherEnvironmentRejection(own: Environment, here: Environment): Rejection<"invalid_api_key"> {
   return new Rejection(
     "invalid_api_key",
     `This API key is for ${own}, and this is ${here}. Use a key that begins with ${KEY_PREFIX[here]}.`,
