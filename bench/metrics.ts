@@ -37,8 +37,8 @@ const OBSERVED = [
 ];
 
 function observed(operation: string, status: Response["status"]) {
-  const principal = { ...KEY, plan: status === 200 ? "pro" : "free", limits: LIMITS } as const;
-  return { operation, principal, response: { status, headerLines: "", body: null } };
+  const authentication = { ...KEY, plan: status === 200 ? "pro" : "free", limits: LIMITS } as const;
+  return { operation, authentication, response: { status, headerLines: "", body: null } };
 }
 
 const metrics = new RequestMetrics({
@@ -55,7 +55,7 @@ function observe(call: number): void {
   record.durationMs = performance.now() - startedAt;
   record.decision = DECISION;
   record.operation = seen.operation;
-  record.principal = seen.principal;
+  record.authentication = seen.authentication;
   metrics.observe(record, seen.response);
 }
 

@@ -72,14 +72,14 @@ export class UsageRecorder {
   }
 
   /** Counts a request, which takes 0.1 µs. */
-  readonly observe: RequestObserver = ({ principal, decision, operation }, { status }) => {
-    if (decision === undefined || !isPrincipal(principal)) return;
+  readonly observe: RequestObserver = ({ authentication, decision, operation }, { status }) => {
+    if (decision === undefined || !isPrincipal(authentication)) return;
     const now = this.#options.clock.now();
     if (now < this.#hour || now >= this.#hour + HOUR_MS) {
       this.#queueCounters();
       this.#hour = intervalStart("hour", now);
     }
-    const counters = this.#counters.get(principal.keyId) ?? this.#addCounters(principal.keyId);
+    const counters = this.#counters.get(authentication.keyId) ?? this.#addCounters(authentication.keyId);
     if (counters === undefined) return;
     counters.lastUsedAt = now;
     const { outcome } = decision;

@@ -59,13 +59,14 @@ export class RequestMetrics {
   }
 
   readonly observe: RequestObserver = (record, { status }) => {
-    const { principal, decision, durationMs } = record;
+    const { authentication, decision, durationMs } = record;
     const figures = this.#figuresOf(record);
     if (status !== ABORTED_RESPONSE.status) figures.countResponse(status);
     figures.durations.observe(durationMs / 1000);
-    if (decision) this.decisions[isPrincipal(principal) ? principal.plan : "anonymous"][decision.outcome]++;
-    if (principal instanceof Unavailable) this.failures.unavailable++;
-    else if (typeof principal === "string") this.failures[principal]++;
+    if (decision)
+      this.decisions[isPrincipal(authentication) ? authentication.plan : "anonymous"][decision.outcome]++;
+    if (authentication instanceof Unavailable) this.failures.unavailable++;
+    else if (typeof authentication === "string") this.failures[authentication]++;
   };
 
   readonly countProtocolError = (status: ProtocolErrorStatus): void => {
@@ -99,9 +100,9 @@ export class RequestMetrics {
     return sumOfCounts([...this.#operations.values()].map(({ durations }) => durations.counts));
   }
 
-  #figuresOf({ operation, principal, request: { path } }: RequestRecord): OperationFigures {
+  #figuresOf({ operation, authentication, request: { path } }: RequestRecord): OperationFigures {
     if (operation !== undefined) return this.#operations.get(operation) ?? this.#none;
-    if (principal !== undefined || this.#isApiPath(path)) return this.#none;
+    if (authentication !== undefined || this.#isApiPath(path)) return this.#none;
     return path === HEALTH_PATH ? this.#health : this.#page;
   }
 }

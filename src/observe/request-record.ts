@@ -6,8 +6,8 @@ import type { Trace } from "./trace.ts";
 
 /** The facts about one request, for metrics, usage history and the access log. */
 export class RequestRecord {
-  /** The API key, or why the request has none; undefined for a page, which needs no key. */
-  principal: ApiKeyPrincipal | AuthFailure | undefined;
+  /** The principal, or why the request has none; undefined for a page, which needs no key. */
+  authentication: ApiKeyPrincipal | AuthFailure | undefined;
   /** The decision of the rate limiter; undefined if it failed, and for /healthz, which is not counted. */
   decision: Decision | undefined;
   /** The operation; undefined for a page, an unknown path, and a request that was rejected before it was routed. */
@@ -23,8 +23,8 @@ export class RequestRecord {
   ) {}
 
   get keyId(): number | null {
-    const { principal } = this;
-    return isPrincipal(principal) ? principal.keyId : null;
+    const { authentication } = this;
+    return isPrincipal(authentication) ? authentication.keyId : null;
   }
 
   /** Whether a rate limit bounds the number of such requests. Health checks and preflights have none. */

@@ -63,10 +63,11 @@ export class Admission {
 
       trace?.begin("authentication");
       const authenticating = isCall ? this.#authenticate(request) : undefined;
-      const principal = authenticating instanceof Promise ? yield* waitFor(authenticating) : authenticating;
-      record.principal = principal;
-      if (principal !== undefined && !isPrincipal(principal))
-        onUnauthenticated?.(principal, request.clientAddress);
+      const authentication =
+        authenticating instanceof Promise ? yield* waitFor(authenticating) : authenticating;
+      record.authentication = authentication;
+      if (authentication !== undefined && !isPrincipal(authentication))
+        onUnauthenticated?.(authentication, request.clientAddress);
 
       trace?.begin("rate limit");
       const { subject, limits } = this.#limited(record, target);
@@ -76,11 +77,11 @@ export class Admission {
       trace?.end();
 
       if (decision.outcome !== "allowed") return limitedResponse(request, target, decision);
-      if (principal === undefined) return { principal, decision };
-      if (!isPrincipal(principal))
-        return rejectionResponse(this.#rejectionOf(principal, record), apiLines(decision));
+      if (authentication === undefined) return { principal: undefined, decision };
+      if (!isPrincipal(authentication))
+        return rejectionResponse(this.#rejectionOf(authentication, record), apiLines(decision));
       const hasWaited = authenticating instanceof Promise || deciding instanceof Promise;
-      return { principal, decision, hasWaited };
+      return { principal: authentication, decision, hasWaited };
     } catch (error) {
       this.errorLog.report("authentication or rate limit", error, record);
       // The headers show the last known quota.
@@ -97,10 +98,10 @@ export class Admission {
     const { whenCurrent, onUnauthenticated } = this.options;
     const { request } = record;
     await whenCurrent(scheduler.now());
-    const principal = await this.#authenticate(request);
-    if (isPrincipal(principal)) return mayUse(principal, request) ? principal : READ_ONLY_KEY;
-    onUnauthenticated?.(principal, request.clientAddress);
-    return this.#rejectionOf(principal, record);
+    const authentication = await this.#authenticate(request);
+    if (isPrincipal(authentication)) return mayUse(authentication, request) ? authentication : READ_ONLY_KEY;
+    onUnauthenticated?.(authentication, request.clientAddress);
+    return this.#rejectionOf(authentication, record);
   }
 
   #authenticate(request: Request): Awaitable<ApiKeyPrincipal | AuthFailure> {
@@ -112,9 +113,9 @@ export class Admission {
    * Pages have a quota of their own, so that a program that has exhausted the quota of its address leaves the
    * documentation readable for people. An unknown path is no page.
    */
-  #limited({ principal, request }: RequestRecord, target: Target): { subject: Subject; limits: Limits } {
-    if (isPrincipal(principal))
-      return { subject: { kind: "key", id: principal.keyId }, limits: principal.limits };
+  #limited({ authentication, request }: RequestRecord, target: Target): { subject: Subject; limits: Limits } {
+    if (isPrincipal(authentication))
+      return { subject: { kind: "key", id: authentication.keyId }, limits: authentication.limits };
     const isPage = target !== "api" && target !== undefined;
     const id = isPage ? `pages ${request.clientAddress}` : request.clientAddress;
     return { subject: { kind: "address", id }, limits: this.options.policy.current.plans.anonymous };

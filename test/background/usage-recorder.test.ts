@@ -65,8 +65,8 @@ function setUp({ maxCounters = 100 } = {}) {
   return { clock, store, recorder, events, request };
 }
 
-const recordOf = (principal: unknown, decision: unknown, operation?: OperationId) =>
-  ({ principal, decision, operation }) as RequestRecord;
+const recordOf = (authentication: unknown, decision: unknown, operation?: OperationId) =>
+  ({ authentication, decision, operation }) as RequestRecord;
 
 describe("counting", () => {
   test("pages, requests without a valid key and requests without a decision are not counted", async () => {

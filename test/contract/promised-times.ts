@@ -25,7 +25,7 @@ export async function usageIsStoredWithin5Seconds(): Promise<void> {
   const clock = new TestClock();
   const store = { addUsage: async (batch: UsageBatch) => void batches.push(batch) };
   const recorder = new UsageRecorder({ store, clock, log: silentLog });
-  const request = { principal: { keyId: 7 }, decision: { outcome: "allowed" } };
+  const request = { authentication: { keyId: 7 }, decision: { outcome: "allowed" } };
   recorder.observe(request as RequestRecord, { status: 200 } as never);
   await advance(5_000);
   expect(batches.flatMap(({ keys }) => keys.map(({ keyId }) => keyId))).toEqual([7]);

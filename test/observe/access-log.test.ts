@@ -109,7 +109,7 @@ describe("a line", () => {
   });
 
   test("has no key if the key could not be looked up", () => {
-    expect(lineOf(Object.assign(recordOf(), { principal: new Unavailable("x") })).keyId).toBeNull();
+    expect(lineOf(Object.assign(recordOf(), { authentication: new Unavailable("x") })).keyId).toBeNull();
   });
 
   test("has 20 characters of a longer method, and 200 of a longer path or user agent", () => {

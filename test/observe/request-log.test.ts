@@ -24,7 +24,7 @@ function send(sent: Partial<LoggedRequest> = {}): void {
   record.decision = {} as Decision;
   record.durationMs = sent.durationMs ?? 1;
   record.operation = sent.operation ?? undefined;
-  if (sent.keyId) record.principal = { keyId: sent.keyId } as RequestRecord["principal"];
+  if (sent.keyId) record.authentication = { keyId: sent.keyId } as RequestRecord["authentication"];
   const error = {
     ...(sent.code && { errorCode: sent.code }),
     ...(sent.message && { errorMessage: sent.message }),

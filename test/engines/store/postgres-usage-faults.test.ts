@@ -17,7 +17,7 @@ test("PostgreSQL freezes or is killed while usage is added: each request counts 
   const recorder = new UsageRecorder({ store: usageHistory, clock, log: silentLog });
   const requestOfEveryKey = () => {
     for (let keyId = 1; keyId <= KEYS; keyId++) {
-      const request = { principal: { keyId }, decision: { outcome: "allowed" }, operation: "listPets" };
+      const request = { authentication: { keyId }, decision: { outcome: "allowed" }, operation: "listPets" };
       recorder.observe(request as unknown as RequestRecord, { status: 200 } as never);
     }
   };
