@@ -76,6 +76,11 @@ export function errorsOf<Code extends string>(operation: Operation<Code>): (Code
   ];
 }
 
+/** The methods of what can only be read. */
+export const READ_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
+/** The value of `Allow` for what can only be read. */
+export const READ_ALLOWED = [...READ_METHODS].join(", ");
+
 /** The operations of one path. */
 export interface Route<Id extends string = string> {
   /** The operation of each method. HEAD has that of GET. */

@@ -12,6 +12,7 @@ import {
   rejectionOf,
   Unavailable,
 } from "../api/errors.ts";
+import { READ_ALLOWED, READ_METHODS } from "../api/api.ts";
 import { toJson } from "../api/json.ts";
 import {
   headerLine,
@@ -41,7 +42,7 @@ import { overviewHandlers } from "./handlers/overview.ts";
 import type { AdminHandlers, RequestContext } from "./handlers/context.ts";
 import { sessionHandlers } from "./handlers/sessions.ts";
 import type { AdminOperation, AdminOperationId } from "./operations.ts";
-import { isFromOtherOrigin, isOwnHost, SAFE_METHODS } from "./own-origin.ts";
+import { isFromOtherOrigin, isOwnHost } from "./own-origin.ts";
 import { readinessChecks, readinessOf } from "./readiness.ts";
 import { withOperatorReads, type Services } from "./services.ts";
 import type { Identity } from "./sign-in/admin-authentication.ts";
@@ -102,7 +103,6 @@ interface AdminCall extends OperationCall {
   readonly context: RequestContext;
 }
 
-const READ_METHODS = "GET, HEAD";
 /** What `/metrics` needs, as if it were an operation. */
 const READ_METRICS = { method: "GET", role: "metrics" } as const;
 const OPENAPI_PATH = `${ADMIN_API.basePath}/openapi.json`;
@@ -172,7 +172,7 @@ class AdminApp {
   respond(request: Request, requestId: string): Awaitable<Response> {
     const { path, method } = request;
     const isApi = ADMIN_API.has(path);
-    if (!isApi && !SAFE_METHODS.has(method)) return rejectMethod(method, READ_METHODS);
+    if (!isApi && !READ_METHODS.has(method)) return rejectMethod(method, READ_ALLOWED);
     // Probes reach the listener by whatever name their orchestrator uses, and get no data.
     if (path === "/livez") return textResponse(200, "ok\n");
     if (path === "/readyz") return this.#respondWithReadiness(request);
@@ -240,7 +240,7 @@ class AdminApp {
   }
 
   #respondWithOpenApi(request: Request): Response {
-    if (!SAFE_METHODS.has(request.method)) return otherMethod(request, READ_METHODS);
+    if (!READ_METHODS.has(request.method)) return otherMethod(request, READ_ALLOWED);
     this.#openApi ??= adminOpenApiJson();
     return jsonResponse(200, API_LINES, this.#openApi);
   }

@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { READ_METHODS } from "../api/api.ts";
 import type { Request } from "../http1/index.ts";
 
 /**
@@ -17,7 +18,6 @@ export function isOwnHost({ headers }: Pick<Request, "headers">, hostnames: read
 
 /** The values that browsers send for a page of this origin, and for an address that a user typed. */
 const OWN_SITES = new Set(["same-origin", "none"]);
-export const SAFE_METHODS = new Set(["GET", "HEAD"]);
 
 /**
  * Whether a request may come from a page of another origin. Cookies do not distinguish ports, so pages on other ports
@@ -29,7 +29,7 @@ export function isFromOtherOrigin({ method, headers }: Pick<Request, "method" | 
   const origin = headers.get("origin");
   if (origin !== null) return hostOf(origin) !== (headers.get("host")?.toLowerCase() ?? null);
   const usesCookie = headers.get("cookie") !== null && headers.get("authorization") === null;
-  return usesCookie && site === null && !SAFE_METHODS.has(method);
+  return usesCookie && site === null && !READ_METHODS.has(method);
 }
 
 /**

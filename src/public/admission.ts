@@ -1,4 +1,5 @@
 import { scheduler } from "../runtime/scheduler.ts";
+import { READ_METHODS } from "../api/api.ts";
 import { type Rejection, rejectionOf, Unavailable } from "../api/errors.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import { type ApiKeyPrincipal, type AuthFailure, isPrincipal } from "../domain/api-keys.ts";
@@ -136,5 +137,5 @@ function limitedResponse(request: Request, target: Target, decision: Decision): 
 
 /** Whether a key may use a method. A read-only key may use safe methods, which change nothing (RFC 9110). */
 export function mayUse({ access }: ApiKeyPrincipal, { method }: Request): boolean {
-  return access === "write" || method === "GET" || method === "HEAD" || method === "OPTIONS";
+  return access === "write" || READ_METHODS.has(method) || method === "OPTIONS";
 }

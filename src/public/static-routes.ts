@@ -1,6 +1,7 @@
 import { CLIENT_PACKAGE_PATHS, DOCS_PATH, HEALTH_PATH, LLMS_PATH, POSTMAN_PATH } from "../domain/paths.ts";
 import type { DocumentedSettings } from "./documented-settings.ts";
 import { docsUrl, siteUrl } from "./site-urls.ts";
+import { READ_METHODS, READ_ALLOWED } from "../api/api.ts";
 import { methodNotAllowed, serviceUnavailable } from "../api/errors.ts";
 import { shortDuration } from "../text/durations.ts";
 import { formatTime } from "../text/formatting.ts";
@@ -9,7 +10,7 @@ import { loadFor } from "../runtime/load-once.ts";
 import type { Clock } from "../domain/ports/clock.ts";
 import { type Decision } from "../domain/rate-limit.ts";
 import { DAY_MS } from "../text/time-units.ts";
-import type { Request, Response } from "../http1/index.ts";
+import { headerLine, type Request, type Response } from "../http1/index.ts";
 import { type ContentRequest, EncodedContent } from "../api/content-encoding.ts";
 import { emptyResponse, headerLinesOf, jsonResponse, retryAfterLine } from "../api/responses.ts";
 import { rateLimitedResponse, rateLimitLines, rejectionResponse, type StaticRoute } from "./responses.ts";
@@ -78,7 +79,6 @@ export function staticRoutes(options: StaticRouteOptions) {
 }
 
 const NO_STORE = headerLinesOf({ "Cache-Control": "no-store" });
-const ALLOWED = "GET, HEAD";
 
 type Respond = StaticRoute["respond"];
 
@@ -88,11 +88,11 @@ function route(respond: Respond): StaticRoute {
 
 function onlyGet(respond: Respond): Respond {
   return (request, headerLines) =>
-    request.method === "GET" || request.method === "HEAD"
+    READ_METHODS.has(request.method)
       ? respond(request, headerLines)
       : rejectionResponse(
-          methodNotAllowed(request.method, ALLOWED),
-          headerLines + headerLinesOf({ Allow: ALLOWED }),
+          methodNotAllowed(request.method, READ_ALLOWED),
+          headerLines + headerLine("Allow", READ_ALLOWED),
         );
 }
 
