@@ -11,6 +11,9 @@ export function headerLinesOf(headers: HeaderValues): string {
   return lines;
 }
 
+/** No cache may keep the response. */
+export const NO_STORE = headerLine("Cache-Control", "no-store");
+
 /** Every response has these header lines. */
 export const SECURITY_HEADER_LINES = headerLine("X-Content-Type-Options", "nosniff");
 

@@ -1,7 +1,7 @@
 import { version } from "../../package.json" with { type: "json" };
 import { Rejection } from "../api/errors.ts";
 import { conditional, IMMUTABLE_CACHE_CONTROL } from "../api/content-encoding.ts";
-import { headerLinesOf } from "../api/responses.ts";
+import { headerLinesOf, NO_STORE } from "../api/responses.ts";
 import { loadClientFiles, loadClientReleases } from "../browser-bundle/bundle.ts";
 import { CLIENT_PACKAGE_PATH } from "../domain/paths.ts";
 import { rejectionResponse } from "../public/responses.ts";
@@ -30,7 +30,7 @@ export async function clientPackage({ baseUrl }: DocumentedSettings): Promise<Do
   const message = `This server has the client library of ${releases}: npm install ${siteUrl(baseUrl, CLIENT_PATH)}`;
   const otherRelease = new Rejection("not_found", message);
   // npm shows this header, and not the body.
-  const otherReleaseLines = headerLinesOf({ "npm-notice": message, "Cache-Control": "no-store" });
+  const otherReleaseLines = headerLinesOf({ "npm-notice": message }) + NO_STORE;
 
   return (request, headerLines) => {
     const file = files.get(request.path);

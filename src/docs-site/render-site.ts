@@ -1,5 +1,5 @@
 import { EncodedContent } from "../api/content-encoding.ts";
-import { headerLinesOf } from "../api/responses.ts";
+import { headerLinesOf, NO_STORE } from "../api/responses.ts";
 import { type Asset, assetOf, loadBundle } from "../browser-bundle/bundle.ts";
 import { DOCS_PATH, POSTMAN_PATH } from "../domain/paths.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
@@ -153,8 +153,6 @@ const MARKDOWN_HEADER_LINES = headerLinesOf({ "Content-Type": "text/plain; chars
 
 /** The page for a path that does not exist grows with it: its links lead up from there. */
 const MAX_PATH_LENGTH = 200;
-
-const NO_STORE = headerLinesOf({ "Cache-Control": "no-store" });
 
 /** Paths that people guess, with the page that they mean. */
 const OTHER_PATHS: ReadonlyMap<string, string> = new Map([

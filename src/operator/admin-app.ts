@@ -3,7 +3,7 @@ import { takingTurns } from "../runtime/scheduler.ts";
 import { type CallSteps, dispatch, handlerOf, type OperationCall } from "../api/dispatch.ts";
 import { PROTOCOL_ERRORS, protocolErrorResponse } from "../api/protocol-errors.ts";
 import { newRequestId, requestIdOf, withRequestId } from "../api/request-ids.ts";
-import { emptyResponse, errorResponse, headerLinesOf, jsonResponse } from "../api/responses.ts";
+import { emptyResponse, errorResponse, headerLinesOf, jsonResponse, NO_STORE } from "../api/responses.ts";
 import {
   type ErrorTable,
   INTERNAL_ERROR,
@@ -53,12 +53,12 @@ const COMMON_HEADERS = {
   "Cross-Origin-Opener-Policy": "same-origin",
 };
 /** The headers of every response except pages. The policy allows nothing, and pages need more. */
-const API_LINES = headerLinesOf({
-  ...COMMON_HEADERS,
-  "Content-Security-Policy":
-    "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  "Cache-Control": "no-store",
-});
+const API_LINES =
+  headerLinesOf({
+    ...COMMON_HEADERS,
+    "Content-Security-Policy":
+      "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  }) + NO_STORE;
 /** The headers of pages. The policy allows scripts, styles and requests of this origin only, and nothing inline. */
 const PAGE_LINES = headerLinesOf({
   ...COMMON_HEADERS,

@@ -12,7 +12,7 @@ import { type Decision } from "../domain/rate-limit.ts";
 import { DAY_MS } from "../text/time-units.ts";
 import { headerLine, type Request, type Response } from "../http1/index.ts";
 import { type ContentRequest, EncodedContent } from "../api/content-encoding.ts";
-import { emptyResponse, headerLinesOf, jsonResponse, retryAfterLine } from "../api/responses.ts";
+import { emptyResponse, headerLinesOf, jsonResponse, NO_STORE, retryAfterLine } from "../api/responses.ts";
 import { rateLimitedResponse, rateLimitLines, rejectionResponse, type StaticRoute } from "./responses.ts";
 
 type PageRequest = Pick<Request, "method" | "path"> & ContentRequest;
@@ -77,8 +77,6 @@ export function staticRoutes(options: StaticRouteOptions) {
     routes.get(path) ??
     (path.startsWith(`${DOCS_PATH}/`) || CLIENT_PACKAGE_PATHS.test(path) ? docs : undefined);
 }
-
-const NO_STORE = headerLinesOf({ "Cache-Control": "no-store" });
 
 type Respond = StaticRoute["respond"];
 
