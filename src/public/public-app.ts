@@ -1,16 +1,12 @@
 import type { Api, Route } from "../api/api.ts";
 import { andThen, type Awaitable, recover, runCoroutine } from "../runtime/awaitable.ts";
-import { type AnyInput, type CallSteps, dispatch, type OperationCall } from "../api/dispatch.ts";
+import { type CallSteps, dispatch } from "../api/dispatch.ts";
 import { protocolErrorResponse } from "../api/protocol-errors.ts";
 import { newRequestId, requestIdOf, withRequestId } from "../api/request-ids.ts";
-import { ABORTED_RESPONSE, emptyResponse, headerLinesOf, jsonResponse } from "../api/responses.ts";
+import { ABORTED_RESPONSE, emptyResponse } from "../api/responses.ts";
 import { INTERNAL_ERROR, methodNotAllowed, Rejection, rejectionOf } from "../api/errors.ts";
-import { etagOf, matchesEtag } from "../runtime/etag.ts";
-import { sha256 } from "../runtime/hash.ts";
 import { scheduler } from "../runtime/scheduler.ts";
-import { IDEMPOTENCY_KEY_MAX_LENGTH } from "../domain/idempotency.ts";
 import { MAX_BODY_BYTES } from "../domain/size-limits.ts";
-import type { IdempotentRequest } from "../domain/ports/pets-and-orders.ts";
 import type { Clock } from "../domain/ports/clock.ts";
 import type { Decision } from "../domain/rate-limit.ts";
 import {
@@ -27,8 +23,9 @@ import { type RequestObserver, RequestRecord } from "../observe/request-record.t
 import type { Trace } from "../observe/trace.ts";
 import { Admission, type AdmissionOptions, type AdmittedCall, mayUse } from "./admission.ts";
 import { Cors } from "./cors.ts";
-import { INVALID_IDEMPOTENCY_KEY, NOT_FOUND, READ_ONLY_KEY, TOO_MANY_CONNECTIONS } from "./errors.ts";
-import type { AnySuccess, Endpoint, PublicOperation } from "./endpoint.ts";
+import { NOT_FOUND, READ_ONLY_KEY, TOO_MANY_CONNECTIONS } from "./errors.ts";
+import type { Endpoint, PublicOperation } from "./endpoint.ts";
+import { callHandler, operationLines, type PublicCall, respond } from "./public-call.ts";
 import type { Representation } from "./response-cache.ts";
 import { apiLines, rateLimitLines, rejectionResponse, type StaticRoute } from "./responses.ts";
 
@@ -50,12 +47,6 @@ interface PublicAppOptions extends AdmissionOptions {
   readonly observers?: readonly RequestObserver[];
   /** Called for each request that is not valid HTTP/1.1 or arrives too slowly. `observers` are not called for it. */
   readonly onProtocolError?: ((status: ProtocolErrorStatus) => void) | undefined;
-}
-
-/** A request to an endpoint. */
-interface PublicCall extends OperationCall, AdmittedCall {
-  readonly endpoint: Endpoint;
-  readonly record: RequestRecord;
 }
 
 /** Handles requests in these steps: admit → route → dispatch: validate, handle → respond → observe. */
@@ -197,37 +188,6 @@ export class PublicApp implements RequestHandler {
   }
 }
 
-function callHandler(input: AnyInput, call: PublicCall): Awaitable<Representation | Rejection> {
-  const idempotentRequest = idempotentRequestOf(input, call);
-  if (idempotentRequest instanceof Rejection) return idempotentRequest;
-  call.record.trace?.begin("store");
-  return andThen(call.endpoint.handler(input, call, idempotentRequest), (result) =>
-    result instanceof Rejection ? result : representationOf(result, call),
-  );
-}
-
-function representationOf(result: AnySuccess, call: PublicCall): Representation {
-  const { body, headers, revision } = result;
-  let headerLines = operationLines(call);
-  if (headers) headerLines += headerLinesOf(headers);
-  if (!call.endpoint.operation.success.headers.includes("ETag"))
-    return { headerLines, body, etag: undefined, revision };
-  // When a next page appears, the representation is another one, although its body is the same.
-  const { etag = etagOf((headers?.["Link"] ?? "") + body) } = result;
-  return { headerLines: headerLines + headerLine("ETag", etag), body, etag, revision };
-}
-
-/** Responds to GET with 304 if the client already has this representation. */
-function respond(
-  { headerLines, body, etag }: Representation,
-  { endpoint: { operation }, request: { headers }, decision }: PublicCall,
-): Response {
-  const { method, success } = operation;
-  const lines = headerLines + apiLines(decision);
-  const isKnown = method === "GET" && etag !== undefined && matchesEtag(headers.get("if-none-match"), etag);
-  return isKnown ? emptyResponse(304, lines) : jsonResponse(success.status, lines, body);
-}
-
 function orNotFound(response: Awaitable<Response | undefined>, headerLines: string): Awaitable<Response> {
   return andThen(response, (found) => found ?? rejectionResponse(NOT_FOUND, headerLines));
 }
@@ -237,26 +197,4 @@ function otherMethodResponse({ method }: Request, { allowed }: Route, decision: 
   const headerLines = headerLine("Allow", allowed) + apiLines(decision);
   if (method === "OPTIONS") return emptyResponse(204, headerLines);
   return rejectionResponse(methodNotAllowed(method, allowed), headerLines);
-}
-
-const IDEMPOTENCY_KEY = new RegExp(`^[\\x21-\\x7e]{1,${IDEMPOTENCY_KEY_MAX_LENGTH}}$`);
-const QUOTED = /^"(.*)"$/;
-
-/**
- * Reads the Idempotency-Key. `"a"` and `a` are the same key, because a structured header (RFC 9651) quotes its strings.
- */
-function idempotentRequestOf(
-  { bytes }: AnyInput,
-  { endpoint: { operation }, request, principal }: PublicCall,
-): IdempotentRequest | undefined | Rejection<"invalid_parameter"> {
-  const header = operation.acceptsIdempotencyKey ? request.headers.get("idempotency-key") : null;
-  if (header === null || bytes === undefined) return undefined;
-  const idempotencyKey = QUOTED.exec(header)?.[1] ?? header;
-  if (!IDEMPOTENCY_KEY.test(idempotencyKey)) return INVALID_IDEMPOTENCY_KEY;
-  return { keyId: principal.keyId, idempotencyKey, fingerprint: sha256(bytes) };
-}
-
-/** The header lines of every response of the operation. */
-function operationLines({ endpoint, identifier }: PublicCall): string {
-  return endpoint.deprecationLines?.(identifier) ?? "";
 }
