@@ -63,6 +63,7 @@ export class Admission {
       if (current) yield current;
 
       trace?.begin("authentication");
+      // The test for a promise is written twice: a helper would make two more coroutines for each request.
       const authenticating = isCall ? this.#authenticate(request) : undefined;
       const authentication =
         authenticating instanceof Promise ? yield* waitFor(authenticating) : authenticating;
