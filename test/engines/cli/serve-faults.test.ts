@@ -80,9 +80,9 @@ function wayTo(server: URL) {
   };
 }
 
-const isListening = (port: number) =>
+const isListening = (hostname: string, port: number) =>
   Bun.connect({
-    hostname: "127.0.0.1",
+    hostname,
     port,
     socket: { open: (socket) => void socket.end(), data() {} },
   }).then(
@@ -90,12 +90,12 @@ const isListening = (port: number) =>
     () => false,
   );
 
-/** Whether a port accepted a connection before the work was over. */
-async function listenedDuring(port: number, work: Promise<unknown>): Promise<boolean> {
+/** Whether a server accepted a connection before the work was over. */
+async function listenedDuring(hostname: string, port: number, work: Promise<unknown>): Promise<boolean> {
   const over = new AbortController();
   void work.finally(() => over.abort()).catch(() => {});
   while (!over.signal.aborted) {
-    if (await isListening(port)) return true;
+    if (await isListening(hostname, port)) return true;
     await Bun.sleep(1);
   }
   return false;
@@ -103,13 +103,20 @@ async function listenedDuring(port: number, work: Promise<unknown>): Promise<boo
 
 const authorization = bearer(generateSecret("production"));
 
+/** No other program listens here: a port of 127.0.0.1 that is free now may be taken before the server listens. */
+const HOST = `127.${1 + (process.pid % 250)}.7.1`;
+
 async function startThrough(way: ReturnType<typeof wayTo>) {
   const cli = new InProcessCli();
   cli.isTerminal = true;
   const port = freePort();
-  const starting = cli.serve(["--database-url", way.url, "--port", `${port}`]);
-  const hasListened = listenedDuring(port, starting);
-  return { server: await starting.catch(() => undefined), hasListened: await hasListened };
+  const starting = cli.serve(["--database-url", way.url, "--host", HOST, "--port", `${port}`]);
+  const hasListened = listenedDuring(HOST, port, starting);
+  const started = await starting.then(
+    (server) => ({ server }),
+    (error: unknown) => ({ error }),
+  );
+  return { ...started, hasListened: await hasListened };
 }
 
 /** Starts servers on a database without keys and operators, which fails after so many sends. */
@@ -120,11 +127,13 @@ async function openLane() {
     async start(maxSends: number) {
       using way = wayTo(new URL(url));
       way.cutAfter(maxSends);
-      const { server, hasListened } = await startThrough(way);
-      if (server === undefined) {
-        expect(hasListened).toBe(false);
+      const started = await startThrough(way);
+      if ("error" in started) {
+        const { error, hasListened } = started;
+        if (hasListened) throw new Error("the server ended after it had listened", { cause: error });
         return undefined;
       }
+      const { server } = started;
       const { sends, isCut } = way;
       const status = async () => (await fetch(`${server.url}/pets`, { headers: authorization })).status;
       if (isCut) expect(await status()).toBe(503);
