@@ -69,7 +69,9 @@ test("webhook test says that a receiver is slow, here and on a server elsewhere"
 });
 
 test("webhook show: the URL, the events, what waits, and the last attempts of all servers", async () => {
-  receiver.behave(() => new Response(null, { status: 503 }));
+  const [rejected, accepted] = [new Response(null, { status: 503 }), Promise.withResolvers<Response>()];
+  let attempts = 0;
+  receiver.behave(() => (++attempts === 1 ? rejected : accepted.promise));
   await run("operators create --name ann --role viewer");
   const shown = async () => (await run("webhook show")).out;
   const waiting =
@@ -77,7 +79,7 @@ test("webhook show: the URL, the events, what waits, and the last attempts of al
   await until(async () => /\b503$/m.test(await shown()), 10_000);
   expect(await shown()).toMatch(waiting);
   expect(await shown()).toStartWith(`URL      ${shownUrl}\nEvents   operator.*\n`);
-  receiver.behave(accept);
+  accepted.resolve(accept());
   await until(async () => /^Waiting +0\n/m.test(await shown()), 10_000);
   const { out } = await run(`webhook show --json ${elsewhere}`, new InProcessCli());
   expect(JSON.parse(out)).toMatchObject({
