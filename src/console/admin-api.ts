@@ -67,6 +67,7 @@ export async function call<Id extends AdminOperationId>(
   if (consoleState.isSignedIn === false && !operation.needsNoToken) throw new Error("Sign in again.");
   const { target, headers, ...request } = adminRequestOf(operationId, input);
   const secret = storedSecret();
+  const { path } = consoleState;
   const text = await responseText(target, {
     ...request,
     cache: "no-store",
@@ -78,7 +79,8 @@ export async function call<Id extends AdminOperationId>(
   if (response === undefined)
     throw new Error("The server sent something that this page does not know. Reload it.");
   const { body, unreadable } = response;
-  if (unreadable !== (consoleState.unreadable[operationId] ?? 0))
+  // A response for the page before says nothing about this one.
+  if (path === consoleState.path && unreadable !== (consoleState.unreadable[operationId] ?? 0))
     updateState({ unreadable: { ...consoleState.unreadable, [operationId]: unreadable } });
   return body;
 }
