@@ -31,9 +31,10 @@ export interface Scenario extends ServerOptions {
 /** What was received, by the names of the exchanges, in their order. */
 export type Responses = Map<string, string>;
 
-/** The scenarios have servers of their own, and so nothing in common but the machine. */
+/** Plays one scenario after another: servers that start at once would keep a slow machine from responding in time. */
 export async function playAll(scenarios: readonly Scenario[]): Promise<Responses> {
-  const played = await Promise.all(scenarios.map(play));
+  const played: Responses[] = [];
+  for (const scenario of scenarios) played.push(await play(scenario));
   const responses: Responses = new Map(played.flatMap((some) => [...some]));
   const count = played.reduce((sum, { size }) => sum + size, 0);
   if (responses.size < count) throw new Error("two requests of different scenarios have the same name");
