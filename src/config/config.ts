@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { hostUrls } from "../text/host-urls.ts";
+import { hostUrls, withoutCredentials } from "../text/host-urls.ts";
 import { DataDirectory } from "../data-directory.ts";
 import type { Environment } from "../domain/environments.ts";
 import { BASE_PATH } from "../domain/paths.ts";
@@ -232,11 +232,6 @@ export function databaseExists({ databaseUrl, directory }: StorageConfig): boole
 /** Describes an environment, such as `production (data: ./data)`. */
 export function describeEnvironment(storage: StorageConfig): string {
   return `${storage.environment} (data: ${describeStorage(storage).data})`;
-}
-
-function withoutCredentials(url: string): string {
-  const urls = hostUrls(url).map((each) => new URL(each));
-  return urls.map(({ host }) => host).join(",") + (urls[0]?.pathname.replace(/\/$/, "") ?? "");
 }
 
 /** The URL of the API on a listener. */

@@ -2,7 +2,7 @@ import { SQL } from "bun";
 import packageJson from "../../../package.json" with { type: "json" };
 import { Unavailable } from "../../api/errors.ts";
 import { messageOf } from "../../runtime/message-of.ts";
-import { hostUrls } from "../../text/host-urls.ts";
+import { withoutCredentials } from "../../text/host-urls.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
 import { DeadlineExceeded, withTimeout } from "../../runtime/timeout.ts";
 
@@ -97,12 +97,6 @@ function databaseOf(url: string): { database?: string } {
   return database === "" ? {} : { database };
 }
 
-/** The address of a database without user and password, for messages. */
-export function addressOf(url: string): string {
-  const urls = hostUrls(url).map((each) => new URL(each));
-  return urls.map(({ host }) => host).join(",") + (urls[0]?.pathname ?? "");
-}
-
 /**
  * The first of the two numbers of each advisory lock of this program. Idempotent requests are locked by single numbers,
  * which differ from all pairs.
@@ -170,7 +164,7 @@ export function withExplanation(error: unknown): unknown {
 
 export function cannotOpen(url: string, error: unknown): Error {
   const reason = messageOf(withExplanation(error));
-  return new Error(`cannot open the database ${addressOf(url)}: ${reason}`, { cause: error });
+  return new Error(`cannot open the database ${withoutCredentials(url)}: ${reason}`, { cause: error });
 }
 
 /** SQLSTATEs, and classes of them, after which the same statement can succeed later. */

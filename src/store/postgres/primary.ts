@@ -2,8 +2,8 @@ import type { SQL } from "bun";
 import { messageOf } from "../../runtime/message-of.ts";
 import { isSameTimeline, type Timeline, UNKNOWN_TIMELINE } from "../../domain/timeline.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
-import { hostUrls } from "../../text/host-urls.ts";
-import { addressOf, type ConnectOptions, withConnection, withExplanation, isStandby } from "./connection.ts";
+import { hostUrls, withoutCredentials } from "../../text/host-urls.ts";
+import { type ConnectOptions, withConnection, withExplanation, isStandby } from "./connection.ts";
 import { type FoundTimeline, readTimeline, storeMark } from "./timeline.ts";
 
 /** Stores the latest timeline that any process has used. */
@@ -100,7 +100,9 @@ export class Primary {
     const { url } = this;
     await this.find();
     if (this.url === url) return;
-    throw new Error(`${addressOf(this.url)} has replaced ${addressOf(url)} as the primary meanwhile`);
+    throw new Error(
+      `${withoutCredentials(this.url)} has replaced ${withoutCredentials(url)} as the primary meanwhile`,
+    );
   }
 
   /** Replaces the timeline that processes know by a marked one, because any of them would add its own mark. */
@@ -255,13 +257,15 @@ interface Silent {
 }
 
 const describe = ({ url, reason }: Silent): string =>
-  `${addressOf(url)}: ${isStandby(reason) ? "a standby" : messageOf(reason)}`;
+  `${withoutCredentials(url)}: ${isStandby(reason) ? "a standby" : messageOf(reason)}`;
 
 function noPrimary(rejected: readonly Silent[]): unknown {
   const [first] = rejected;
   const cause = withExplanation(first?.reason);
   if (rejected.length === 1) return cause;
-  const standbys = rejected.filter(({ reason }) => isStandby(reason)).map(({ url }) => addressOf(url));
+  const standbys = rejected
+    .filter(({ reason }) => isStandby(reason))
+    .map(({ url }) => withoutCredentials(url));
   const remedy =
     standbys.length === 0 ? "start the primary" : `start the primary, or promote ${standbys.join(" or ")}`;
   return new Error(`no server accepts writes (${rejected.map(describe).join("; ")}); ${remedy}`, { cause });
@@ -269,23 +273,23 @@ function noPrimary(rejected: readonly Silent[]): unknown {
 
 function unknownPrimary(url: string, silent: readonly Silent[]): Error {
   return new Error(
-    `${addressOf(url)} accepts writes, but another server may have replaced it (${silent.map(describe).join("; ")}); start that server, or if ${addressOf(url)} is the primary, use --accept-primary once`,
+    `${withoutCredentials(url)} accepts writes, but another server may have replaced it (${silent.map(describe).join("; ")}); start that server, or if ${withoutCredentials(url)} is the primary, use --accept-primary once`,
   );
 }
 
 function replacedPrimary(url: string, { number }: Timeline, latest: Timeline): Error {
   if (number === latest.number) {
     return new Error(
-      `${addressOf(url)} and another server were promoted independently (both have timeline ${number}), and the other one was used first; start the other one and stop this one, or to lose what only the other one has, stop all servers and use --accept-primary once`,
+      `${withoutCredentials(url)} and another server were promoted independently (both have timeline ${number}), and the other one was used first; start the other one and stop this one, or to lose what only the other one has, stop all servers and use --accept-primary once`,
     );
   }
   return new Error(
-    `${addressOf(url)} was the primary before another server was promoted (its timeline is ${number}, and ${latest.number} was seen); start the new primary, or if the database was created anew, stop all servers and use --accept-primary once`,
+    `${withoutCredentials(url)} was the primary before another server was promoted (its timeline is ${number}, and ${latest.number} was seen); start the new primary, or if the database was created anew, stop all servers and use --accept-primary once`,
   );
 }
 
 function severalPrimaries(candidates: readonly Candidate[]): Error {
-  const addresses = candidates.map(({ url }) => addressOf(url)).join(" and ");
+  const addresses = candidates.map(({ url }) => withoutCredentials(url)).join(" and ");
   return new Error(
     `${addresses} accept writes and were promoted independently (all have timeline ${candidates[0]?.timeline.number}); stop all but the one that is to be the primary, and use --accept-primary once`,
   );
