@@ -6,7 +6,12 @@ import { MAX_ANSWER_LENGTH } from "../domain/size-limits.ts";
 import { ErrorLog } from "../observe/error-log.ts";
 import { ADMIN_ERRORS } from "./errors.ts";
 import { type RunningServerServices, runningServerHandlers } from "./handlers/running-server-handlers.ts";
-import { ADMIN_OPERATIONS, type AdminOperation, type RunningServerOperationId } from "./operations.ts";
+import {
+  ADMIN_OPERATIONS,
+  type AdminOperation,
+  needsRunningServer,
+  type RunningServerOperationId,
+} from "./operations.ts";
 
 /** Returns a function that answers the questions to this server, and those that any server may answer. */
 export function answerQuestions(services: RunningServerServices): () => Promise<void> {
@@ -21,6 +26,7 @@ export function answerQuestions(services: RunningServerServices): () => Promise<
   }
 
   async function resultOf({ id, operation, query: text }: Question): Promise<unknown> {
+    // Whoever can write to the database can write any operation.
     if (!needsRunningServer(operation))
       return new Rejection("not_found", `this release has no operation ${operation}`);
     const { query: schemas = {} }: AdminOperation = ADMIN_OPERATIONS[operation];
@@ -52,10 +58,4 @@ function answerText(result: unknown): string {
   const errors: ErrorTable = ADMIN_ERRORS;
   const status = errors[code]?.status ?? 500;
   return toJson({ error: { code, message, status, ...(problems.length > 0 && { problems }) } });
-}
-
-/** Whoever can write to the database can write any operation. */
-function needsRunningServer(id: string): id is RunningServerOperationId {
-  const operations: Readonly<Record<string, AdminOperation>> = ADMIN_OPERATIONS;
-  return Object.hasOwn(operations, id) && operations[id]?.needsRunningServer === true;
 }

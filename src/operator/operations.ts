@@ -1,4 +1,5 @@
 import type { InputOf, RejectionOf, SuccessBodyOf } from "../api/api.ts";
+import type { AdminOperation } from "./operations/rows.ts";
 import { AUDIT_OPERATIONS } from "./operations/audit.ts";
 import { KEY_OPERATIONS } from "./operations/keys.ts";
 import { OPERATOR_OPERATIONS } from "./operations/operators.ts";
@@ -49,6 +50,12 @@ export type BodyOf<Id extends AdminOperationId> = AdminInput<Id>["body"];
 /** The body of a successful response; undefined for 204. */
 export type ResponseOf<Id extends AdminOperationId> = SuccessBodyOf<Table[Id]>;
 export type AdminRejectionOf<Id extends AdminOperationId> = RejectionOf<Table[Id]>;
+
+/** Whether only a running server can execute the operation. False for an operation that this release does not have. */
+export function needsRunningServer(id: string): id is RunningServerOperationId {
+  const operations: Readonly<Record<string, AdminOperation>> = ADMIN_OPERATIONS;
+  return Object.hasOwn(operations, id) && operations[id]?.needsRunningServer === true;
+}
 
 export type { AdminErrorCode } from "./errors.ts";
 export * from "./operations/rows.ts";

@@ -9,8 +9,8 @@ import type { AdminContext } from "../../operator/handlers/context.ts";
 import {
   ADMIN_OPERATIONS,
   type AdminOperation,
+  needsRunningServer,
   type ResponseOf,
-  type RunningServerOperationId,
 } from "../../operator/operations.ts";
 import { attributionOf, type Context, type FinalText } from "../command.ts";
 import { type OperationInput, type OperationWork, RejectedCall } from "./call.ts";
@@ -76,12 +76,6 @@ function monitorOf(quotas: { readonly problem: string | undefined }, warn: Conte
       return problem === undefined;
     },
   };
-}
-
-/** Whether only a running server can execute the operation. */
-function needsRunningServer(id: CommandOperationId): id is RunningServerOperationId {
-  const { needsRunningServer }: AdminOperation = ADMIN_OPERATIONS[id];
-  return needsRunningServer === true;
 }
 
 /** Validates as the server would, so that a command says the same with --server and without. */
