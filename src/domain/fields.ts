@@ -43,6 +43,17 @@ export type StoredAs = keyof StoredSchemas;
 /** What both databases can write as JSON. */
 export type StoredInJson = Exclude<StoredAs, "json">;
 
+/**
+ * The fields of what clients add. Clients cannot send a time: a response has its text as it was sent, and later reads
+ * have what the database makes of it.
+ */
+export type ClientFields = Readonly<
+  Record<
+    string,
+    ResourceField<Exclude<StoredInJson, "time">> | (ResourceField<"time"> & { readonly setBy: "service" })
+  >
+>;
+
 type Absent<F extends Fields> = { [K in keyof F]: F[K] extends { ifMissing: "absent" } ? K : never }[keyof F];
 type Schemas<F extends Fields, K extends keyof F> = { -readonly [Name in K]: F[Name]["schema"] };
 

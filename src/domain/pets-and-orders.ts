@@ -17,12 +17,12 @@ import { Rejection } from "../api/errors.ts";
 import type { Identifier } from "../api/json.ts";
 import {
   changeSchemasOf,
+  type ClientFields,
   encoderOf,
   type Fields,
   EXAMPLE_TIME,
   givenFieldsOf,
   schemasOf,
-  type StoredInJson,
 } from "./fields.ts";
 import { KeyId } from "./key-fields.ts";
 
@@ -49,7 +49,7 @@ export const PET_FIELDS = {
     storedAs: "int64",
   },
   status: { schema: PetStatus, storedAs: "choice", ifMissing: "absent" },
-} as const satisfies Fields<StoredInJson>;
+} as const satisfies ClientFields;
 
 /** The fields that a client sends and an operator can change. */
 export const GIVEN_PET_FIELDS = givenFieldsOf(PET_FIELDS);
@@ -122,7 +122,7 @@ export const ORDER_FIELDS = {
     storedAs: "time",
     setBy: "service",
   },
-} as const satisfies Fields;
+} as const satisfies ClientFields;
 
 export const NewOrder = object("An order to place.", schemasOf(givenFieldsOf(ORDER_FIELDS)).required);
 export type NewOrder = Infer<typeof NewOrder>;
