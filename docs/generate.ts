@@ -10,7 +10,7 @@ import { longDuration } from "../src/text/durations.ts";
 import { grouped, kibibytes, longDate, plural } from "../src/text/formatting.ts";
 import { HANDLING_TIMEOUT_MS } from "../src/api/dispatch.ts";
 import type { Schema } from "../src/api/schema.ts";
-import { DEFAULT_URL } from "../src/config/config.ts";
+import { DEFAULT_URL } from "../src/config/listen-urls.ts";
 import { SETTINGS } from "../src/config/options.ts";
 import { describeDefault, flagText, type Option, type Options } from "../src/config/parse-options.ts";
 import { constraintOf, schemaFields } from "../src/docs-site/fields.ts";

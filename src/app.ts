@@ -9,7 +9,8 @@ import { followChanges, type ChangeFollower } from "./changes/follow-changes.ts"
 import { type GivenPolicyChange, saveGivenPolicy } from "./changes/save-given-policy.ts";
 import { CacheStatistics } from "./runtime/bounded-cache.ts";
 import { createClock } from "./clock.ts";
-import { type Config, listenUrl, originOf } from "./config/config.ts";
+import type { Config } from "./config/config.ts";
+import { listenUrl, originOf } from "./config/listen-urls.ts";
 import { reportedSettings } from "./config/reported-settings.ts";
 import { createDocsSite } from "./docs-site/docs-site.ts";
 import type { Clock } from "./domain/ports/clock.ts";

@@ -1,4 +1,5 @@
-import { type StorageConfig, type StorageUrls, storageUrlsOf, valkeyOf } from "./config/config.ts";
+import type { StorageConfig } from "./config/storage.ts";
+import { type StorageUrls, storageUrlsOf, valkeyOf } from "./config/storage-urls.ts";
 import { isSameTimeline, type Timeline } from "./domain/timeline.ts";
 import type { LatestTimeline } from "./store/postgres/primary.ts";
 

@@ -1,6 +1,7 @@
 import packageJson from "../../package.json" with { type: "json" };
 import { hostname } from "node:os";
-import { type Config, followStorageUrls } from "../config/config.ts";
+import type { Config } from "../config/config.ts";
+import { followStorageUrls } from "../config/storage-urls.ts";
 import type { DataDirectory } from "../data-directory.ts";
 import type { RateLimiter } from "../domain/ports/rate-limiter.ts";
 import type { KeyStore } from "../domain/ports/keys.ts";

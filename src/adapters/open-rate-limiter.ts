@@ -1,12 +1,7 @@
 import { messageOf } from "../runtime/message-of.ts";
-import {
-  type Config,
-  describeStorage,
-  type StorageConfig,
-  type StorageUrls,
-  storageUrlsOf,
-  valkeyOf,
-} from "../config/config.ts";
+import type { Config } from "../config/config.ts";
+import { describeStorage, type StorageConfig } from "../config/storage.ts";
+import { type StorageUrls, storageUrlsOf, valkeyOf } from "../config/storage-urls.ts";
 import type { RateLimiter } from "../domain/ports/rate-limiter.ts";
 import type { Clock } from "../domain/ports/clock.ts";
 import type { BanRules, OnBan } from "../domain/rate-limit.ts";

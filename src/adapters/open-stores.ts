@@ -1,6 +1,7 @@
 import { makeTemporaryDirectory, removeDirectory } from "../runtime/own-files.ts";
 import { messageOf } from "../runtime/message-of.ts";
-import { describeStorage, type StorageConfig, type StorageUrls } from "../config/config.ts";
+import { describeStorage, type StorageConfig } from "../config/storage.ts";
+import type { StorageUrls } from "../config/storage-urls.ts";
 import { DataDirectory } from "../data-directory.ts";
 import type { StateChange, DatabaseStores } from "../domain/ports/stores.ts";
 import { logAudit } from "../observe/event-reports.ts";

@@ -1,7 +1,7 @@
 /* Makes a backup: a copy of the database as it is at one moment, which says itself what it is. */
 
 import { join } from "node:path";
-import { describeStorage, type StorageConfig } from "../config/config.ts";
+import { describeStorage, type StorageConfig } from "../config/storage.ts";
 import { postgresOf } from "../postgres-options.ts";
 import { makeDirectory } from "../runtime/own-files.ts";
 import { OLDEST_READABLE_VERSION, postgresTables } from "../store/postgres/table-store.ts";

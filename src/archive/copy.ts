@@ -1,7 +1,8 @@
 /* Copies an environment between SQLite and PostgreSQL, with the quotas of its keys, which can be in Valkey. */
 
 import { existsSync } from "node:fs";
-import { type StorageConfig, valkeyOf } from "../config/config.ts";
+import type { StorageConfig } from "../config/storage.ts";
+import { valkeyOf } from "../config/storage-urls.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
 import { postgresOf } from "../postgres-options.ts";
 import { readQuotas, writeQuotas } from "../rate-limit/valkey/maintenance.ts";

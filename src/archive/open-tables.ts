@@ -1,4 +1,4 @@
-import type { StorageConfig } from "../config/config.ts";
+import type { StorageConfig } from "../config/storage.ts";
 import { postgresOf } from "../postgres-options.ts";
 import type { TableStore } from "../store/sql/table-store.ts";
 

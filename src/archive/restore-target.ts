@@ -2,7 +2,7 @@
 
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { describeStorage, type StorageConfig } from "../config/config.ts";
+import { describeStorage, type StorageConfig } from "../config/storage.ts";
 import type { Attribution } from "../domain/audit.ts";
 import { postgresOf } from "../postgres-options.ts";
 import { link, makeTemporaryDirectory, removeDirectory, removeFile, statOf } from "../runtime/own-files.ts";

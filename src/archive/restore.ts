@@ -3,7 +3,7 @@
 import { basename, dirname, resolve } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { messageOf } from "../runtime/message-of.ts";
-import type { StorageConfig } from "../config/config.ts";
+import type { StorageConfig } from "../config/storage.ts";
 import type { Attribution } from "../domain/audit.ts";
 import { copyPrivately } from "../runtime/own-files.ts";
 import { schemaState } from "../store/sql/migrations.ts";

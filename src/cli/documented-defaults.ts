@@ -1,4 +1,4 @@
-import { DEFAULT_URL } from "../config/config.ts";
+import { DEFAULT_URL } from "../config/listen-urls.ts";
 import { SETTINGS } from "../config/options.ts";
 import { DEFAULT_POLICY } from "../domain/policy.ts";
 import type { DocumentedSettings } from "../public/documented-settings.ts";

@@ -1,6 +1,6 @@
 import { fstatSync } from "node:fs";
 import { createClock } from "../clock.ts";
-import { processVariables } from "../config/config.ts";
+import { processVariables } from "../config/variables.ts";
 import { EXECUTABLE } from "../executable.ts";
 import { createLog, type LogOptions } from "../observe/log.ts";
 import { systemErrorField } from "../runtime/system-error.ts";

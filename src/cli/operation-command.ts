@@ -1,5 +1,5 @@
 import type { Awaitable } from "../runtime/awaitable.ts";
-import { expectedUrl } from "../config/config.ts";
+import { expectedUrl } from "../config/listen-urls.ts";
 import { ADDRESS_OPTIONS } from "../config/options.ts";
 import type { Options, ValuesOf } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";

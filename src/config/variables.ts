@@ -15,6 +15,11 @@ interface CheckedVariables {
   readonly warnings: readonly string[];
 }
 
+/** Returns the variables of the process. Only this function reads them. */
+export function processVariables(): Variables {
+  return process.env;
+}
+
 /**
  * Adds the variables of --env-file, and rejects every PETSTORE_ variable that is no setting of a server: one that stays
  * in a file must not affect other commands. `commandFlags` are the flags of all commands.

@@ -1,4 +1,5 @@
-import { type Config, plainTextConnections } from "../config/config.ts";
+import type { Config } from "../config/config.ts";
+import { plainTextConnections } from "../config/plain-text.ts";
 import type { Variables } from "../config/parse-options.ts";
 import type { Clock } from "../domain/ports/clock.ts";
 import { PLAIN_TEXT_WARNINGS } from "../observe/log-events.ts";

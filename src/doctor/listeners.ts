@@ -2,7 +2,8 @@
 
 import { X509Certificate } from "node:crypto";
 import { createServer, isIP } from "node:net";
-import { type Config, originOf } from "../config/config.ts";
+import type { Config } from "../config/config.ts";
+import { originOf } from "../config/listen-urls.ts";
 import { ADMIN_LISTEN_FLAGS, LISTEN_FLAGS, listenProblems } from "../config/listen-problems.ts";
 import { readTlsFiles } from "../config/tls.ts";
 import { HEALTH_PATH } from "../domain/paths.ts";

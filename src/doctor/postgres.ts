@@ -1,4 +1,4 @@
-import { describeStorage, type StorageConfig } from "../config/config.ts";
+import { describeStorage, type StorageConfig } from "../config/storage.ts";
 import { postgresOf } from "../postgres-options.ts";
 import { inspectPostgres, type PostgresState } from "../store/postgres/inspect.ts";
 import { CONNECTIONS_PER_INSTANCE } from "../store/postgres/pool.ts";

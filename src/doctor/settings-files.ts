@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from "node:fs";
-import { readAuthorities } from "../config/config.ts";
+import { readAuthorities } from "../config/storage-urls.ts";
 import { SETTINGS } from "../config/options.ts";
 import { type Options, readFromFile, type SettingsWith, variableOf } from "../config/parse-options.ts";
 import { readTokenFile } from "../operator/sign-in/token.ts";

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import type { StorageConfig } from "../config/config.ts";
+import type { StorageConfig } from "../config/storage.ts";
 import type { DataDirectory } from "../data-directory.ts";
 import { schemaState } from "../store/sql/migrations.ts";
 import { sqliteVersion } from "../store/sqlite/database.ts";

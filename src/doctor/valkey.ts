@@ -1,4 +1,5 @@
-import { describeStorage, type StorageConfig, valkeyOf } from "../config/config.ts";
+import { describeStorage, type StorageConfig } from "../config/storage.ts";
+import { valkeyOf } from "../config/storage-urls.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { inspectValkey, type ValkeyInformation } from "../rate-limit/valkey/maintenance.ts";
 import { check, type Finding, problemsOr, messageWithoutSecrets } from "./finding.ts";

@@ -1,6 +1,7 @@
 import { hostname, networkInterfaces } from "node:os";
 import { Rejection } from "../api/errors.ts";
-import { type AdminConfig, originOf } from "../config/config.ts";
+import type { AdminConfig } from "../config/config.ts";
+import { originOf } from "../config/listen-urls.ts";
 import { type FollowedSetting, followSetting } from "../config/follow-files.ts";
 import { isLoopback } from "../runtime/ip-network.ts";
 import { OIDC_OPTIONS } from "../config/options.ts";

@@ -2,13 +2,10 @@ import { Glob } from "bun";
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  configOf,
-  describeStorage,
-  expectedUrl,
-  listenUrl,
-  plainTextConnections,
-} from "../../src/config/config.ts";
+import { configOf } from "../../src/config/config.ts";
+import { describeStorage } from "../../src/config/storage.ts";
+import { expectedUrl, listenUrl } from "../../src/config/listen-urls.ts";
+import { plainTextConnections } from "../../src/config/plain-text.ts";
 import { formatIpNetwork } from "../../src/runtime/ip-network.ts";
 import { SETTINGS } from "../../src/config/options.ts";
 import { SHARED_VALUE_NAMES } from "../../src/domain/shared-values.ts";

@@ -5,7 +5,7 @@ import { rootCertificates } from "node:tls";
 import * as fc from "fast-check";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { OPTIONS } from "../../src/cli/command-table.ts";
-import { followStorageUrls, storageUrlsOf } from "../../src/config/config.ts";
+import { followStorageUrls, storageUrlsOf } from "../../src/config/storage-urls.ts";
 import { SETTINGS } from "../../src/config/options.ts";
 import { checkVariables } from "../../src/config/variables.ts";
 import { type Flags, variableOf, type Variables } from "../../src/config/parse-options.ts";

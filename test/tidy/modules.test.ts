@@ -166,7 +166,7 @@ describe("modules", () => {
       "the environment is read in config alone",
       /\bprocess\.env\b|\bBun\.env\b|\bimport\.meta\.env\b/,
       // Programs that the documentation shows read theirs.
-      /^src\/(?:config\/config|docs-site\/browser\/programs)\.ts$/,
+      /^src\/(?:config\/variables|docs-site\/browser\/programs)\.ts$/,
     ],
     [
       "sockets are listened on in http1 alone",

@@ -1,5 +1,5 @@
 import { serverOrigin } from "../../config/address-types.ts";
-import { describeEnvironment, storageOf } from "../../config/config.ts";
+import { describeEnvironment, storageOf } from "../../config/storage.ts";
 import { ADMIN_TOKEN_OPTIONS, DATABASE_OPTIONS, JSON_OPTION } from "../../config/options.ts";
 import type { Options, ValuesOf } from "../../config/parse-options.ts";
 import { file, switchOption } from "../../config/value-types.ts";

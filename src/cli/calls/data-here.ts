@@ -1,7 +1,7 @@
 import { type AnyInput, handlerOf, readBody, readQuery } from "../../api/dispatch.ts";
 import { Rejection } from "../../api/errors.ts";
 import { parseIdentifier } from "../../api/json.ts";
-import { storageOf } from "../../config/config.ts";
+import { storageOf } from "../../config/storage.ts";
 import { openRegister } from "../../background/server-register.ts";
 import { type AnyCallInput, queryText } from "../../operator/calls.ts";
 import type { CommandOperationId, DataOperationId } from "../../operator/handlers/data-handlers.ts";

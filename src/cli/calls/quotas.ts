@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { Unavailable } from "../../api/errors.ts";
-import { describeStorage, type StorageConfig } from "../../config/config.ts";
+import { describeStorage, type StorageConfig } from "../../config/storage.ts";
 import { SETTINGS } from "../../config/options.ts";
 import type { KeyCounter, KeyCounterOptions, RateLimiter } from "../../domain/ports/rate-limiter.ts";
 import type { KeyStore } from "../../domain/ports/keys.ts";

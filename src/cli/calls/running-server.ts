@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { describeEnvironment, type StorageConfig } from "../../config/config.ts";
+import { describeEnvironment, type StorageConfig } from "../../config/storage.ts";
 import type { QuestionStore, ServerRegister } from "../../domain/ports/servers.ts";
 import type { AnyCallInput } from "../../operator/calls.ts";
 import type { ResponseOf, RunningServerOperationId } from "../../operator/operations.ts";

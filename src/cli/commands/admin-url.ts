@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { Rejection } from "../../api/errors.ts";
-import { describeEnvironment, storageOf } from "../../config/config.ts";
+import { describeEnvironment, storageOf } from "../../config/storage.ts";
 import { isLoopback } from "../../runtime/ip-network.ts";
 import { DATABASE_OPTIONS } from "../../config/options.ts";
 import { OPERATOR_NAME } from "../../domain/operators.ts";

@@ -1,4 +1,4 @@
-import { originOf } from "../../config/config.ts";
+import { originOf } from "../../config/listen-urls.ts";
 import { DEFAULT_PORT, SETTINGS } from "../../config/options.ts";
 import type { ValuesOf } from "../../config/parse-options.ts";
 import { DataDirectory } from "../../data-directory.ts";

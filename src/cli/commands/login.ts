@@ -1,5 +1,5 @@
 import { printable } from "../../text/formatting.ts";
-import { storageOf, describeEnvironment } from "../../config/config.ts";
+import { storageOf, describeEnvironment } from "../../config/storage.ts";
 import { serverOrigin } from "../../config/address-types.ts";
 import { UsageError } from "../../config/usage-error.ts";
 import { readTextFile } from "../../config/read-file.ts";

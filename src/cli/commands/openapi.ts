@@ -1,4 +1,4 @@
-import { DEFAULT_URL, expectedUrl } from "../../config/config.ts";
+import { DEFAULT_URL, expectedUrl } from "../../config/listen-urls.ts";
 import { ADDRESS_OPTIONS, SETTINGS, STORAGE_OPTIONS } from "../../config/options.ts";
 import { DOCUMENTED_OPTIONS, givenPolicy } from "../../config/policy-options.ts";
 import { applyPolicyChange, DEFAULT_POLICY } from "../../domain/policy.ts";

@@ -1,6 +1,8 @@
 import { resolve } from "node:path";
 import type { App } from "../../app.ts";
-import { type Config, configOf, describeStorage, plainTextConnections } from "../../config/config.ts";
+import { type Config, configOf } from "../../config/config.ts";
+import { describeStorage } from "../../config/storage.ts";
+import { plainTextConnections } from "../../config/plain-text.ts";
 import { ADMIN_LISTEN_FLAGS, LISTEN_FLAGS, listenProblems } from "../../config/listen-problems.ts";
 import {
   ACCEPT_PRIMARY_OPTION,

@@ -1,5 +1,5 @@
 import type { Backup } from "../../../archive/backup.ts";
-import { databaseExists, storageOf } from "../../../config/config.ts";
+import { databaseExists, storageOf } from "../../../config/storage.ts";
 import { DATABASE_OPTIONS, JSON_OPTION } from "../../../config/options.ts";
 import { directory, integerWithin } from "../../../config/value-types.ts";
 import { countOf } from "../../../text/formatting.ts";

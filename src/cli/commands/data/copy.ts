@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { countOf, grouped } from "../../../text/formatting.ts";
 import type { Direction } from "../../../archive/copy.ts";
 import { postgresUrl } from "../../../config/address-types.ts";
-import { describeStorage, type StorageConfig, storageOf } from "../../../config/config.ts";
+import { describeStorage, type StorageConfig, storageOf } from "../../../config/storage.ts";
 import { JSON_OPTION, DATABASE_OPTIONS } from "../../../config/options.ts";
 import { UsageError } from "../../../config/usage-error.ts";
 import { file } from "../../../config/value-types.ts";

@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { databaseExists, describeEnvironment, storageOf } from "../../../config/config.ts";
+import { databaseExists, describeEnvironment, storageOf } from "../../../config/storage.ts";
 import { JSON_OPTION, DATABASE_OPTIONS } from "../../../config/options.ts";
 import { UsageError } from "../../../config/usage-error.ts";
 import { quotedPath } from "../../../config/quoted.ts";

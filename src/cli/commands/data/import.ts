@@ -13,7 +13,7 @@ import {
 import { type ImportResult, importRows } from "../../../archive/import.ts";
 import { describeRejectedRow } from "../../../archive/rejects-file.ts";
 import { InputError } from "../../../archive/row-readers.ts";
-import { databaseExists, describeEnvironment, storageOf } from "../../../config/config.ts";
+import { databaseExists, describeEnvironment, storageOf } from "../../../config/storage.ts";
 import { JSON_OPTION, DATABASE_OPTIONS } from "../../../config/options.ts";
 import type { Options, ValuesOf } from "../../../config/parse-options.ts";
 import { UsageError } from "../../../config/usage-error.ts";

@@ -3,7 +3,7 @@ import {
   describeEnvironment,
   type StorageConfig,
   storageOf,
-} from "../../../config/config.ts";
+} from "../../../config/storage.ts";
 import { DATABASE_OPTIONS, JSON_OPTION } from "../../../config/options.ts";
 import { switchOption } from "../../../config/value-types.ts";
 import { latestVersion, type Migration, releaseOfTables } from "../../../store/sql/migrations.ts";

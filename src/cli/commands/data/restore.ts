@@ -2,7 +2,7 @@ import { OutcomeUnknown } from "../../../api/errors.ts";
 import type { WorkProgress } from "../../../archive/progress.ts";
 import type { RestorePlan } from "../../../archive/restore.ts";
 import { formatOptionalTime } from "../../../text/formatting.ts";
-import { storageOf } from "../../../config/config.ts";
+import { storageOf } from "../../../config/storage.ts";
 import { DATABASE_OPTIONS, JSON_OPTION } from "../../../config/options.ts";
 import { switchOption, directory } from "../../../config/value-types.ts";
 import { typedDuration } from "../../../text/durations.ts";

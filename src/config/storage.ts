@@ -1,0 +1,61 @@
+import { DataDirectory } from "../data-directory.ts";
+import type { Environment } from "../domain/environments.ts";
+import { withoutCredentials } from "../text/host-urls.ts";
+import type { ACCEPT_PRIMARY_OPTION, NEW_DATABASE_OPTION, STORAGE_OPTIONS } from "./options.ts";
+import type { ValuesOf } from "./parse-options.ts";
+
+/** Where an environment stores its data and counts its rate limits. */
+export interface StorageConfig {
+  readonly environment: Environment;
+  readonly directory: DataDirectory;
+  /** The URL of PostgreSQL; undefined means SQLite in the directory. */
+  readonly databaseUrl?: string | undefined;
+  /** The path of the file that contains `databaseUrl`, if it is in one. */
+  readonly databaseUrlFile?: string | undefined;
+  /** The URLs of Valkey: one server, or several nodes of a cluster. Undefined means that the server process counts. */
+  readonly limitsUrls?: readonly string[] | undefined;
+  readonly limitsUrlFile?: string | undefined;
+  /** The path of the certificates (PEM) that sign Valkey's; undefined means the well-known authorities. */
+  readonly limitsCaFile?: string | undefined;
+  /** Whether to use the PostgreSQL server that accepts writes now, whatever its timeline is. */
+  readonly acceptsPrimary?: boolean | undefined;
+}
+
+/** The values that apply to one start, or to one command. */
+export type OnceValues = Partial<ValuesOf<typeof ACCEPT_PRIMARY_OPTION & typeof NEW_DATABASE_OPTION>>;
+
+export function storageOf(values: ValuesOf<typeof STORAGE_OPTIONS> & OnceValues): StorageConfig {
+  const { env: environment, data: path, "new-database": allowsNewDatabase } = values;
+  return {
+    environment,
+    directory: new DataDirectory({ path, environment, allowsNewDatabase }),
+    databaseUrl: values["database-url"],
+    databaseUrlFile: values["database-url-file"],
+    limitsUrls: values["limits-url"],
+    limitsUrlFile: values["limits-url-file"],
+    limitsCaFile: values["limits-ca"],
+    acceptsPrimary: values["accept-primary"],
+  };
+}
+
+/** Describes the storage for people, without user names and passwords. */
+export function describeStorage(storage: StorageConfig): { data: string; rateLimits: string } {
+  const { directory, databaseUrl, limitsUrls } = storage;
+  const postgres = databaseUrl === undefined ? undefined : `PostgreSQL at ${withoutCredentials(databaseUrl)}`;
+  return {
+    data: postgres ?? directory.path,
+    rateLimits:
+      limitsUrls === undefined
+        ? (postgres ?? "in the server process")
+        : `Valkey at ${limitsUrls.map(withoutCredentials).join(", ")}`,
+  };
+}
+
+export function databaseExists({ databaseUrl, directory }: StorageConfig): boolean {
+  return databaseUrl !== undefined || directory.hasDatabase();
+}
+
+/** Describes an environment, such as `production (data: ./data)`. */
+export function describeEnvironment(storage: StorageConfig): string {
+  return `${storage.environment} (data: ${describeStorage(storage).data})`;
+}
