@@ -1,7 +1,8 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { atEndOfIteration, scheduler } from "../../src/runtime/scheduler.ts";
 import { BatchQueue } from "../../src/store/sql/batch-queue.ts";
-import { type Connection, isBusy } from "../../src/store/sqlite/connection.ts";
+import type { Connection } from "../../src/store/sqlite/connection.ts";
+import { isBusy } from "../../src/store/sqlite/errors.ts";
 import { SqliteClientStore } from "../../src/store/sqlite/client-store.ts";
 import { AT, rex } from "../conformance/store-fixture.ts";
 import { temporaryDatabase, whileLocked } from "./sqlite-database.ts";

@@ -184,9 +184,9 @@ describe("modules", () => {
       /^src\/runtime\/own-files\.ts$/,
     ],
     [
-      "SQLite opens files in one function, which follows no link",
+      "SQLite opens files in database-file alone, which follows no link",
       /\bnew Database\((?!":memory:")|\bDatabase\.open\b/,
-      /^src\/store\/sqlite\/connection\.ts$/,
+      /^src\/store\/sqlite\/database-file\.ts$/,
     ],
     [
       "the table of operations is handed in by the composition",

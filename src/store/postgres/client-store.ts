@@ -13,7 +13,7 @@ import { BatchQueue } from "../sql/batch-queue.ts";
 import { InProgressRequests } from "../idempotency.ts";
 import { placeOrder, SqlClientReads, updateOrder } from "../pets-and-orders.ts";
 import type { RetentionNow } from "../retention-clock.ts";
-import { nextIdLock } from "./connection.ts";
+import { nextIdLock } from "./locks.ts";
 import { PostgresIdempotencyRecords } from "./idempotency.ts";
 import { PET_JSON } from "./pet-json.ts";
 import type { Pools } from "./pool.ts";

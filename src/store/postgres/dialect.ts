@@ -2,7 +2,7 @@ import type { SQL } from "bun";
 import { OperatorReadQueue } from "../sql/operator-read-queue.ts";
 import { runSteps, type SqlDatabase, type Statement, type Statements } from "../sql/steps.ts";
 import type { ColumnType, Dialect } from "../sql/dialect.ts";
-import { nextIdLock } from "./connection.ts";
+import { nextIdLock } from "./locks.ts";
 import { type Pools, OPERATOR_READS } from "./pool.ts";
 import { TIMELINE } from "./timeline.ts";
 

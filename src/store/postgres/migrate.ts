@@ -17,15 +17,9 @@ import {
 } from "../sql/migrations.ts";
 import { requireRow } from "../sql/steps.ts";
 import { registeredReleases } from "../server-reports.ts";
-import {
-  cannotOpen,
-  connect,
-  earlierApplicationName,
-  isLocked,
-  MIGRATIONS_LOCK,
-  tableExists,
-  takeLock,
-} from "./connection.ts";
+import { connect, earlierApplicationName } from "./connection.ts";
+import { cannotOpen, isLocked } from "./errors.ts";
+import { MIGRATIONS_LOCK, takeLock } from "./locks.ts";
 import { POSTGRES_DIALECT, runAll } from "./dialect.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
 import { withTimeout } from "../../runtime/timeout.ts";
@@ -244,4 +238,9 @@ type Recorded = Pick<Migration, "version" | "name" | "oldestRelease">;
 async function record(sql: SQL, { version, name, oldestRelease }: Recorded): Promise<void> {
   await sql`INSERT INTO schema_migrations (version, name, oldest_release)
     VALUES (${version}, ${name}, ${oldestRelease})`;
+}
+
+export async function tableExists(sql: SQL, name: string): Promise<boolean> {
+  const [found] = await sql<[{ exists: boolean }]>`SELECT to_regclass(${name}) IS NOT NULL AS exists`;
+  return found.exists;
 }

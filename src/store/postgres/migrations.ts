@@ -1,5 +1,5 @@
 import type { Migration } from "../sql/migrations.ts";
-import { LOCK_SPACE } from "./connection.ts";
+import { LOCK_SPACE } from "./locks.ts";
 
 /**
  * A step that takes long on a large table, while all other instances serve requests. Each statement is a transaction of

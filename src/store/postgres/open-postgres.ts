@@ -18,7 +18,7 @@ import { Primary, type PrimaryOptions } from "./primary.ts";
 import type { SqlDatabase } from "../sql/steps.ts";
 import { postgresDatabase, operatorReadsOn, runAll, unloggedDatabase } from "./dialect.ts";
 import { migratePostgres } from "./migrate.ts";
-import { cannotOpen } from "./connection.ts";
+import { cannotOpen } from "./errors.ts";
 import { PostgresClientStore, type PostgresClientStoreOptions } from "./client-store.ts";
 
 export interface PostgresStores extends DatabaseStores {

@@ -2,18 +2,16 @@ import type { ReservedSQL, SQL } from "bun";
 import { OutcomeUnknown, Overloaded, Unavailable } from "../../api/errors.ts";
 import { messageOf } from "../../runtime/message-of.ts";
 import type { StateChange } from "../../domain/ports/stores.ts";
+import { connect, type ConnectOptions, type Timeouts } from "./connection.ts";
 import {
-  connect,
-  type ConnectOptions,
-  withExplanation,
-  isClosed,
   hasIdled,
+  isClosed,
   isFromServer,
   isLocked,
   isServerDown,
-  type Timeouts,
   postgresUnavailable,
-} from "./connection.ts";
+  withExplanation,
+} from "./errors.ts";
 import type { Primary } from "./primary.ts";
 import { readReplication } from "./replication.ts";
 import { type StandbyChange, StandbyWatch } from "./standby-watch.ts";

@@ -3,7 +3,8 @@ import { messageOf } from "../../runtime/message-of.ts";
 import { isSameTimeline, type Timeline, UNKNOWN_TIMELINE } from "../../domain/timeline.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
 import { hostUrls, withoutCredentials } from "../../text/host-urls.ts";
-import { type ConnectOptions, withConnection, withExplanation, isStandby } from "./connection.ts";
+import { type ConnectOptions, withConnection } from "./connection.ts";
+import { isStandby, withExplanation } from "./errors.ts";
 import { type FoundTimeline, readTimeline, storeMark } from "./timeline.ts";
 
 /** Stores the latest timeline that any process has used. */

@@ -18,20 +18,11 @@ import { type NewRow, type Row, type Table, TABLES, TABLES_WITH_IDS } from "../s
 import { LAST_BACKUP } from "../../domain/stored-values.ts";
 import { withTimeout } from "../../runtime/timeout.ts";
 import { SAVE_VALUE } from "../stored-values.ts";
-import {
-  COMMAND_TIMEOUT_MS,
-  connect,
-  COPY_LOCK,
-  earlierApplicationName,
-  isFromServer,
-  pollUntil,
-  tableExists,
-  takeLock,
-  postgresUnavailable,
-  withConnection,
-} from "./connection.ts";
+import { COMMAND_TIMEOUT_MS, connect, earlierApplicationName, withConnection } from "./connection.ts";
+import { isFromServer, postgresUnavailable } from "./errors.ts";
+import { COPY_LOCK, pollUntil, takeLock } from "./locks.ts";
 import { putQuotas, readAllQuotas } from "./key-counter.ts";
-import { migratePostgres, readSchema } from "./migrate.ts";
+import { migratePostgres, readSchema, tableExists } from "./migrate.ts";
 import { POSTGRES_MIGRATIONS } from "./migrations.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";
 import { POSTGRES_DIALECT, runAll } from "./dialect.ts";

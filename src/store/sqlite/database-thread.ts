@@ -3,7 +3,8 @@ import { Unavailable } from "../../api/errors.ts";
 import { messageOf } from "../../runtime/message-of.ts";
 import { EXECUTABLE } from "../../executable.ts";
 import type { Statement } from "../sql/steps.ts";
-import { type Connection, openForReads } from "./connection.ts";
+import type { Connection } from "./connection.ts";
+import { openForReads } from "./database-file.ts";
 import { copySnapshot, inspectDatabase } from "./snapshot.ts";
 
 /** The calls of SQLite that can take long. They run in a thread, so that the event loop continues. */

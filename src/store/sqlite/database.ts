@@ -1,6 +1,8 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
-import { Connection, createDatabaseFile, failureOf, isBusy, keepLogFiles, openFile } from "./connection.ts";
+import { Connection } from "./connection.ts";
+import { createDatabaseFile, keepLogFiles, openFile } from "./database-file.ts";
+import { failureOf, isBusy } from "./errors.ts";
 import type { Migration, TableUse } from "../sql/migrations.ts";
 import { applySqliteMigrations, rejectForeignDatabase } from "./migrate.ts";
 import { scheduler } from "../../runtime/scheduler.ts";

@@ -3,7 +3,8 @@ import { makeDirectory, statOf, withoutLinks } from "../../runtime/own-files.ts"
 import { Unavailable } from "../../api/errors.ts";
 import { type ScheduledTimer, scheduler } from "../../runtime/scheduler.ts";
 import { FailureReporter } from "../../runtime/failure-reporter.ts";
-import { type Connection, createDatabaseFile } from "./connection.ts";
+import type { Connection } from "./connection.ts";
+import { createDatabaseFile } from "./database-file.ts";
 import { publishDatabase, removeDatabase, removeLog } from "./durable-files.ts";
 
 const CHECK_EVERY_MS = 500;

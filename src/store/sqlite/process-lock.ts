@@ -1,7 +1,8 @@
 import type { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { statOf } from "../../runtime/own-files.ts";
-import { createDatabaseFile, failureOf, isBusy, openFile } from "./connection.ts";
+import { createDatabaseFile, openFile } from "./database-file.ts";
+import { failureOf, isBusy } from "./errors.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
 import { OPEN_ELSEWHERE_MS, PAUSE_MS, STATEMENT_WAIT_MS } from "./waits.ts";
 

@@ -12,7 +12,8 @@ import {
   type TableStore,
 } from "../sql/table-store.ts";
 import { PETS, type Row, type Table, TABLES_WITH_IDS } from "../sql/tables.ts";
-import { type Connection, sqliteUnavailable } from "./connection.ts";
+import type { Connection } from "./connection.ts";
+import { sqliteUnavailable } from "./errors.ts";
 import { SQLITE_DIALECT } from "./dialect.ts";
 import { openDatabase } from "./database.ts";
 import { publishDatabase, removeDatabase } from "./durable-files.ts";

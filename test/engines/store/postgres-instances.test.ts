@@ -1,7 +1,7 @@
 import type { SQL } from "bun";
 import { expect, test } from "bun:test";
 import { requestName } from "../../../src/store/idempotency.ts";
-import { LOCK_SPACE } from "../../../src/store/postgres/connection.ts";
+import { LOCK_SPACE } from "../../../src/store/postgres/locks.ts";
 import {
   addPet,
   AT,
