@@ -32,7 +32,7 @@ export interface OperationCall {
 }
 
 /** The validated input of any operation; undefined where the operation declares none. */
-export interface AnyInput {
+export interface ValidInput {
   readonly id: Identifier | undefined;
   readonly query: Record<string, unknown> | undefined;
   readonly body: unknown;
@@ -44,7 +44,7 @@ export interface AnyInput {
 export function handlerOf<Id extends string, Context extends readonly unknown[], Result>(
   handlers: { readonly [I in Id]: (input: never, ...context: Context) => Result },
   id: Id,
-): (input: AnyInput, ...context: Context) => Result {
+): (input: ValidInput, ...context: Context) => Result {
   // The type of a handler's input comes from the row of the table by which `validate` checks the input.
   return handlers[id] as (input: unknown, ...context: Context) => Result;
 }
@@ -57,7 +57,7 @@ export interface CallSteps<C extends OperationCall, Result> {
    */
   reauthenticate(call: C): Promise<C | Rejection>;
   /** Calls the handler of the operation. */
-  handle(input: AnyInput, call: C): Awaitable<Result | Rejection>;
+  handle(input: ValidInput, call: C): Awaitable<Result | Rejection>;
   readonly timeoutMs?: number | undefined;
 }
 
@@ -91,7 +91,7 @@ function handleInTime<C extends OperationCall, Result>(
 }
 
 async function handleAfterWait<C extends OperationCall, Result>(
-  input: Awaitable<AnyInput | Rejection>,
+  input: Awaitable<ValidInput | Rejection>,
   call: C,
   steps: CallSteps<C, Result>,
 ): Promise<Result | Rejection> {
@@ -102,7 +102,7 @@ async function handleAfterWait<C extends OperationCall, Result>(
 }
 
 /** The input with its body as the client sent it, which has not been parsed. */
-type Received = AnyInput & { readonly body: undefined };
+type Received = ValidInput & { readonly body: undefined };
 
 /** Validates the path, then the query, and waits for the body. */
 function receive(call: OperationCall): Awaitable<Received | Rejection> {
@@ -124,10 +124,10 @@ function readInput(
   received: Received,
   { operation: { body: schema }, request }: OperationCall,
   timeoutMs: number,
-): Awaitable<AnyInput | Rejection> {
+): Awaitable<ValidInput | Rejection> {
   const { bytes } = received;
   if (schema === undefined || bytes === undefined) return received;
-  const read = (): AnyInput | Rejection => {
+  const read = (): ValidInput | Rejection => {
     const value = parseBody(request, bytes, schema);
     if (value instanceof Rejection) return value;
     const body = readBody(value, schema);

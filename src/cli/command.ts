@@ -88,8 +88,8 @@ export type FinalText = string | undefined;
 /** The arguments without a flag, by their labels in usage lines. Optional ones come last. */
 type Positionals = Readonly<Record<string, ValueType<unknown>>>;
 
-/** The parsed command line and variables. */
-export interface Input<P extends Positionals, O extends Options> {
+/** A parsed command line. An option without a flag has the value of its variable, or the default. */
+export interface CommandLine<P extends Positionals, O extends Options> {
   readonly positionals: { readonly [N in keyof P]: P[N] extends ValueType<infer T> ? T : never };
   readonly values: ValuesOf<O>;
   readonly flags: Flags;
@@ -113,7 +113,7 @@ interface Definition<P extends Positionals, O extends Options> {
   readonly positionals?: P;
   readonly options: O;
   readonly examples: readonly string[];
-  run(input: Input<P, O>, context: Context): Promise<FinalText>;
+  run(commandLine: CommandLine<P, O>, context: Context): Promise<FinalText>;
 }
 
 /** A command with its types erased: its definition for --help, and `execute`. */
@@ -139,7 +139,7 @@ export function defineCommand<P extends Positionals, O extends Options>(
           throw new UsageError(`${name} needs --${flag}: ${type.expected}`);
       }
       // Every positional has a value, which is what the type says.
-      return run({ positionals, values, flags, source } as Input<P, O>, context);
+      return run({ positionals, values, flags, source } as CommandLine<P, O>, context);
     },
   };
 }

@@ -6,7 +6,7 @@ import { UsageError } from "../config/usage-error.ts";
 import { alternatives } from "../text/formatting.ts";
 import { integerWithin, switchOption, type ValueType } from "../config/value-types.ts";
 import { PUBLIC_URL } from "../domain/stored-values.ts";
-import type { AnyCallInput } from "../operator/calls.ts";
+import type { CallInput } from "../operator/calls.ts";
 import type { CommandOperationId } from "../operator/handlers/data-handlers.ts";
 import { ADMIN_OPERATIONS, type AdminOperation, type ResponseOf } from "../operator/operations.ts";
 import { changesData } from "../operator/operations/rows.ts";
@@ -17,7 +17,7 @@ import {
   type CallOperation,
   type CallUnchecked,
   CALL_OPTIONS,
-  type OperationInput,
+  type CallCommandLine,
   type StoredValues,
   locationOf,
 } from "./calls/call.ts";
@@ -32,7 +32,7 @@ export const YES_OPTION = {
 
 /** One execution of a command. */
 interface Execution<O extends Options> {
-  readonly values: ValuesOf<O> & OperationInput["values"];
+  readonly values: ValuesOf<O> & CallCommandLine["values"];
   readonly context: Context;
   readonly startedAt: number;
   /** URL of the API; undefined if it is not known. */
@@ -57,9 +57,9 @@ interface OperationView<Id extends CommandOperationId, O extends Options, R> {
   /** Whether the text has the URL of the API. */
   readonly showsUrl?: true;
   /** Changes the input of the operation. */
-  readonly prepare?: (input: AnyCallInput, execution: Execution<O>) => Awaitable<AnyCallInput>;
+  readonly prepare?: (input: CallInput, execution: Execution<O>) => Awaitable<CallInput>;
   /** The calls of a command that needs more than one. */
-  readonly request?: (call: CallOperation, input: AnyCallInput, execution: Execution<O>) => Promise<R>;
+  readonly request?: (call: CallOperation, input: CallInput, execution: Execution<O>) => Promise<R>;
   /** What --json prints; the result itself if missing. */
   readonly json?: (result: R) => unknown;
   readonly text: (result: R, execution: Execution<O>) => string;
@@ -85,7 +85,7 @@ type GenericView<Id extends CommandOperationId, O extends Options, R> = Omit<
   OperationView<Id, O, R>,
   "request" | "json" | "text"
 > & {
-  readonly request?: (call: CallUnchecked, input: AnyCallInput, execution: Execution<O>) => Promise<R>;
+  readonly request?: (call: CallUnchecked, input: CallInput, execution: Execution<O>) => Promise<R>;
   /** What is printed, part by part. */
   readonly texts: (result: R, execution: Execution<O>) => Iterable<string>;
 };
@@ -124,25 +124,26 @@ function commandOf<Id extends CommandOperationId, O extends Options, R>(
     ...view,
     positionals,
     options,
-    async run(input, context) {
+    async run(untyped, context) {
       // The options include those of the view, CALL_OPTIONS and, for its URL, those of the address.
-      const values = input.values as AddressInput["values"] & ValuesOf<O>;
-      const operationInput = { ...input, values };
+      const values = untyped.values as AddressCommandLine["values"] & ValuesOf<O>;
+      const commandLine = { ...untyped, values };
+      const { positionals: given } = commandLine;
       const execution = { values, context, startedAt: context.clock.now(), url: undefined };
-      const typed = Object.fromEntries(moved.map((flag) => [flag, input.positionals[flag.toUpperCase()]]));
-      const given = {
+      const typed = Object.fromEntries(moved.map((flag) => [flag, given[flag.toUpperCase()]]));
+      const input = {
         // That of an operator may be a name, which the command looks up.
-        id: input.positionals[idName] as bigint | undefined,
+        id: given[idName] as bigint | undefined,
         ...flags.inputOf({ ...values, ...typed }, execution.startedAt),
       };
-      const prepared = (await view.prepare?.(given, execution)) ?? given;
+      const prepared = (await view.prepare?.(input, execution)) ?? input;
       const changes = Object.keys(row.body?.optional ?? {});
       if (method === "PATCH" && changes.length > 0 && !changes.some((name) => name in (prepared.body ?? {})))
         throw new UsageError(
           `${name} needs ${alternatives(Object.keys(ownOptions).map((flag) => `--${flag}`))}`,
         );
       const work = async (call: CallUnchecked, saved: StoredValues) => {
-        const running = { ...execution, url: showsUrl && clientUrl(operationInput, saved) };
+        const running = { ...execution, url: showsUrl && clientUrl(commandLine, saved) };
         const result = view.request
           ? await view.request(call, prepared, running)
           : // R is the response unless the view has a request of its own.
@@ -153,7 +154,7 @@ function commandOf<Id extends CommandOperationId, O extends Options, R>(
         if (warning !== undefined) context.warn(warning);
         return undefined;
       };
-      return withOperations(operationInput, context, work, { data, showsUrl, flags });
+      return withOperations(commandLine, context, work, { data, showsUrl, flags });
     },
   });
 }
@@ -167,13 +168,13 @@ export async function confirmed(
     throw new Failure("not confirmed; nothing was changed");
 }
 
-type AddressInput = OperationInput<typeof ADDRESS_OPTIONS>;
+type AddressCommandLine = CallCommandLine<typeof ADDRESS_OPTIONS>;
 
 /**
  * The URL of the API for a new secret; undefined if it is not known. The variables of host and port do not override the
  * URL that the server saved: PETSTORE_PORT=0 does not say where it listens.
  */
-function clientUrl({ values, source, flags }: AddressInput, saved: StoredValues): string | undefined {
+function clientUrl({ values, source, flags }: AddressCommandLine, saved: StoredValues): string | undefined {
   const isGiven = source("public-url") ?? flags["host"] ?? flags["port"];
   return (isGiven ? undefined : saved[PUBLIC_URL]) ?? expectedUrl(values);
 }
@@ -208,7 +209,7 @@ interface ItemsView<Id extends ListOperationId, O extends Options> extends Omit<
   readonly follow?: (
     call: CallOperation,
     items: readonly ItemOf<Id>[],
-    following: { readonly query: NonNullable<AnyCallInput["query"]>; readonly execution: Execution<O> },
+    following: { readonly query: NonNullable<CallInput["query"]>; readonly execution: Execution<O> },
   ) => Promise<never>;
 }
 

@@ -2,7 +2,7 @@ import { messageOf } from "../runtime/message-of.ts";
 import { parseJson } from "../api/json.ts";
 import {
   adminRequestOf,
-  type CallInput,
+  type CallInputOf,
   rateWaitMs,
   readRejection,
   readResponse,
@@ -60,7 +60,7 @@ const TIMEOUT_MS = 15_000;
 /** Calls an operation of the admin API. The message of an error is for people. */
 export async function call<Id extends AdminOperationId>(
   operationId: Id,
-  input: CallInput<Id> = {},
+  input: CallInputOf<Id> = {},
 ): Promise<ResponseOf<Id>> {
   const operation: AdminOperation = ADMIN_OPERATIONS[operationId];
   // The pages stay, with what was typed into them, until somebody signs in again.

@@ -3,7 +3,7 @@ import { toJson } from "../api/json.ts";
 import {
   type AdminOperationId,
   call,
-  type CallInput,
+  type CallInputOf,
   errorOf,
   type ResponseOf,
   RejectedRequest,
@@ -149,7 +149,7 @@ function withError<T>(last: Loaded<T>, key: string, error: Error): Loaded<T> {
 /** The response of an operation, which is called again every two seconds. */
 export function useCall<Id extends AdminOperationId>(
   operationId: Id,
-  input: CallInput<Id> = {},
+  input: CallInputOf<Id> = {},
 ): Polled<ResponseOf<Id>> {
   return usePolled(`${operationId} ${toJson(input)}`, () => call(operationId, input));
 }

@@ -1,4 +1,4 @@
-import { type AnyInput, handlerOf, readQuery } from "../api/dispatch.ts";
+import { handlerOf, readQuery, type ValidInput } from "../api/dispatch.ts";
 import { type ErrorTable, Rejection, rejectionOf } from "../api/errors.ts";
 import { toJson } from "../api/json.ts";
 import type { Question } from "../domain/servers.ts";
@@ -32,7 +32,7 @@ export function answerQuestions(services: RunningServerServices): () => Promise<
     const { query: schemas = {} }: AdminOperation = ADMIN_OPERATIONS[operation];
     const query = readQuery(text, schemas);
     if (query instanceof Rejection) return query;
-    const input: AnyInput = { id: undefined, query, body: undefined, bytes: undefined };
+    const input: ValidInput = { id: undefined, query, body: undefined, bytes: undefined };
     try {
       return await handlerOf<RunningServerOperationId, [], unknown>(handlers, operation)(input);
     } catch (error) {

@@ -5,7 +5,7 @@ import { messageOf } from "../runtime/message-of.ts";
 import type { QuestionStore } from "../domain/ports/servers.ts";
 import type { Question, QuestionState } from "../domain/servers.ts";
 import { scheduler } from "../runtime/scheduler.ts";
-import { type AnyCallInput, queryText, type ReadResponse, readRejection, readResponse } from "./calls.ts";
+import { type CallInput, queryText, type ReadResponse, readRejection, readResponse } from "./calls.ts";
 import type { RunningServerOperationId } from "./operations.ts";
 
 /** How often whoever asks looks for the answers. */
@@ -15,7 +15,7 @@ const ANSWER_TIMEOUT_MS = 2_000;
 /** How long a command waits for a server, which may wait for other servers or for the receiver of a webhook. */
 export const ASK_TIMEOUT_MS = 15_000;
 
-interface AskOptions extends Pick<AnyCallInput, "query"> {
+interface AskOptions extends Pick<CallInput, "query"> {
   readonly questions: QuestionStore;
   /** How long to wait for an answer once a server has taken the question. */
   readonly timeoutMs?: number;

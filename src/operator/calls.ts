@@ -16,7 +16,7 @@ import {
 import { apiErrorSchema } from "./error-schema.ts";
 
 /** The input of any operation, before it is validated. */
-export interface AnyCallInput {
+export interface CallInput {
   /** The identifier. The console has it as text, from its URL. */
   readonly id?: Identifier | string | undefined;
   /** The parameters. Undefined and empty ones are left out. */
@@ -24,7 +24,8 @@ export interface AnyCallInput {
   readonly body?: object | undefined;
 }
 
-export interface CallInput<Id extends AdminOperationId> extends AnyCallInput {
+/** The input of one operation, before it is validated. */
+export interface CallInputOf<Id extends AdminOperationId> extends CallInput {
   readonly query?: (typeof ADMIN_OPERATIONS)[Id] extends { query: infer Q }
     ? { readonly [K in keyof Q]?: string | number | bigint | undefined }
     : undefined;
@@ -32,14 +33,14 @@ export interface CallInput<Id extends AdminOperationId> extends AnyCallInput {
 }
 
 /** Encodes parameters as the query of a URL. */
-export function queryText(query: AnyCallInput["query"] = {}): string {
+export function queryText(query: CallInput["query"] = {}): string {
   const text = new URLSearchParams();
   for (const [name, value] of Object.entries(query))
     if (value !== undefined && value !== "") text.set(name, String(value));
   return text.toString();
 }
 
-export function adminRequestOf(operationId: AdminOperationId, { id, query, body }: AnyCallInput) {
+export function adminRequestOf(operationId: AdminOperationId, { id, query, body }: CallInput) {
   const { method, path }: AdminOperation = ADMIN_OPERATIONS[operationId];
   const resource = ADMIN_BASE_PATH + withIdentifier(path, encodeURIComponent(String(id)));
   const text = queryText(query);

@@ -1,5 +1,5 @@
 import type { Operation } from "../api/api.ts";
-import type { AnyInput } from "../api/dispatch.ts";
+import type { ValidInput } from "../api/dispatch.ts";
 import type { HeaderValues } from "../api/responses.ts";
 import type { Rejection } from "../api/errors.ts";
 import type { ApiKeyPrincipal } from "../domain/api-keys.ts";
@@ -43,7 +43,7 @@ export interface AnySuccess {
 export interface Endpoint {
   readonly id: string;
   readonly operation: PublicOperation;
-  readonly handler: (input: AnyInput, ...context: HandlerContext) => Awaitable<AnySuccess | Rejection>;
+  readonly handler: (input: ValidInput, ...context: HandlerContext) => Awaitable<AnySuccess | Rejection>;
   readonly reusable: ReusableResponses | undefined;
   /** The header lines of every response of a deprecated operation. The argument is the identifier in the path. */
   readonly deprecationLines: ((identifier: string) => string) | undefined;

@@ -1,4 +1,4 @@
-import type { AnyInput, OperationCall } from "../api/dispatch.ts";
+import type { ValidInput, OperationCall } from "../api/dispatch.ts";
 import { Rejection } from "../api/errors.ts";
 import { emptyResponse, headerLinesOf, jsonResponse } from "../api/responses.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH } from "../domain/idempotency.ts";
@@ -20,7 +20,7 @@ export interface PublicCall extends OperationCall, AdmittedCall {
   readonly record: RequestRecord;
 }
 
-export function callHandler(input: AnyInput, call: PublicCall): Awaitable<Representation | Rejection> {
+export function callHandler(input: ValidInput, call: PublicCall): Awaitable<Representation | Rejection> {
   const idempotentRequest = idempotentRequestOf(input, call);
   if (idempotentRequest instanceof Rejection) return idempotentRequest;
   call.record.trace?.begin("store");
@@ -58,7 +58,7 @@ const QUOTED = /^"(.*)"$/;
  * Reads the Idempotency-Key. `"a"` and `a` are the same key, because a structured header (RFC 9651) quotes its strings.
  */
 function idempotentRequestOf(
-  { bytes }: AnyInput,
+  { bytes }: ValidInput,
   { endpoint: { operation }, request, principal }: PublicCall,
 ): IdempotentRequest | undefined | Rejection<"invalid_parameter"> {
   const header = operation.acceptsIdempotencyKey ? request.headers.get("idempotency-key") : null;

@@ -4,11 +4,11 @@ import { ADMIN_TOKEN_OPTIONS, DATABASE_OPTIONS, JSON_OPTION } from "../../config
 import type { Options, ValuesOf } from "../../config/parse-options.ts";
 import { file, switchOption } from "../../config/value-types.ts";
 import type { Rejection } from "../../api/errors.ts";
-import type { AnyCallInput, CallInput } from "../../operator/calls.ts";
+import type { CallInput, CallInputOf } from "../../operator/calls.ts";
 import type { CommandOperationId } from "../../operator/handlers/data-handlers.ts";
 import type { ResponseOf } from "../../operator/operations.ts";
 import { printable } from "../../text/formatting.ts";
-import { type DataUse, Failure, type Input, type FinalText } from "../command.ts";
+import { type CommandLine, type DataUse, Failure, type FinalText } from "../command.ts";
 import type { OperationFlags } from "../operation-flags.ts";
 
 export const PLAIN_HTTP_OPTION = {
@@ -31,16 +31,16 @@ export const CALL_OPTIONS = {
 
 type CallValues = ValuesOf<typeof CALL_OPTIONS>;
 
-/** What a command parsed; `O` are options besides those of every such command. */
-export type OperationInput<O extends Options = Record<never, never>> = Omit<
-  Input<Record<never, never>, O & typeof CALL_OPTIONS>,
-  "positionals"
+/** The command line of a command with CALL_OPTIONS; `O` are its other options. */
+export type CallCommandLine<O extends Options = Record<never, never>> = CommandLine<
+  Record<never, never>,
+  O & typeof CALL_OPTIONS
 >;
 
 /** Calls an operation. Throws RejectedCall if it is rejected. */
 export type CallOperation = <Id extends CommandOperationId>(
   id: Id,
-  input?: CallInput<Id>,
+  input?: CallInputOf<Id>,
 ) => Promise<ResponseOf<Id>>;
 
 /** What a server has stored, by name. Of a remote server it is the URL, if that is needed, and nothing else. */
@@ -49,7 +49,7 @@ export type StoredValues = Readonly<Record<string, string>>;
 /** A CallOperation whose input only the call itself checks. */
 export type CallUnchecked = <Id extends CommandOperationId>(
   id: Id,
-  input?: AnyCallInput,
+  input?: CallInput,
 ) => Promise<ResponseOf<Id>>;
 
 /** The call was understood and rejected. The message is that of the operation. */

@@ -1,9 +1,9 @@
-import { type AnyInput, handlerOf, readBody, readQuery } from "../../api/dispatch.ts";
+import { handlerOf, readBody, readQuery, type ValidInput } from "../../api/dispatch.ts";
 import { Rejection } from "../../api/errors.ts";
 import { parseIdentifier } from "../../api/json.ts";
 import { storageOf } from "../../config/storage.ts";
 import { openRegister } from "../../background/server-register.ts";
-import { type AnyCallInput, queryText } from "../../operator/calls.ts";
+import { type CallInput, queryText } from "../../operator/calls.ts";
 import type { CommandOperationId, DataOperationId } from "../../operator/handlers/data-handlers.ts";
 import type { AdminContext } from "../../operator/handlers/context.ts";
 import {
@@ -13,17 +13,17 @@ import {
   type ResponseOf,
 } from "../../operator/operations.ts";
 import { attributionOf, type Context, type FinalText } from "../command.ts";
-import { type OperationInput, type OperationWork, RejectedCall } from "./call.ts";
+import { type CallCommandLine, type OperationWork, RejectedCall } from "./call.ts";
 import { openQuotas } from "./quotas.ts";
 import { callRunningServer } from "./running-server.ts";
 
 /** Passes to `work` the operations on the data here. Those of a server ask one that runs on it. */
 export async function withDataHere(
-  input: OperationInput,
+  commandLine: CallCommandLine,
   context: Context,
   { work, onUnreadable, data }: OperationWork,
 ): Promise<FinalText> {
-  const storage = storageOf(input.values);
+  const storage = storageOf(commandLine.values);
   const { clock, warn } = context;
   const { openStores } = await import("../../adapters/open-stores.ts");
   const { dataHandlers } = await import("../../operator/handlers/data-handlers.ts");
@@ -46,11 +46,11 @@ export async function withDataHere(
       applyChanges: async () => {},
       applyOperatorChanges: () => {},
     });
-    const execute = async (id: CommandOperationId, input: AnyCallInput): Promise<unknown> => {
-      const checked = validated(id, input);
+    const execute = async (id: CommandOperationId, input: CallInput): Promise<unknown> => {
+      const validInput = validated(id, input);
       if (needsRunningServer(id)) return callRunningServer(id, input, asked);
       const handler = handlerOf<DataOperationId, [AdminContext], unknown>(handlers, id);
-      return handler(checked, { by: attributionOf(context) });
+      return handler(validInput, { by: attributionOf(context) });
     };
     return await work(async (id, input = {}) => {
       const result = await execute(id, input);
@@ -79,7 +79,7 @@ function monitorOf(quotas: { readonly problem: string | undefined }, warn: Conte
 }
 
 /** Validates as the server would, so that a command says the same with --server and without. */
-function validated(operationId: CommandOperationId, input: AnyCallInput): AnyInput {
+function validated(operationId: CommandOperationId, input: CallInput): ValidInput {
   const operation: AdminOperation = ADMIN_OPERATIONS[operationId];
   const query = readQuery(queryText(input.query), operation.query ?? {});
   if (query instanceof Rejection) throw new RejectedCall(query);

@@ -7,7 +7,7 @@ import { parseJson } from "../../api/json.ts";
 import { PUBLIC_URL } from "../../domain/stored-values.ts";
 import {
   adminRequestOf,
-  type AnyCallInput,
+  type CallInput,
   rateWaitMs,
   readRejection,
   readResponse,
@@ -28,7 +28,7 @@ import {
 } from "../../runtime/outgoing-request.ts";
 import { Failure, type FinalText } from "../command.ts";
 import {
-  type OperationInput,
+  type CallCommandLine,
   type OperationWork,
   type PLAIN_HTTP_OPTION,
   RejectedCall,
@@ -38,7 +38,7 @@ import {
 /** Passes to `work` the operations of a remote server. */
 export async function withRemoteServer(
   server: string,
-  { values, source }: OperationInput,
+  { values, source }: CallCommandLine,
   { work, onUnreadable, showsUrl }: OperationWork,
 ): Promise<FinalText> {
   const { "admin-token": token, env } = values;
@@ -77,7 +77,7 @@ export interface RemoteServer {
 export async function callServer<Id extends AdminOperationId>(
   { server, token, onUnreadable }: RemoteServer,
   id: Id,
-  input: AnyCallInput = {},
+  input: CallInput = {},
 ): Promise<ResponseOf<Id>> {
   const { target, headers, ...request } = adminRequestOf(id, input);
   const { status, text } = await sendWithinRate(server + target, {

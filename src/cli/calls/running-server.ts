@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { describeEnvironment, type StorageConfig } from "../../config/storage.ts";
 import type { QuestionStore, ServerRegister } from "../../domain/ports/servers.ts";
-import type { AnyCallInput } from "../../operator/calls.ts";
+import type { CallInput } from "../../operator/calls.ts";
 import type { ResponseOf, RunningServerOperationId } from "../../operator/operations.ts";
 import { printable } from "../../text/formatting.ts";
 import { Failure } from "../command.ts";
@@ -16,7 +16,7 @@ interface AskOptions extends Pick<OperationWork, "onUnreadable"> {
 /** Asks for what only a running server knows or does: a server of this machine, or else any other. */
 export async function callRunningServer<Id extends RunningServerOperationId>(
   id: Id,
-  { query }: AnyCallInput,
+  { query }: CallInput,
   { storage, questions, servers, onUnreadable }: AskOptions,
 ): Promise<ResponseOf<Id>> {
   const { askServers, ASK_TIMEOUT_MS } = await import("../../operator/ask-servers.ts");

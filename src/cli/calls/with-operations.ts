@@ -10,7 +10,7 @@ import { errorMessage } from "../error-message.ts";
 import { type Context, Failure, type FinalText } from "../command.ts";
 import {
   locationOf,
-  type OperationInput,
+  type CallCommandLine,
   RejectedCall,
   UnansweredCall,
   type Work,
@@ -21,12 +21,12 @@ import { withRemoteServer } from "./remote-server.ts";
 
 /** Passes to `work` the operations of a remote server, or those on the data here, which servers may use too. */
 export async function withOperations(
-  input: OperationInput,
+  commandLine: CallCommandLine,
   context: Context,
   work: Work,
   options: WorkOptions = { data: "reads" },
 ): Promise<FinalText> {
-  const { values } = input;
+  const { values } = commandLine;
   let unreadableRows = 0;
   const onUnreadable = (rows: number) => {
     // --follow reads the same rows again.
@@ -43,8 +43,8 @@ export async function withOperations(
   const operationWork = { ...options, work: saysWhetherDone, onUnreadable };
   try {
     return values.server === undefined
-      ? await withDataHere(input, context, operationWork)
-      : await withRemoteServer(values.server, input, operationWork);
+      ? await withDataHere(commandLine, context, operationWork)
+      : await withRemoteServer(values.server, commandLine, operationWork);
   } catch (error) {
     if (!(error instanceof RejectedCall)) throw error;
     const { message } = error;

@@ -62,14 +62,14 @@ export const usage = defineCommand({
     "petstore usage --operation getPet",
     "petstore usage --since 2026-10-01 --until 2026-10-31 --csv > october.csv",
   ],
-  async run(input, context) {
-    const { json: isJson, csv: isCsv, operation } = input.values;
+  async run(commandLine, context) {
+    const { json: isJson, csv: isCsv, operation } = commandLine.values;
     if (isJson && isCsv) throw new UsageError("--json and --csv exclude each other; use one of them");
-    const { ID: id } = input.positionals;
-    const by = input.values.by ?? (id === undefined && !isCsv ? "key" : "day");
-    const period = usagePeriod(by, input.values, context.clock.now());
+    const { ID: id } = commandLine.positionals;
+    const by = commandLine.values.by ?? (id === undefined && !isCsv ? "key" : "day");
+    const period = usagePeriod(by, commandLine.values, context.clock.now());
     const { screen, print } = context;
-    return withOperations(input, context, async (call) => {
+    return withOperations(commandLine, context, async (call) => {
       const query = { call, id, period, operation };
       if (isCsv) {
         for await (const text of csvText(query, by)) await print(text);

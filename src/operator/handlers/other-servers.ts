@@ -1,5 +1,5 @@
 import { NO_ACTIVITY, type ServerState } from "../../domain/servers.ts";
-import { type AnyCallInput, type ReadResponse, unreadableText } from "../calls.ts";
+import { type CallInput, type ReadResponse, unreadableText } from "../calls.ts";
 import type { RunningServerOperationId } from "../operations.ts";
 import { tryToAsk } from "../ask-servers.ts";
 import type { Services } from "../services.ts";
@@ -22,7 +22,7 @@ function without(server: ServerState, problem: string) {
 /** Asks all other servers at once. */
 export async function askOthers<Id extends RunningServerOperationId>(
   operation: Id,
-  query: AnyCallInput["query"],
+  query: CallInput["query"],
   { servers, questions }: Pick<Services, "servers" | "questions">,
 ): Promise<readonly Asked<ReadResponse<Id>["body"]>[]> {
   const others = (await servers.list()).filter(({ id }) => id !== servers.self.id);

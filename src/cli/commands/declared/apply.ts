@@ -43,8 +43,8 @@ export const apply = defineCommand({
     "petstore apply petstore.yaml --secrets-file secrets.txt",
     "petstore apply petstore.yaml --prune --server https://admin.example.com",
   ],
-  async run(input, context) {
-    const { positionals, values } = input;
+  async run(commandLine, context) {
+    const { positionals, values } = commandLine;
     const { FILE: path } = positionals;
     const { "dry-run": isDryRun, "secrets-file": secretsFile, prune, server } = values;
     const { declared, problems, describe } = readDeclared(await textOf(path, context));
@@ -93,7 +93,7 @@ export const apply = defineCommand({
         ? `${countOf(count, "change")}, of which none was made: --dry-run.\n`
         : `${countOf(count, "change")} in ${where}.\n`;
     };
-    return withOperations(input, context, work, { data: isDryRun ? "reads" : "creates" });
+    return withOperations(commandLine, context, work, { data: isDryRun ? "reads" : "creates" });
   },
 });
 

@@ -24,8 +24,8 @@ export const exportConfig = defineCommand({
     "petstore export config petstore.yaml",
     "petstore export config --server https://admin.example.com > petstore.yaml",
   ],
-  async run(input, context) {
-    const { positionals, values } = input;
+  async run(commandLine, context) {
+    const { positionals, values } = commandLine;
     const { FILE: path } = positionals;
     const work = async (call: CallOperation) => {
       const current = await readCurrent({ operators: [], keys: [] }, call);
@@ -36,7 +36,7 @@ export const exportConfig = defineCommand({
       const { keys, operators } = config;
       return `Exported ${countOf(keys.length, "key")} and ${countOf(operators.length, "operator")} to ${quotedPath(path)}.\n`;
     };
-    return withOperations(input, context, work);
+    return withOperations(commandLine, context, work);
   },
 });
 
