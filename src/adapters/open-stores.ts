@@ -7,7 +7,7 @@ import type { StateChange, DatabaseStores } from "../domain/ports/stores.ts";
 import { logAudit } from "../observe/event-reports.ts";
 import type { Log } from "../observe/log.ts";
 import { AdapterMonitor, CommitMonitor, type DatabaseMonitor } from "../observe/adapter-monitor.ts";
-import { postgresOf } from "../postgres-options.ts";
+import { postgresOf } from "./postgres-options.ts";
 import { NoTables, type TableUse } from "../store/sql/migrations.ts";
 import type { StandbyChange } from "../store/postgres/standby-watch.ts";
 import type { PostgresStores } from "../store/postgres/open-postgres.ts";

@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { describeStorage, type StorageConfig } from "../config/storage.ts";
-import { postgresOf } from "../postgres-options.ts";
+import { postgresOf } from "../adapters/postgres-options.ts";
 import { makeDirectory } from "../runtime/own-files.ts";
 import { OLDEST_READABLE_VERSION, postgresTables } from "../store/postgres/table-store.ts";
 import { publishDatabase } from "../store/sqlite/durable-files.ts";

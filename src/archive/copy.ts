@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import type { StorageConfig } from "../config/storage.ts";
 import { valkeyOf } from "../config/storage-urls.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
-import { postgresOf } from "../postgres-options.ts";
+import { postgresOf } from "../adapters/postgres-options.ts";
 import { readQuotas, writeQuotas } from "../rate-limit/valkey/maintenance.ts";
 import type { SchemaState } from "../store/sql/migrations.ts";
 import { postgresSessions, postgresTables } from "../store/postgres/table-store.ts";

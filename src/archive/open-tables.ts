@@ -1,5 +1,5 @@
 import type { StorageConfig } from "../config/storage.ts";
-import { postgresOf } from "../postgres-options.ts";
+import { postgresOf } from "../adapters/postgres-options.ts";
 import type { TableStore } from "../store/sql/table-store.ts";
 
 /** Opens the database with the pets, orders and keys. Servers may be running on it. */

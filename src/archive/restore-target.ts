@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describeStorage, type StorageConfig } from "../config/storage.ts";
 import type { Attribution } from "../domain/audit.ts";
-import { postgresOf } from "../postgres-options.ts";
+import { postgresOf } from "../adapters/postgres-options.ts";
 import { link, makeTemporaryDirectory, removeDirectory, removeFile, statOf } from "../runtime/own-files.ts";
 import { OLDEST_READABLE_VERSION, postgresSessions, postgresTables } from "../store/postgres/table-store.ts";
 import { publishDatabase, removeLog } from "../store/sqlite/durable-files.ts";

@@ -1,5 +1,5 @@
 import { describeStorage, type StorageConfig } from "../config/storage.ts";
-import { postgresOf } from "../postgres-options.ts";
+import { postgresOf } from "../adapters/postgres-options.ts";
 import { inspectPostgres, type PostgresState } from "../store/postgres/inspect.ts";
 import { CONNECTIONS_PER_INSTANCE } from "../store/postgres/pool.ts";
 import { countOf } from "../text/formatting.ts";

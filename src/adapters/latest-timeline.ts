@@ -1,21 +1,14 @@
-import type { StorageConfig } from "./config/storage.ts";
-import { type StorageUrls, storageUrlsOf, valkeyOf } from "./config/storage-urls.ts";
-import { isSameTimeline, type Timeline } from "./domain/timeline.ts";
-import type { LatestTimeline } from "./store/postgres/primary.ts";
-
-/** Returns the PostgreSQL database of an environment, and how its primary is found. */
-export function postgresOf(storage: StorageConfig, urls: StorageUrls = storageUrlsOf(storage)) {
-  const { databaseUrl: url = "", environment: schema, acceptsPrimary: acceptsAny } = storage;
-  const readUrl = () => urls.databaseUrl() ?? url;
-  return { url, readUrl, schema, acceptsAny, latestTimeline: latestTimelineOf(storage, urls) };
-}
+import { type StorageUrls, valkeyOf } from "../config/storage-urls.ts";
+import type { StorageConfig } from "../config/storage.ts";
+import { isSameTimeline, type Timeline } from "../domain/timeline.ts";
+import type { LatestTimeline } from "../store/postgres/primary.ts";
 
 /**
  * The latest timeline is stored in the data directory and, if there is one, in Valkey, where processes on all machines
  * find it. What Valkey has counts for all of them. A place that cannot be used is left out, so that a server starts in
  * an outage of Valkey.
  */
-function latestTimelineOf(storage: StorageConfig, urls: StorageUrls): LatestTimeline {
+export function latestTimelineOf(storage: StorageConfig, urls: StorageUrls): LatestTimeline {
   const here = storage.directory.latestTimeline;
   const shared = storage.limitsUrls ? valkeyTimeline(storage, urls) : undefined;
   return {
@@ -33,7 +26,7 @@ function latestTimelineOf(storage: StorageConfig, urls: StorageUrls): LatestTime
 
 function valkeyTimeline(storage: StorageConfig, urls: StorageUrls): LatestTimeline {
   const store = async (timeline: Timeline, condition: "if later" | "always") =>
-    (await import("./rate-limit/valkey/maintenance.ts")).storeTimeline(
+    (await import("../rate-limit/valkey/maintenance.ts")).storeTimeline(
       valkeyOf(storage, urls),
       timeline,
       condition,
