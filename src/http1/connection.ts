@@ -1,5 +1,5 @@
 import type { SocketHandler } from "bun";
-import { type CommonLines, type Response, type Status, writeResponse } from "./response.ts";
+import { type CommonLines, type Response, writeResponse } from "./response.ts";
 import { IncomingRequest, type Peer, type RequestConnection, type RequestHandler } from "./request.ts";
 import { type Writable, WriteBuffer } from "./write-buffer.ts";
 import {
@@ -8,6 +8,8 @@ import {
   type ResponseWriter,
   type ScheduledConnection,
 } from "./connection-scheduler.ts";
+import { LingeringClose } from "./lingering-close.ts";
+import type { Pacer } from "./slow-rejected-clients.ts";
 import { MAX_READ_AHEAD_BYTES, ReadBuffer } from "./read-buffer.ts";
 import { type ProtocolErrorStatus, type RequestHead, RequestHeadParser } from "./request-head.ts";
 
@@ -41,24 +43,6 @@ export interface ConnectionContext {
   readonly traffic: TrafficCounts;
   /** The timeout of the body of an unauthenticated request; undefined if it is that of any request. */
   readonly unauthenticatedBodySeconds?: number | undefined;
-}
-
-/** Called after each response of a connection. A slowed connection waits before its next request. */
-export type Pacer = (status: Status) => "continue" | "slow down" | "close";
-
-/** The rejections before a connection is slowed. A client that waits as `Retry-After` asks has far fewer. */
-const MAX_UNSLOWED_REJECTIONS = 20;
-/** The rejection with which a connection closes. */
-const MAX_REJECTIONS = 1_000;
-
-/** Slows clients that continue without a valid key or quota, by the number of consecutive 401 and 429 responses. */
-export function slowRejectedClients(): Pacer {
-  let rejections = 0;
-  return (status) => {
-    rejections = status === 401 || status === 429 ? rejections + 1 : 0;
-    if (rejections <= MAX_UNSLOWED_REJECTIONS) return "continue";
-    return rejections < MAX_REJECTIONS ? "slow down" : "close";
-  };
 }
 
 /** Load balancers close idle connections sooner, so that none sends a request on a connection that closes. */
@@ -380,46 +364,3 @@ export const SOCKET_EVENTS: Pick<SocketHandler<HttpConnection | undefined>, "dat
   drain: ({ data: connection }) => connection?.onDrain(),
   end: ({ data: connection }) => connection?.onEnd(),
 };
-
-/** The time without a byte from the client after which the connection closes; in a shutdown, the time in all. */
-const SILENCE_SECONDS = 2;
-const MAX_SECONDS = 30;
-const MAX_BYTES = 16 * 1024 * 1024;
-
-/**
- * Reads and drops what the client still sends after the last response (RFC 9112, 9.6). A reset could destroy that
- * response before a client that is still uploading reads it.
- */
-class LingeringClose {
-  readonly #startedAt: number;
-  #lastDataAt: number;
-  #bytes = 0;
-  #isSocketEnded = false;
-
-  constructor(
-    private readonly socket: Socket,
-    private readonly context: ConnectionContext,
-  ) {
-    this.#startedAt = this.#lastDataAt = context.uptimeSeconds;
-  }
-
-  onData({ byteLength }: Buffer): void {
-    this.#lastDataAt = this.context.uptimeSeconds;
-    this.#bytes += byteLength;
-    if (this.#bytes > MAX_BYTES) this.socket.end();
-  }
-
-  /** Disconnects a client that does not close its side within a second. */
-  checkTimeout(): void {
-    if (!this.#isOver) return;
-    if (this.#isSocketEnded) this.socket.terminate();
-    else this.socket.end();
-    this.#isSocketEnded = true;
-  }
-
-  get #isOver(): boolean {
-    const { uptimeSeconds, isShuttingDown } = this.context;
-    if (uptimeSeconds - this.#lastDataAt > SILENCE_SECONDS) return true;
-    return uptimeSeconds - this.#startedAt > (isShuttingDown ? SILENCE_SECONDS : MAX_SECONDS);
-  }
-}

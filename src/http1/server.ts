@@ -1,15 +1,10 @@
 import type { Socket, SocketHandler, TCPSocketListener } from "bun";
-import {
-  type ConnectionContext,
-  HttpConnection,
-  type Pacer,
-  SOCKET_EVENTS,
-  type TrafficCounts,
-} from "./connection.ts";
+import { type ConnectionContext, HttpConnection, SOCKET_EVENTS, type TrafficCounts } from "./connection.ts";
 import { type ScheduledTimer, scheduler } from "../runtime/scheduler.ts";
 import { ConnectionLimits, type LimitEvent, maxConnectionsWithin } from "./connection-limits.ts";
 import { ConnectionScheduler } from "./connection-scheduler.ts";
 import { CommonLines } from "./response.ts";
+import type { Pacer } from "./slow-rejected-clients.ts";
 import type { Peer, RequestHandler } from "./request.ts";
 import { stopHandshakes, tuneListenSocket } from "./listen-socket.ts";
 import { MAX_HANDSHAKES_PER_SECOND, secureContextOf, startTls, type TlsCertificate } from "./tls.ts";

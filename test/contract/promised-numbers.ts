@@ -14,7 +14,6 @@ export interface PromisedNumber {
 }
 
 const POOL = "store/postgres/pool.ts";
-const CONNECTION = "http1/connection.ts";
 const LIMITS = "http1/connection-limits.ts";
 const TIME_UNITS = "text/time-units.ts";
 const FAULTS = "test/engines/store/postgres-faults.test.ts";
@@ -188,7 +187,7 @@ export const PROMISED_NUMBERS: Readonly<Record<string, readonly PromisedNumber[]
     },
     {
       text: "slowed after 20 responses with 401 or 429, and closed after 1,000",
-      kept: { [CONNECTION]: "MAX_UNSLOWED_REJECTIONS = 20" },
+      kept: { "http1/slow-rejected-clients.ts": "MAX_UNSLOWED_REJECTIONS = 20" },
       proof: [
         "test/http1/connection-scheduler.test.ts",
         "20 in a row are not slowed; then it waits 10 ms after each, and closes after 1,000",
@@ -196,7 +195,7 @@ export const PROMISED_NUMBERS: Readonly<Record<string, readonly PromisedNumber[]
     },
     {
       text: "About 1 KiB for an idle connection",
-      kept: { [CONNECTION]: "FORGET_SECONDS = 2" },
+      kept: { "http1/connection.ts": "FORGET_SECONDS = 2" },
       proof: [
         "test/http1/memory.test.ts",
         "a connection that is idle for 3 seconds does not hold many small header fields",

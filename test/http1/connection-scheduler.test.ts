@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, jest, test } from "bun:test";
 import { ConnectionScheduler } from "../../src/http1/connection-scheduler.ts";
-import { slowRejectedClients } from "../../src/http1/connection.ts";
+import { slowRejectedClients } from "../../src/http1/slow-rejected-clients.ts";
 import { echoTarget, get, nextIteration, respond, TestConnection } from "./test-connection.ts";
 
 afterEach(() => void jest.useRealTimers());

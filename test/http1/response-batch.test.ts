@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { RequestHandler, Response } from "../../src/http1/index.ts";
-import { slowRejectedClients } from "../../src/http1/connection.ts";
+import { slowRejectedClients } from "../../src/http1/slow-rejected-clients.ts";
 import { ConnectionScheduler } from "../../src/http1/connection-scheduler.ts";
 import { get, nextIteration, respond, TestConnection } from "./test-connection.ts";
 

@@ -9,7 +9,7 @@ import {
   type RequestHandler,
   type Response,
 } from "../../src/http1/index.ts";
-import { slowRejectedClients } from "../../src/http1/connection.ts";
+import { slowRejectedClients } from "../../src/http1/slow-rejected-clients.ts";
 import { RawConnection } from "../../trials/harness/http-connection.ts";
 import { iterateUntil, nextIteration, respond } from "./test-connection.ts";
 

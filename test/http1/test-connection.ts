@@ -1,10 +1,6 @@
-import {
-  HttpConnection,
-  type ConnectionContext,
-  type Pacer,
-  type Socket,
-} from "../../src/http1/connection.ts";
+import { HttpConnection, type ConnectionContext, type Socket } from "../../src/http1/connection.ts";
 import { ConnectionScheduler } from "../../src/http1/connection-scheduler.ts";
+import type { Pacer } from "../../src/http1/slow-rejected-clients.ts";
 import type { Peer, Request, RequestHandler, Response } from "../../src/http1/index.ts";
 
 type Handle = RequestHandler["handle"];
