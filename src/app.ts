@@ -51,7 +51,7 @@ import { staticRoutes } from "./public/static-routes.ts";
 export interface App extends Pick<
   Adapters,
   | "keys"
-  | "petsAndOrders"
+  | "operatorPetStore"
   | "operators"
   | "policies"
   | "policy"

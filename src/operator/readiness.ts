@@ -58,11 +58,11 @@ export function readinessOf(
 }
 
 export function readinessChecks(
-  services: Pick<Services, "petsAndOrders" | "database" | "freeBytes" | "limiterMonitor" | "isDraining">,
+  services: Pick<Services, "operatorPetStore" | "database" | "freeBytes" | "limiterMonitor" | "isDraining">,
 ): ReadinessChecks {
   return {
     database: async () => {
-      await services.petsAndOrders.getPet(1n);
+      await services.operatorPetStore.getPet(1n);
       // Any other instance would have the same problem, and reads go on.
       return !services.database.waitsForStandby || "reads; writes wait for a synchronous standby";
     },

@@ -1,5 +1,5 @@
 import type { AdminStores } from "../domain/ports/stores.ts";
-import type { PetsAndOrdersStore } from "../domain/ports/pets-and-orders.ts";
+import type { OperatorPetStore } from "../domain/ports/pets-and-orders.ts";
 import { type KeyStoreOptions, SqlKeyStore } from "./api-keys.ts";
 import { SqlAuditStore } from "./audit.ts";
 import { SqlPolicyStore } from "./policy.ts";
@@ -10,11 +10,11 @@ import { SqlUsageHistoryStore } from "./usage-history.ts";
 /** The stores that operations of operators use, on one database. */
 export function adminStores(
   database: SqlDatabase,
-  petsAndOrders: PetsAndOrdersStore,
+  operatorPetStore: OperatorPetStore,
   keyOptions: KeyStoreOptions = {},
 ) {
   return {
-    petsAndOrders,
+    operatorPetStore,
     operators: new SqlOperatorStore(database, keyOptions.retentionNow),
     keys: new SqlKeyStore(database, keyOptions),
     policies: new SqlPolicyStore(database),

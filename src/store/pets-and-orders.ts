@@ -16,7 +16,7 @@ import {
   petUpdateEntry,
 } from "../domain/pet-and-order-entries.ts";
 import type {
-  PetsAndOrdersStore,
+  OperatorPetStore,
   OrderPageQuery,
   OrderPlacement,
   OrderQuery,
@@ -122,8 +122,8 @@ function* setPetStatus(id: bigint, status: PetStatus, dialect: Dialect): Steps<v
   yield* rowsOf(`UPDATE pets SET status = ? WHERE id = (${locked})`, status, id);
 }
 
-/** The reads of clients that both databases share. */
-export class SqlClientReads implements Pick<ClientStore, "listOrders" | "getOrder"> {
+/** The part of a ClientStore that both databases share: its reads. */
+export abstract class SqlClientStore implements Pick<ClientStore, "listOrders" | "getOrder"> {
   constructor(protected readonly database: SqlDatabase) {}
 
   listOrders(keyId: number, query: OrderPageQuery): Awaitable<Page<Order>> {
@@ -136,15 +136,15 @@ export class SqlClientReads implements Pick<ClientStore, "listOrders" | "getOrde
   }
 }
 
-interface PetsAndOrdersDatabase extends Omit<SqlDatabase, "write"> {
+interface OperatorPetDatabase extends Omit<SqlDatabase, "write"> {
   /** Runs a transaction after those of the same row, such as `pet 7`. It delays none of another row. */
   write<T>(row: string, statements: Statements<T>): Promise<T>;
   /** Called in the transaction of a change to pets. */
   petsChanged?(): Steps<void>;
 }
 
-export class SqlPetsAndOrdersStore implements PetsAndOrdersStore {
-  constructor(private readonly database: PetsAndOrdersDatabase) {}
+export class SqlOperatorPetStore implements OperatorPetStore {
+  constructor(private readonly database: OperatorPetDatabase) {}
 
   listPets(query: PetQuery): Awaitable<Page<Pet>> {
     const statement = petPage(query, this.database.dialect);

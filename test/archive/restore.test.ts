@@ -521,8 +521,8 @@ describe("petstore restore", () => {
   });
 
   test("while a command such as an import uses the databases, it fails and changes nothing", async () => {
-    const { petsAndOrders, close } = open();
-    await petsAndOrders.getPet(1n);
+    const { operatorPetStore, close } = open();
+    await operatorPetStore.getPet(1n);
     // The file of the lock stays when a server ends.
     acquireLock(inData("production.lock"))?.release();
     const { code, err } = await cli.runSlowly("restore", backup, "--replace");

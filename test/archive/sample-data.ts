@@ -17,7 +17,7 @@ export async function fillData(dataDir: string, pets = 50): Promise<void> {
   const directory = directoryAt(dataDir);
   directory.create();
   const { database: path, quotas: quotaStore } = directory.files;
-  const { clientStore, petsAndOrders, operators, keys, policies, storedValues, usageHistory, close } =
+  const { clientStore, operatorPetStore, operators, keys, policies, storedValues, usageHistory, close } =
     openSqlite(path);
   const limits = { perMinute: 7, perDay: 70 };
   const first = { name: "first", plan: "enterprise", limits, createdAt: NOW, labels: ["a", "b"] } as const;
@@ -34,7 +34,7 @@ export async function fillData(dataDir: string, pets = 50): Promise<void> {
   };
   await Promise.all(Array.from({ length: pets }, (_, i) => createPet(i)));
   await clientStore.placeOrder({ keyId: 1, petId: 1n }, NOW, request("order"));
-  await petsAndOrders.deletePet(BigInt(pets), BY);
+  await operatorPetStore.deletePet(BigInt(pets), BY);
   await storedValues.saveValues({ "public-url": "http://127.0.0.1:8080/v1" });
   await policies.updatePolicy({ plans: { pro: { perDay: 123 } }, ban: { strikes: 4 } }, BY);
   const used = [usageOfKey(1), usageOfKey(2)];

@@ -20,7 +20,7 @@ export function growingRows(times: number): AllRowCounts {
  */
 export async function callAll({
   clientStore,
-  petsAndOrders,
+  operatorPetStore,
   petJson,
   keys,
   audit,
@@ -42,17 +42,18 @@ export async function callAll({
   await clientStore.createPet(rex, 2 * DAY_MS);
   await clientStore.placeOrder({ keyId: 1, petId: 1n }, 1);
   await clientStore.updateOrder({ keyId: 1, id: 1n, status: "cancelled" }, 0);
-  await petsAndOrders.getPet(1n);
+  await operatorPetStore.getPet(1n);
   await clientStore.getOrder(1, 1n);
-  await petsAndOrders.getOrder(1n);
-  for (const [, filters] of PET_FILTER_SETS) await petsAndOrders.searchPets("Rex", { limit: 1, ...filters });
-  await petsAndOrders.createPet({ name: "Kim", categoryId: 1n }, BY);
-  await petsAndOrders.updateOrder(1n, "completed", BY);
-  await petsAndOrders.updatePet(1n, { name: "Tom", status: "sold" }, BY);
-  await petsAndOrders.deletePet(2n, BY);
+  await operatorPetStore.getOrder(1n);
+  for (const [, filters] of PET_FILTER_SETS)
+    await operatorPetStore.searchPets("Rex", { limit: 1, ...filters });
+  await operatorPetStore.createPet({ name: "Kim", categoryId: 1n }, BY);
+  await operatorPetStore.updateOrder(1n, "completed", BY);
+  await operatorPetStore.updatePet(1n, { name: "Tom", status: "sold" }, BY);
+  await operatorPetStore.deletePet(2n, BY);
   for (const [, filters] of PET_FILTER_SETS) {
     for (const ids of [undefined, [1n, 3n]]) {
-      await petsAndOrders.listPets({ limit: 1, ids, ...filters });
+      await operatorPetStore.listPets({ limit: 1, ids, ...filters });
       petJson.list({ limit: 1, ids, ...filters });
     }
   }
@@ -60,7 +61,7 @@ export async function callAll({
   for (const [, filters] of filterSets(ORDER_FILTER_VALUES)) {
     await clientStore.listOrders(1, { limit: 1, ...filters });
     for (const others of [{}, { keyId: 1 }, { petId: 1n, keyId: 1 }])
-      await petsAndOrders.listOrders({ limit: 1, ...others, ...filters });
+      await operatorPetStore.listOrders({ limit: 1, ...others, ...filters });
   }
   await audit.listAudit({ limit: 1 });
   await audit.recordAudit({ ...BY, action: "data.imported" });

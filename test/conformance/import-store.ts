@@ -17,7 +17,7 @@ import {
   ImportStore,
   NO_PROGRESS,
 } from "../../src/archive/import-store.ts";
-import type { PetsAndOrdersStore } from "../../src/domain/ports/pets-and-orders.ts";
+import type { OperatorPetStore } from "../../src/domain/ports/pets-and-orders.ts";
 import { rowsOf, type Statements } from "../../src/store/sql/steps.ts";
 import type { SharedTables } from "../../src/store/sql/table-store.ts";
 import { BY, storedSecret } from "../key-store-arguments.ts";
@@ -57,8 +57,8 @@ function batchOf<Row>(
 
 const pets = IMPORT_KINDS.pets.withIds;
 const orders = IMPORT_KINDS.orders.withIds;
-const allPets = async (petsAndOrders: PetsAndOrdersStore): Promise<readonly Pet[]> =>
-  (await petsAndOrders.listPets({ limit: 100 })).items;
+const allPets = async (operatorPetStore: OperatorPetStore): Promise<readonly Pet[]> =>
+  (await operatorPetStore.listPets({ limit: 100 })).items;
 const rex = (id: bigint): ImportedPet => ({ id, name: "Rex", categoryId: 1n });
 
 /** What every ImportStore does, on whatever database. */
@@ -140,19 +140,19 @@ function recordCases(test: TestCase): void {
 
   test("of two processes that import the same file, one stores a batch", async ({
     imports,
-    petsAndOrders,
+    operatorPetStore,
   }) => {
     await imports.beginImport(FILE);
     await imports.importRows(pets, ...batchOf<ImportedPet>([{ name: "Rex", categoryId: 1n }]));
     const second = imports.importRows(pets, ...batchOf<ImportedPet>([{ name: "Mia", categoryId: 1n }]));
     expect(await second.catch((error: unknown) => error)).toBeInstanceOf(ConcurrentImport);
-    expect((await allPets(petsAndOrders)).map(({ name }) => name)).toEqual(["Rex"]);
+    expect((await allPets(operatorPetStore)).map(({ name }) => name)).toEqual(["Rex"]);
   });
 }
 
 function petCases(test: TestCase): void {
   test("identifiers are assigned in the order of the rows, after those that exist; those that are kept are not assigned", async (opened) => {
-    const { imports, clientStore, petsAndOrders } = opened;
+    const { imports, clientStore, operatorPetStore } = opened;
     expect([await addPet(clientStore), await addPet(clientStore)]).toEqual([1n, 2n]);
     await imports.beginImport(FILE);
     await imports.importRows(pets, ...batchOf([{ ...rex(1n), name: "Mia" }], { onConflict: "replace" }));
@@ -164,7 +164,7 @@ function petCases(test: TestCase): void {
     await imports.importRows(pets, ...batchOf(rows));
     await imports.beginImport(FILE);
     await imports.importRows(pets, ...batchOf([rex(9_007_199_254_740_993n), rex(7n)]));
-    expect((await allPets(petsAndOrders)).slice(2)).toEqual([
+    expect((await allPets(operatorPetStore)).slice(2)).toEqual([
       { id: 3n, name: "a", categoryId: INT64_MAX },
       { id: 4n, name: "b", categoryId: INT64_MIN, status: "sold" },
       { id: 7n, name: "Rex", categoryId: 1n },
@@ -178,19 +178,23 @@ function petCases(test: TestCase): void {
     ["skip", "old", { added: 1, replaced: 0, skipped: 2 }, []],
     ["replace", "new", { added: 1, replaced: 2, skipped: 0 }, []],
   ] as const) {
-    test(`rows whose identifiers exist: ${onConflict}`, async ({ imports, clientStore, petsAndOrders }) => {
+    test(`rows whose identifiers exist: ${onConflict}`, async ({
+      imports,
+      clientStore,
+      operatorPetStore,
+    }) => {
       await addPet(clientStore, { name: "old" });
       await imports.beginImport(FILE);
       const rows = [1n, 2n, 2n].map((id) => ({ id, name: "new", categoryId: 1n }));
       const result = await imports.importRows(pets, ...batchOf(rows, { onConflict }));
       expect(result).toMatchObject(counts);
       expect([...result.rejected.keys()]).toEqual([...rejected]);
-      expect((await allPets(petsAndOrders)).map((pet) => pet.name)).toEqual([name, "new"]);
+      expect((await allPets(operatorPetStore)).map((pet) => pet.name)).toEqual([name, "new"]);
     });
   }
 
   test("a pet with a placed order keeps its status, and everything else is replaced", async (opened) => {
-    const { imports, clientStore, petsAndOrders } = opened;
+    const { imports, clientStore, operatorPetStore } = opened;
     const id = await addPet(clientStore, { name: "old" });
     const order = resultOf(await clientStore.placeOrder({ keyId: 1, petId: id }, AT)).id;
     await imports.beginImport(FILE);
@@ -203,7 +207,7 @@ function petCases(test: TestCase): void {
     expect([...rejected]).toEqual([
       [0, new Invalid(`cannot change: pet ${id} has the placed order ${order}`, "status")],
     ]);
-    expect(await petsAndOrders.getPet(id)).toEqual({ id, name: "Rex", categoryId: 1n, status: "pending" });
+    expect(await operatorPetStore.getPet(id)).toEqual({ id, name: "Rex", categoryId: 1n, status: "pending" });
   });
 }
 
@@ -212,7 +216,7 @@ function orderCases(test: TestCase): void {
   const order = { status: "completed", createdAt, keyId: null, closedAt } as const;
 
   test("orders keep their key, time and status, and placed ones count as placed", async (opened) => {
-    const { imports, clientStore, petsAndOrders, keys } = opened;
+    const { imports, clientStore, operatorPetStore, keys } = opened;
     const key = await keys.createKey({ name: "app", plan: "free", createdAt: AT }, storedSecret(0), BY);
     const petId = await addPet(clientStore, { status: "pending" });
     await imports.beginImport(FILE);
@@ -227,10 +231,10 @@ function orderCases(test: TestCase): void {
       status: "placed",
       createdAt,
     } as Order);
-    expect(await petsAndOrders.getOrder(8n)).toMatchObject({ status: "completed", keyId: null, closedAt });
+    expect(await operatorPetStore.getOrder(8n)).toMatchObject({ status: "completed", keyId: null, closedAt });
     const completed = await clientStore.updateOrder({ keyId: key.id, id: 7n, status: "completed" }, AT);
     expect(completed).toMatchObject({ status: "completed" });
-    expect(await petsAndOrders.getPet(petId)).toMatchObject({ status: "sold" });
+    expect(await operatorPetStore.getPet(petId)).toMatchObject({ status: "sold" });
   });
 
   test("orders that do not fit the pets and keys are rejected", async ({ imports, clientStore }) => {
@@ -256,7 +260,7 @@ function orderCases(test: TestCase): void {
   });
 
   test("an order that is replaced makes room for another one that is placed", async (opened) => {
-    const { imports, clientStore, petsAndOrders } = opened;
+    const { imports, clientStore, operatorPetStore } = opened;
     const petId = await addPet(clientStore);
     const { id } = resultOf(await clientStore.placeOrder({ keyId: 1, petId }, AT));
     await imports.beginImport(FILE);
@@ -268,7 +272,7 @@ function orderCases(test: TestCase): void {
     ];
     const result = await imports.importRows(orders, ...batchOf(rows, { onConflict: "replace" }));
     expect(result).toMatchObject({ added: 1, replaced: 3 });
-    const { items } = await petsAndOrders.listOrders({ petId, limit: 10 });
+    const { items } = await operatorPetStore.listOrders({ petId, limit: 10 });
     expect(items.map(({ status }) => status)).toEqual(["placed", "cancelled"]);
   });
 }

@@ -18,21 +18,21 @@ export function idempotencyCases(test: TestCase): void {
     const order = resultOf(await clientStore.placeOrder({ keyId: KEY_ID, petId: pet.id }, AT, request));
     await clientStore.updateOrder({ keyId: KEY_ID, id: order.id, status: "completed" }, AT);
     const again = await reopen();
-    expect((await again.petsAndOrders.getPet(pet.id))?.status).toBe("sold");
+    expect((await again.operatorPetStore.getPet(pet.id))?.status).toBe("sold");
     for (const at of [AT, AT + DAY_MS - 1]) {
       expect(await again.clientStore.createPet(rex, at, request)).toEqual({ ...pet, replayed: true });
       const placed = await again.clientStore.placeOrder({ keyId: KEY_ID, petId: pet.id }, at, request);
       expect(placed).toEqual({ ...order, replayed: true });
     }
-    expect(idsOf(await again.petsAndOrders.listPets({ limit: 9 }))).toEqual([pet.id]);
+    expect(idsOf(await again.operatorPetStore.listPets({ limit: 9 }))).toEqual([pet.id]);
   });
 
   test("idempotency_conflict: of fifty concurrent requests with one key in two processes exactly one creates a pet", async (opened) => {
-    const { clientStore, petsAndOrders, another } = opened;
+    const { clientStore, operatorPetStore, another } = opened;
     const { clientStore: other } = await another();
     const create = (i: number) => (i % 2 ? clientStore : other).createPet(rex, AT, request);
     const results = await Promise.all(Array.from({ length: 50 }, (_, i) => create(i)));
-    const [id, ...others] = idsOf(await petsAndOrders.listPets({ limit: 9 }));
+    const [id, ...others] = idsOf(await operatorPetStore.listPets({ limit: 9 }));
     expect(others).toEqual([]);
     const done = results.filter((result) => rejectionCode(result) === undefined).map(resultOf);
     expect(done.filter(({ replayed }) => !replayed)).toHaveLength(1);

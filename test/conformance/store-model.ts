@@ -12,7 +12,7 @@ import {
   petUpdateEntry,
 } from "../../src/domain/pet-and-order-entries.ts";
 import type {
-  PetsAndOrdersStore,
+  OperatorPetStore,
   IdempotencyRejection,
   IdempotentRequest,
   OrderPageQuery,
@@ -51,7 +51,7 @@ import { addPet, AT, DAY_MS, type OpenStores, rex } from "./store-fixture.ts";
 /** What the stores and the model have in common. */
 interface Ports {
   readonly clientStore: Omit<ClientStore, "close">;
-  readonly petsAndOrders: PetsAndOrdersStore;
+  readonly operatorPetStore: OperatorPetStore;
   readonly petJson: Pick<PetJsonSource, "get" | "list">;
 }
 
@@ -96,7 +96,7 @@ class Model implements Ports {
     },
   };
 
-  readonly petsAndOrders: Ports["petsAndOrders"] = {
+  readonly operatorPetStore: Ports["operatorPetStore"] = {
     listPets: (query) => pageOf(this.#pets, query),
     getPet: (id) => this.#pet(id),
     searchPets: (text, { limit, ids: _ids, ...query }) => {
@@ -324,22 +324,22 @@ function callsWith(largestId: bigint, largestLimit: number): fc.Arbitrary<Call> 
     callOf({ keyId, id, status: finalStatus, ifMatch }, ({ clientStore }, update, at) =>
       clientStore.updateOrder(update, at),
     ),
-    callOf({ id }, ({ petsAndOrders }, given) => petsAndOrders.getPet(given.id)),
+    callOf({ id }, ({ operatorPetStore }, given) => operatorPetStore.getPet(given.id)),
     callOf({ keyId, id }, ({ clientStore }, given) => clientStore.getOrder(given.keyId, given.id)),
-    callOf({ query: petQuery }, ({ petsAndOrders }, { query }) => petsAndOrders.listPets(query)),
+    callOf({ query: petQuery }, ({ operatorPetStore }, { query }) => operatorPetStore.listPets(query)),
     callOf({ keyId, query: ordersOfKey }, ({ clientStore }, given) =>
       clientStore.listOrders(given.keyId, given.query),
     ),
-    callOf({ pet }, ({ petsAndOrders }, given, at) => petsAndOrders.createPet(given.pet, by(at))),
-    callOf({ id, change }, ({ petsAndOrders }, given, at) =>
-      petsAndOrders.updatePet(given.id, given.change, by(at)),
+    callOf({ pet }, ({ operatorPetStore }, given, at) => operatorPetStore.createPet(given.pet, by(at))),
+    callOf({ id, change }, ({ operatorPetStore }, given, at) =>
+      operatorPetStore.updatePet(given.id, given.change, by(at)),
     ),
-    callOf({ id }, ({ petsAndOrders }, given, at) => petsAndOrders.deletePet(given.id, by(at))),
-    callOf({ id, status: finalStatus }, ({ petsAndOrders }, given, at) =>
-      petsAndOrders.updateOrder(given.id, given.status, by(at)),
+    callOf({ id }, ({ operatorPetStore }, given, at) => operatorPetStore.deletePet(given.id, by(at))),
+    callOf({ id, status: finalStatus }, ({ operatorPetStore }, given, at) =>
+      operatorPetStore.updateOrder(given.id, given.status, by(at)),
     ),
-    callOf({ id }, ({ petsAndOrders }, given) => petsAndOrders.getOrder(given.id)),
-    callOf({ query: orderQuery }, ({ petsAndOrders }, { query }) => petsAndOrders.listOrders(query)),
+    callOf({ id }, ({ operatorPetStore }, given) => operatorPetStore.getOrder(given.id)),
+    callOf({ query: orderQuery }, ({ operatorPetStore }, { query }) => operatorPetStore.listOrders(query)),
     { weight: 4, arbitrary: listJson },
     { weight: 4, arbitrary: getJson },
   );

@@ -1,13 +1,13 @@
 import { expect } from "bun:test";
 import type { Attribution } from "../../src/domain/audit.ts";
-import type { PetsAndOrdersStore } from "../../src/domain/ports/pets-and-orders.ts";
+import type { OperatorPetStore } from "../../src/domain/ports/pets-and-orders.ts";
 import { AT, addPet, rejectionCode, resultOf, type TestCase } from "./store-fixture.ts";
 
 const OWNER = 1;
 const OTHER = 2;
 const by: Attribution = { actor: { kind: "console" }, at: AT };
 
-type Change = (petsAndOrders: PetsAndOrdersStore, id: bigint) => Promise<object>;
+type Change = (operatorPetStore: OperatorPetStore, id: bigint) => Promise<object>;
 
 /** What happens at once, in two processes. The model has the rest. */
 export function orderCases(test: TestCase): void {
@@ -24,7 +24,7 @@ export function orderCases(test: TestCase): void {
   });
 
   test("updateOrder: of concurrent updates one of its own key succeeds, and the pet's status follows it", async (opened) => {
-    const { clientStore, petsAndOrders, another } = opened;
+    const { clientStore, operatorPetStore, another } = opened;
     const { clientStore: second } = await another();
     for (let round = 0; round < 10; round++) {
       const petId = await addPet(clientStore);
@@ -39,33 +39,33 @@ export function orderCases(test: TestCase): void {
       expect([completed, cancelled].map(rejectionCode)).toEqual(
         isCompleted ? [undefined, "order_closed"] : ["order_closed", undefined],
       );
-      expect((await petsAndOrders.getPet(petId))?.status).toBe(isCompleted ? "sold" : "available");
+      expect((await operatorPetStore.getPet(petId))?.status).toBe(isCompleted ? "sold" : "available");
     }
   });
 
   const CHANGES: readonly [name: string, change: Change, statuses: object][] = [
     [
       "deleted",
-      (petsAndOrders, id) => petsAndOrders.deletePet(id, by),
+      (operatorPetStore, id) => operatorPetStore.deletePet(id, by),
       { "undefined pet_has_orders": "pending", "pet_not_found undefined": undefined },
     ],
     [
       "sold",
-      (petsAndOrders, id) => petsAndOrders.updatePet(id, { status: "sold" }, by),
+      (operatorPetStore, id) => operatorPetStore.updatePet(id, { status: "sold" }, by),
       { "undefined pet_ordered": "pending", "pet_not_available undefined": "sold" },
     ],
   ];
   for (const [name, change, statuses] of CHANGES) {
     test(`a pet that is ordered and ${name} by an operator at once is one or the other`, async (opened) => {
-      const { petsAndOrders } = await opened.another();
+      const { operatorPetStore } = await opened.another();
       for (let i = 0; i < 10; i++) {
         const petId = await addPet(opened.clientStore);
         const outcomes = await Promise.all([
           opened.clientStore.placeOrder({ keyId: OWNER, petId }, AT),
-          change(petsAndOrders, petId),
+          change(operatorPetStore, petId),
         ]);
         const codes = outcomes.map((outcome) => String(rejectionCode(outcome))).join(" ");
-        const pet = await opened.petsAndOrders.getPet(petId);
+        const pet = await opened.operatorPetStore.getPet(petId);
         expect(Object.entries(statuses)).toContainEqual([codes, pet?.status]);
       }
     });

@@ -26,7 +26,7 @@ export function storeConformance(name: string, openStores: OpenStores): void {
     return { ...calls.recordedStores(opened), another };
   };
   const test = testsOn(open);
-  describe(`${name} as a ClientStore and a PetsAndOrdersStore`, () => {
+  describe(`${name} as a ClientStore and an OperatorPetStore`, () => {
     petCases(test);
     orderCases(test);
     idempotencyCases(test);

@@ -42,10 +42,10 @@ const step = fc.oneof(
 const by = { actor: { kind: "console" }, at: 0 } as const;
 
 function write(service: Service, step: Step): Promise<unknown> {
-  const { petsAndOrders } = service.app;
+  const { operatorPetStore } = service.app;
   if (step.kind === "correct")
-    return petsAndOrders.updatePet(BigInt(step.petId), { status: step.status }, by);
-  if (step.kind === "delete") return petsAndOrders.deletePet(BigInt(step.petId), by);
+    return operatorPetStore.updatePet(BigInt(step.petId), { status: step.status }, by);
+  if (step.kind === "delete") return operatorPetStore.deletePet(BigInt(step.petId), by);
   if (step.kind === "create")
     return service.post("/pets", { name: "Rex", categoryId: 1, status: step.status });
   if (step.kind === "order") return service.post("/store/orders", { petId: step.petId });

@@ -46,7 +46,7 @@ test.each(LOSSES)("a database that is %s acknowledges nothing more, and is saved
   expect(existsSync(`${path}-wal`)).toBe(false);
 
   const rescued = openSqlite(to);
-  expect((await rescued.petsAndOrders.listPets({ limit: 9 })).items).toHaveLength(1);
+  expect((await rescued.operatorPetStore.listPets({ limit: 9 })).items).toHaveLength(1);
   await rescued.close();
 });
 

@@ -45,11 +45,11 @@ describe("stores for reads, in a thread", () => {
 
   testOnStores(
     "a read shows what was acknowledged before it",
-    async ({ petsAndOrders, keys, operatorReads }) => {
+    async ({ operatorPetStore, keys, operatorReads }) => {
       for (let i = 0; i < 100; i++) {
         const name = `${i}`;
-        const pet = await petsAndOrders.createPet({ name, categoryId: 2n ** 62n }, BY);
-        expect(await operatorReads.petsAndOrders.getPet(pet.id)).toEqual(pet);
+        const pet = await operatorPetStore.createPet({ name, categoryId: 2n ** 62n }, BY);
+        expect(await operatorReads.operatorPetStore.getPet(pet.id)).toEqual(pet);
         const key = await keys.createKey(
           { name, plan: "free", createdAt: 1 },
           { hash: name.padEnd(64, "-"), hint: name },

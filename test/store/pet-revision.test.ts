@@ -22,7 +22,7 @@ test("after a check, the caches show the changes, deletions and orders of anothe
   };
 
   warmUp();
-  await command.petsAndOrders.updatePet(1n, { name: "Rex" }, by);
+  await command.operatorPetStore.updatePet(1n, { name: "Rex" }, by);
   const before = { ...petJson.revisions };
   petJson.checkOtherProcesses();
   expect(petJson.revisions.changes).toBeGreaterThan(before.changes);
@@ -30,12 +30,12 @@ test("after a check, the caches show the changes, deletions and orders of anothe
   expect(page().json).toStartWith('[{"id":1,"name":"Rex",');
 
   warmUp();
-  await command.petsAndOrders.updateOrder(1n, "completed", by);
+  await command.operatorPetStore.updateOrder(1n, "completed", by);
   petJson.checkOtherProcesses();
   expect(page().json).toContain('{"id":2,"name":"pet 2","categoryId":1,"status":"sold"');
 
   warmUp();
-  await command.petsAndOrders.deletePet(3n, by);
+  await command.operatorPetStore.deletePet(3n, by);
   petJson.checkOtherProcesses();
   expect(page()).toMatchObject({ last: 65n, hasMore: true });
   expect(petJson.get(3)).toBeUndefined();
@@ -83,8 +83,8 @@ test("a rejected change invalidates nothing", async () => {
   const store = new SqliteClientStore(db.connection);
   await store.createPet({ name: "Rex", categoryId: 1n }, 0);
   const before = { ...store.petJson.revisions };
-  await store.petsAndOrders.deletePet(9n, by);
-  await store.petsAndOrders.updatePet(1n, { name: "Rex" }, by);
+  await store.operatorPetStore.deletePet(9n, by);
+  await store.operatorPetStore.updatePet(1n, { name: "Rex" }, by);
   store.petJson.checkOtherProcesses();
   expect(store.petJson.revisions).toEqual(before);
   await store.close();

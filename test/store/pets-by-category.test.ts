@@ -32,7 +32,7 @@ test("pages of a category have its pets in order, whatever their status and wher
             (id) => status === undefined || statusOf(id) === status,
           );
           const query = { categoryId, limit, ...(status && { status }), ...(after && { after }) };
-          const { items, hasMore } = await stores.petsAndOrders.listPets(query);
+          const { items, hasMore } = await stores.operatorPetStore.listPets(query);
           expect(items.map(({ id }) => id)).toEqual(all.slice(0, limit));
           expect(hasMore).toBe(all.length > limit);
           const page = stores.petJson.list(query);

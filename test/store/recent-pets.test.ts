@@ -17,7 +17,7 @@ test("pets enter the index of categories 1,024 at a time, and a page has those i
   const store = new SqliteClientStore(db.connection);
   const recent = () => Number(db.connection.get<{ recent: bigint }>(COUNT)?.recent);
   const idsOf = async (query: object) =>
-    (await store.petsAndOrders.listPets({ limit: 5_000, ...query })).items.map(({ id }) => Number(id));
+    (await store.operatorPetStore.listPets({ limit: 5_000, ...query })).items.map(({ id }) => Number(id));
   const all = (count: number) => Array.from({ length: count }, (_, i) => i + 1).filter((id) => id % 2 === 0);
   await Promise.all(Array.from({ length: 1_000 }, (_, i) => store.createPet(newPet(i + 1), 0)));
   expect(recent()).toBe(1_000);
@@ -26,8 +26,8 @@ test("pets enter the index of categories 1,024 at a time, and a page has those i
   expect(recent()).toBe(0);
   for (let i = 1_025; i <= 1_034; i++) await store.createPet(newPet(i), 0);
   // Operators add pets to the index at once, and change recent ones.
-  await store.petsAndOrders.createPet({ ...newPet(0), status: "sold" }, BY);
-  await store.petsAndOrders.updatePet(1_034n, { status: "sold" }, BY);
+  await store.operatorPetStore.createPet({ ...newPet(0), status: "sold" }, BY);
+  await store.operatorPetStore.updatePet(1_034n, { status: "sold" }, BY);
   expect(recent()).toBe(10);
   expect(await idsOf({ categoryId: 0n })).toEqual([...all(1_034), 1_035]);
   expect(await idsOf({ categoryId: 0n, after: 1_020n })).toEqual([
@@ -48,7 +48,7 @@ test("a server puts the pets of other processes behind it into what a page reads
   store.indexPetsOfOtherProcesses();
   await store.createPet(newPet(1), 0);
   expect(after()).toBeGreaterThanOrEqual(3_000);
-  const { items } = await store.petsAndOrders.listPets({ categoryId: 1n, limit: 5, after: 2_998n });
+  const { items } = await store.operatorPetStore.listPets({ categoryId: 1n, limit: 5, after: 2_998n });
   expect(items.map(({ id }) => Number(id))).toEqual([2_999, 3_000, 3_001]);
   imported.close();
   await store.close();
@@ -76,7 +76,7 @@ test("imported pets and those of a copy are in the index at once, also between r
   await shared.write(() => upsertRows(shared, PETS, [[9_000n, "Rex", 1n, "sold"]]));
   await store.createPet(newPet(1), 0);
   expect([behind(), db.count("pets WHERE is_recent IS NOT NULL")]).toEqual([1, 1]);
-  const { items } = await store.petsAndOrders.listPets({ categoryId: 1n, limit: 5, after: 5_009n });
+  const { items } = await store.operatorPetStore.listPets({ categoryId: 1n, limit: 5, after: 5_009n });
   expect(items.map(({ id }) => Number(id))).toEqual([5_010, 5_011, 9_000, 9_001]);
   await store.close();
 

@@ -89,17 +89,17 @@ test.each(lists("small"))(
 test("a page that ends after the 5,000 rows that it may read says where the next one continues", async () => {
   (await counterOf(32_000))[Symbol.dispose]();
   const stores = openSqlite(pathOf(32_000));
-  const { petsAndOrders, audit } = stores;
+  const { operatorPetStore, audit } = stores;
   // The only order of pet 1 that is placed is the newest of 24,000, and those of key 7 are none.
   const newest = { petId: 1n, status: "placed", limit: 5 } as const;
-  expect(await petsAndOrders.listOrders(newest)).toMatchObject({
+  expect(await operatorPetStore.listOrders(newest)).toMatchObject({
     items: [{ id: 24_000n }],
     hasMore: true,
     readTo: 19_001n,
   });
   const positions: bigint[] = [];
   for (let before: bigint | undefined; ;) {
-    const page = await petsAndOrders.listOrders({ petId: 1n, keyId: 7, before, limit: 5 });
+    const page = await operatorPetStore.listOrders({ petId: 1n, keyId: 7, before, limit: 5 });
     expect(page.items).toEqual([]);
     if (page.readTo === undefined) break;
     positions.push((before = page.readTo));

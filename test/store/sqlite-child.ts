@@ -19,11 +19,11 @@ async function open(): Promise<void> {
 /** Opens the store, creates a key, corrects the first pet and closes it, as commands do, twenty times. */
 async function command(): Promise<void> {
   for (let n = 1; n <= 20; n++) {
-    const { keys, petsAndOrders, close } = openSqlite(path, { maxBusyMs: 30_000 });
+    const { keys, operatorPetStore, close } = openSqlite(path, { maxBusyMs: 30_000 });
     await untilUnlocked(() =>
       keys.createKey({ name: "child", plan: "free", createdAt: 0 }, storedSecret(n), BY),
     );
-    await petsAndOrders.updatePet(1n, { name: `name ${n}` }, BY);
+    await operatorPetStore.updatePet(1n, { name: `name ${n}` }, BY);
     await close();
   }
 }

@@ -36,7 +36,7 @@ describe("a full disk", () => {
       });
     }
     expect([db.count("pets"), db.count("attempts")]).toEqual([1, 0]);
-    expect((await store.petsAndOrders.listPets({ limit: 9 })).items).toHaveLength(1);
+    expect((await store.operatorPetStore.listPets({ limit: 9 })).items).toHaveLength(1);
     expect(db.connection.value("PRAGMA integrity_check")).toBe("ok");
 
     db.connection.run("PRAGMA max_page_count = 1000000");

@@ -254,9 +254,9 @@ describe("opening a database", () => {
 
   test("closing the store removes the write-ahead log", async () => {
     using directory = disposableDirectory();
-    const { clientStore, petsAndOrders, close } = openSqlite(directory.path("a.db"));
+    const { clientStore, operatorPetStore, close } = openSqlite(directory.path("a.db"));
     await clientStore.createPet({ name: "Rex", categoryId: 1n }, 0);
-    await petsAndOrders.listPets({ limit: 1 });
+    await operatorPetStore.listPets({ limit: 1 });
     expect(existsSync(directory.path("a.db-wal"))).toBe(true);
     await close();
     expect(existsSync(directory.path("a.db-wal"))).toBe(false);

@@ -142,8 +142,8 @@ class Deployment {
   }
 
   async judge(): Promise<void> {
-    const { petsAndOrders, close } = await openPostgres(this.primary.url, { schema: "production" });
-    const { items } = await petsAndOrders.listPets({ limit: this.acknowledged + 10 });
+    const { operatorPetStore, close } = await openPostgres(this.primary.url, { schema: "production" });
+    const { items } = await operatorPetStore.listPets({ limit: this.acknowledged + 10 });
     await close();
     const atTheEnd = items.map(({ id, name }) => `${id} ${name}`);
     if (atTheEnd.length < this.acknowledged) this.problems.push("the primary has lost pets");

@@ -121,7 +121,7 @@ export interface ClientStore {
  * Every write is one transaction with its audit entry, and its promise resolves after that transaction is durable. A
  * write that changes nothing has no audit entry. Every method throws Unavailable while the database cannot be used.
  */
-export interface PetsAndOrdersStore {
+export interface OperatorPetStore {
   /** Lists pets in ascending order of identifiers. The first page and the last cost the same. */
   listPets(query: PetQuery): Awaitable<Page<Pet>>;
   /** Lists the pets whose names contain the text, in upper or lower case. The page reads 1,000 pets at most. */

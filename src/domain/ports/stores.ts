@@ -1,4 +1,4 @@
-import type { PetJsonSource, ClientStore, PetsAndOrdersStore } from "./pets-and-orders.ts";
+import type { PetJsonSource, ClientStore, OperatorPetStore } from "./pets-and-orders.ts";
 import type { KeyStore } from "./keys.ts";
 import type { PolicyStore } from "./policy.ts";
 import type { ValueStore } from "./stored-values.ts";
@@ -12,7 +12,7 @@ import type { UsageHistoryStore } from "./usage-history.ts";
 export interface Stores {
   readonly clientStore: ClientStore;
   readonly petJson: PetJsonSource;
-  readonly petsAndOrders: PetsAndOrdersStore;
+  readonly operatorPetStore: OperatorPetStore;
   readonly operators: OperatorStore;
   readonly keys: KeyStore;
   readonly policies: PolicyStore;
@@ -31,7 +31,7 @@ export type StateChange =
 /** The stores that operations of operators use. */
 export type AdminStores = Pick<
   Stores,
-  "petsAndOrders" | "operators" | "keys" | "policies" | "audit" | "usageHistory"
+  "operatorPetStore" | "operators" | "keys" | "policies" | "audit" | "usageHistory"
 >;
 
 /**

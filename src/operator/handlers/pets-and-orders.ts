@@ -10,40 +10,40 @@ import type { AdminHandlers } from "./context.ts";
 import { keyNamesOf } from "./key-names.ts";
 import type { Services } from "../services.ts";
 
-export function petAndOrderHandlers({ petsAndOrders, keys }: Pick<Services, "petsAndOrders" | "keys">) {
+export function petAndOrderHandlers({ operatorPetStore, keys }: Pick<Services, "operatorPetStore" | "keys">) {
   return {
     async listPets({ query: { search, cursor: after, limit = ADMIN_PAGE_LIMIT.default, ...filters } }) {
       if (search !== undefined) return findPets(search, { ...filters, after, limit });
-      const page = await petsAndOrders.listPets({ ...filters, after, limit });
+      const page = await operatorPetStore.listPets({ ...filters, after, limit });
       return { items: page.items, nextCursor: cursorAfter("pets", page) };
     },
 
-    createPet: ({ body }, { by }) => petsAndOrders.createPet(body, by),
+    createPet: ({ body }, { by }) => operatorPetStore.createPet(body, by),
 
     async getPet({ id }) {
-      return (await petsAndOrders.getPet(BigInt(id))) ?? petNotFound(id);
+      return (await operatorPetStore.getPet(BigInt(id))) ?? petNotFound(id);
     },
 
-    updatePet: ({ id, body }, { by }) => petsAndOrders.updatePet(BigInt(id), body, by),
+    updatePet: ({ id, body }, { by }) => operatorPetStore.updatePet(BigInt(id), body, by),
 
     async deletePet({ id }, { by }) {
-      const deleted = await petsAndOrders.deletePet(BigInt(id), by);
+      const deleted = await operatorPetStore.deletePet(BigInt(id), by);
       return deleted instanceof Rejection ? deleted : undefined;
     },
 
     async listOrders({ query: { keyId, cursor: before, limit = ADMIN_PAGE_LIMIT.default, ...filters } }) {
       const key = keyId === undefined ? undefined : Number(keyId);
-      const page = await petsAndOrders.listOrders({ ...filters, keyId: key, before, limit });
+      const page = await operatorPetStore.listOrders({ ...filters, keyId: key, before, limit });
       return { items: await withNames(page.items), nextCursor: cursorAfter("orders", page) };
     },
 
     async getOrder({ id }) {
-      const order = await petsAndOrders.getOrder(BigInt(id));
+      const order = await operatorPetStore.getOrder(BigInt(id));
       return order === undefined ? orderNotFound(id) : withName(order);
     },
 
     async updateOrder({ id, body }, { by }) {
-      const order = await petsAndOrders.updateOrder(BigInt(id), body.status, by);
+      const order = await operatorPetStore.updateOrder(BigInt(id), body.status, by);
       return order instanceof Rejection ? order : withName(order);
     },
   } satisfies Partial<AdminHandlers>;
@@ -58,10 +58,10 @@ export function petAndOrderHandlers({ petsAndOrders, keys }: Pick<Services, "pet
     const id = identifier === undefined ? undefined : BigInt(identifier);
     const items: Pet[] = [];
     if (id !== undefined && query.after === undefined)
-      items.push(...(await petsAndOrders.listPets({ ...query, ids: [id], limit: 1 })).items);
+      items.push(...(await operatorPetStore.listPets({ ...query, ids: [id], limit: 1 })).items);
     if (items.length === limit) return { items, nextCursor: encodeCursor("pets", 0n) };
     for (let { after } = query, steps = 1; ; steps++) {
-      const page = await petsAndOrders.searchPets(text, { ...query, after, limit: limit - items.length });
+      const page = await operatorPetStore.searchPets(text, { ...query, after, limit: limit - items.length });
       items.push(...page.items.filter((pet) => pet.id !== id));
       const nextCursor = cursorAfter("pets", page);
       if (nextCursor === null || items.length === limit || steps === PET_SEARCH.maxSteps)
@@ -73,7 +73,7 @@ export function petAndOrderHandlers({ petsAndOrders, keys }: Pick<Services, "pet
 
   async function withNames(orders: readonly OperatorOrder[]) {
     const ids = [...new Set(orders.map(({ petId }) => petId))].toSorted((a, b) => (a < b ? -1 : 1));
-    const pets = ids.length === 0 ? [] : (await petsAndOrders.listPets({ ids, limit: ids.length })).items;
+    const pets = ids.length === 0 ? [] : (await operatorPetStore.listPets({ ids, limit: ids.length })).items;
     const petNames = new Map(pets.map(({ id, name }) => [id, name]));
     const keyIds = orders.map(({ keyId }) => keyId);
     const keyNames = await keyNamesOf(keys, keyIds);

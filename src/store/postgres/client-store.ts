@@ -11,7 +11,7 @@ import type {
 import type { NewPet } from "../../domain/pets-and-orders.ts";
 import { BatchQueue } from "../sql/batch-queue.ts";
 import { InProgressRequests } from "../idempotency.ts";
-import { placeOrder, SqlClientReads, updateOrder } from "../pets-and-orders.ts";
+import { placeOrder, SqlClientStore, updateOrder } from "../pets-and-orders.ts";
 import type { RetentionNow } from "../retention-clock.ts";
 import { nextIdLock } from "./locks.ts";
 import { PostgresIdempotencyRecords } from "./idempotency.ts";
@@ -60,7 +60,7 @@ async function insertPets(sql: SQL, creations: readonly PetCreation[]): Promise<
 }
 
 /** The pets and orders of clients. Creations of pets share transactions; each order has one of its own. */
-export class PostgresClientStore extends SqlClientReads implements ClientStore {
+export class PostgresClientStore extends SqlClientStore implements ClientStore {
   readonly #petRecords: PostgresIdempotencyRecords;
   readonly #orderRecords: PostgresIdempotencyRecords;
   readonly #creations: BatchQueue<PetCreation, CreateResult>;

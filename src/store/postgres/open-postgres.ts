@@ -6,7 +6,7 @@ import { auditedDatabase, type OnAudit, reportAudit } from "../audit.ts";
 import { BatchQueue } from "../sql/batch-queue.ts";
 import type { TableUse } from "../sql/migrations.ts";
 import { adminStores } from "../admin-stores.ts";
-import { SqlPetsAndOrdersStore } from "../pets-and-orders.ts";
+import { SqlOperatorPetStore } from "../pets-and-orders.ts";
 import { SqlQuestionStore } from "../questions.ts";
 import { SqlServerReportStore } from "../server-reports.ts";
 import { SqlValueStore } from "../stored-values.ts";
@@ -56,15 +56,15 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   });
   const { onAudit } = options;
   const database = auditedDatabase(postgresDatabase(pools), onAudit);
-  const petsAndOrdersOn = (stored: SqlDatabase) =>
-    new SqlPetsAndOrdersStore({
+  const operatorPetStoreOn = (stored: SqlDatabase) =>
+    new SqlOperatorPetStore({
       ...stored,
       write: (row, statements) =>
         reportAudit(statements, (audited) => pools.rowTransaction(row, (tx) => runAll(tx, audited)), onAudit),
     });
   const readDatabase = { ...database, read: operatorReadsOn(pools) };
   return {
-    ...adminStores(database, petsAndOrdersOn(database), {
+    ...adminStores(database, operatorPetStoreOn(database), {
       findCredential: (hash) => lookups.submit(hash),
       retentionNow: options.retentionNow ?? (() => openedAt),
     }),
@@ -74,7 +74,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     questions: new SqlQuestionStore(unloggedDatabase(pools)),
     webhooks: new SqlWebhookStore(database),
     petJson,
-    operatorReads: adminStores(readDatabase, petsAndOrdersOn(readDatabase)),
+    operatorReads: adminStores(readDatabase, operatorPetStoreOn(readDatabase)),
     commitQueueLength: () => store.commitQueueLength,
     queueLength: () => pools.queueLength,
     openKeyCounter: (counterOptions) => new PostgresKeyCounter(pools, counterOptions),

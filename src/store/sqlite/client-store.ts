@@ -3,7 +3,7 @@ import { FailureReporter } from "../../runtime/failure-reporter.ts";
 import { encodePet, type NewPet } from "../../domain/pets-and-orders.ts";
 import type { StateChange } from "../../domain/ports/stores.ts";
 import type {
-  PetsAndOrdersStore,
+  OperatorPetStore,
   IdempotentRequest,
   OwnOrderUpdate,
   OrderPlacement,
@@ -14,7 +14,7 @@ import { type OnAudit, reportAudit } from "../audit.ts";
 import { BatchQueue } from "../sql/batch-queue.ts";
 import { InProgressRequests } from "../idempotency.ts";
 import type { IdempotentOperation } from "../../domain/operation-ids.ts";
-import { placeOrder, SqlPetsAndOrdersStore, SqlClientReads, updateOrder } from "../pets-and-orders.ts";
+import { placeOrder, SqlOperatorPetStore, SqlClientStore, updateOrder } from "../pets-and-orders.ts";
 import { PET_ROWS } from "../sql/rows.ts";
 import type { SqlDatabase } from "../sql/steps.ts";
 import type { Connection } from "./connection.ts";
@@ -54,9 +54,9 @@ interface Write<Code extends string> {
  * The pets and orders of clients. Reads return at once; writes share transactions. Work that returns a rejection has
  * written nothing.
  */
-export class SqliteClientStore extends SqlClientReads implements ClientStore {
+export class SqliteClientStore extends SqlClientStore implements ClientStore {
   readonly petJson: SqlitePetJson;
-  readonly petsAndOrders: PetsAndOrdersStore;
+  readonly operatorPetStore: OperatorPetStore;
   readonly #records: SqliteIdempotencyRecords;
   readonly #inProgress = new InProgressRequests();
   readonly #writes: BatchQueue<() => unknown, unknown>;
@@ -83,7 +83,7 @@ export class SqliteClientStore extends SqlClientReads implements ClientStore {
     this.petJson = new SqlitePetJson(connection);
     this.#recentPets = new RecentPets(connection);
     this.#records = new SqliteIdempotencyRecords(connection, retentionNow);
-    this.petsAndOrders = this.petsAndOrdersOn(this.database);
+    this.operatorPetStore = this.operatorPetStoreOn(this.database);
     this.#writes = new BatchQueue({
       run: (writes) => this.#commit(writes),
       maxBatch: MAX_WRITES_PER_TRANSACTION,
@@ -98,8 +98,8 @@ export class SqliteClientStore extends SqlClientReads implements ClientStore {
   }
 
   /** Returns a store that reads from another database than this one, and writes to this one. */
-  petsAndOrdersOn(database: SqlDatabase): PetsAndOrdersStore {
-    return new SqlPetsAndOrdersStore({
+  operatorPetStoreOn(database: SqlDatabase): OperatorPetStore {
+    return new SqlOperatorPetStore({
       ...database,
       write: (_row, statements) =>
         reportAudit(

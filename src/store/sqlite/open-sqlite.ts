@@ -60,7 +60,7 @@ export function openSqlite(path: string, options: SqliteOptions = {}): SqliteSto
     waitsForDisk: false,
   });
   const stores = {
-    ...adminStores(database, store.petsAndOrders, { retentionNow: options.retentionNow }),
+    ...adminStores(database, store.operatorPetStore, { retentionNow: options.retentionNow }),
     clientStore: store,
     usageHistory: new SqlUsageHistoryStore(unsynced),
     serverReports: new SqlServerReportStore(unsynced),
@@ -74,7 +74,7 @@ export function openSqlite(path: string, options: SqliteOptions = {}): SqliteSto
     petJson: store.petJson,
     storedValues: new SqlValueStore(database),
     webhooks: new SqlWebhookStore(database),
-    operatorReads: inThread ? adminStores(inThread, store.petsAndOrdersOn(inThread)) : stores,
+    operatorReads: inThread ? adminStores(inThread, store.operatorPetStoreOn(inThread)) : stores,
     commitQueueLength: () => store.commitQueueLength,
     async close() {
       indexing?.close();

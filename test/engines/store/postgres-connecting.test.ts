@@ -117,8 +117,8 @@ const FAULTS: readonly [name: string, begin: Change, end: Change][] = [
 ];
 
 /** One for each pool. */
-const calls = ({ clientStore, petsAndOrders, keys, storedValues }: PostgresStores): (() => unknown)[] => [
-  () => petsAndOrders.getPet(1n),
+const calls = ({ clientStore, operatorPetStore, keys, storedValues }: PostgresStores): (() => unknown)[] => [
+  () => operatorPetStore.getPet(1n),
   () => clientStore.createPet(rex, AT),
   () => clientStore.placeOrder({ keyId: KEY_ID, petId: 1n }, AT),
   () => storedValues.saveValues({ "free-limits": "1/2" }),

@@ -85,7 +85,7 @@ test("the primary is killed and the standby promoted: no acknowledged write is l
   over.abort();
   await Promise.all([...writing, ...reading]);
 
-  const { items } = await stores.petsAndOrders.listPets({ limit: 100_000 });
+  const { items } = await stores.operatorPetStore.listPets({ limit: 100_000 });
   const ids = new Map(items.map(({ name, id }) => [name, id]));
   expect(items.filter(({ name }) => name !== "Rex")).toHaveLength(created.size);
   for (const [name, id] of created) expect(ids.get(name)).toBe(id);

@@ -68,10 +68,10 @@ const rejectedWithin = (ms: number, calls: readonly (() => unknown)[]) =>
 const rejectedAtOnce = (calls: readonly (() => unknown)[]) => rejectedWithin(TIMEOUT_MS / 4, calls);
 
 /** Opens all connections, so that a query hangs and not the connection. */
-function connectAll({ clientStore, petsAndOrders }: PostgresStores): Promise<bigint> {
+function connectAll({ clientStore, operatorPetStore }: PostgresStores): Promise<bigint> {
   return untilAvailable(async () => {
     const [id = 0n, ...others] = await Promise.all(Array.from({ length: 10 }, () => addPet(clientStore)));
-    await Promise.all(others.map((other) => petsAndOrders.getPet(other)));
+    await Promise.all(others.map((other) => operatorPetStore.getPet(other)));
     await Promise.all(others.map((other) => clientStore.placeOrder({ keyId: KEY_ID, petId: other }, AT)));
     return id;
   });
@@ -80,10 +80,10 @@ function connectAll({ clientStore, petsAndOrders }: PostgresStores): Promise<big
 const times = <T>(count: number, work: T): T[] => Array.from({ length: count }, () => work);
 
 /** Every method of the stores. */
-function allCalls({ clientStore, petsAndOrders, keys }: PostgresStores): (() => unknown)[] {
+function allCalls({ clientStore, operatorPetStore, keys }: PostgresStores): (() => unknown)[] {
   return [
-    () => petsAndOrders.listPets({ limit: 20 }),
-    () => petsAndOrders.getPet(1n),
+    () => operatorPetStore.listPets({ limit: 20 }),
+    () => operatorPetStore.getPet(1n),
     () => clientStore.createPet(rex, AT),
     () => clientStore.createPet(rex, AT, { keyId: 1, idempotencyKey: "k", fingerprint: "f" }),
     () => clientStore.placeOrder({ keyId: KEY_ID, petId: 1n }, AT),
@@ -104,7 +104,7 @@ test("frozen: one call is rejected within the timeout, then all at once; after t
   const id = await connectAll(stores);
   stores.changes.length = 0;
   server.freeze();
-  await rejectedWithin(2 * TIMEOUT_MS, [() => stores.petsAndOrders.getPet(1n)]);
+  await rejectedWithin(2 * TIMEOUT_MS, [() => stores.operatorPetStore.getPet(1n)]);
   // By the end of this one a probe has failed as well, and the pools that have waited for nothing know of it.
   await rejectedWithin(2 * TIMEOUT_MS, [() => stores.clientStore.createPet(rex, AT)]);
   await rejectedAtOnce(allCalls(stores));
@@ -112,7 +112,7 @@ test("frozen: one call is rejected within the timeout, then all at once; after t
   expect(new Set(stores.changes.map(({ state }) => state))).toEqual(new Set(["down"]));
   server.thaw();
   await stores.reached("up");
-  expect((await untilAvailable(async () => stores.petsAndOrders.getPet(id)))?.name).toBe("Rex");
+  expect((await untilAvailable(async () => stores.operatorPetStore.getPet(id)))?.name).toBe("Rex");
   await untilAvailable(() => addPet(stores.clientStore));
 });
 
@@ -128,7 +128,7 @@ test("frozen: a query that finds the queue full is rejected at once, and close d
   const stores = await openInstance({ maxQueued: 10 });
   await connectAll(stores);
   server.freeze();
-  const read = () => stores.petsAndOrders.getPet(1n);
+  const read = () => stores.operatorPetStore.getPet(1n);
   const create = () => stores.clientStore.createPet(rex, AT);
   const reads = Promise.all(times(10, read).map(rejected));
   await rejectedAtOnce(times(5, read));
@@ -148,7 +148,7 @@ test("killed: every call is rejected at once; after the restart the store recove
   }
   await server.restart();
   await stores.reached("up");
-  for (const id of ids) expect((await stores.petsAndOrders.getPet(id))?.id).toBe(id);
+  for (const id of ids) expect((await stores.operatorPetStore.getPet(id))?.id).toBe(id);
   expect(await addPet(stores.clientStore)).toBeGreaterThan(ids[1] ?? 0n);
 });
 
@@ -156,14 +156,14 @@ test("a restart of the server between two requests fails none of them", async ()
   await using stores = await openInstance(PATIENT);
   const id = await addPet(stores.clientStore);
   await server.restart();
-  expect((await stores.petsAndOrders.getPet(id))?.id).toBe(id);
+  expect((await stores.operatorPetStore.getPet(id))?.id).toBe(id);
   expect(stores.changes).toEqual([]);
 });
 
 test("while another session holds a lock of the orders, they are rejected in time; pets and keys can be changed, and the server does not count as down", async () => {
   await using database = databaseAt(server.url);
   await using stores = await openInstance({ timeoutMs: 2_000 });
-  const { clientStore, petsAndOrders, keys } = stores;
+  const { clientStore, operatorPetStore, keys } = stores;
   const petId = await connectAll(stores);
   const { id } = await keys.createKey({ name: "shop", plan: "free", createdAt: AT }, storedSecret(1), BY);
   const order = () => clientStore.placeOrder({ keyId: KEY_ID, petId }, AT);
@@ -174,7 +174,7 @@ test("while another session holds a lock of the orders, they are rejected in tim
     // What waited for the lock would be rejected.
     await keys.updateKey(id, { revokedAt: AT }, BY);
     expect(await addPet(clientStore)).toBeGreaterThan(petId);
-    expect((await petsAndOrders.getPet(petId))?.status).toBe("available");
+    expect((await operatorPetStore.getPet(petId))?.status).toBe("available");
     await rejections;
   });
   resultOf(await order());
@@ -199,7 +199,7 @@ test("no write resolves before its commit: while commits block, writes are rejec
       () => stores.clientStore.createPet(rex, AT, { keyId: 3, idempotencyKey: "blocked", fingerprint: "f" }),
       () => stores.clientStore.placeOrder({ keyId: KEY_ID, petId }, AT),
     ].map(rejected);
-    const readPet = () => untilAvailable(async () => stores.petsAndOrders.getPet(petId));
+    const readPet = () => untilAvailable(async () => stores.operatorPetStore.getPet(petId));
     expect((await readPet())?.status).toBe("available");
     await Promise.all(writes);
     expect((await readPet())?.status).toBe("available");
@@ -228,7 +228,7 @@ test("an instance that is paused in the middle of a transaction blocks the other
 test("a pet that another session has locked delays its own orders only", async () => {
   await using database = databaseAt(server.url);
   await using stores = await openInstance(PATIENT);
-  const { clientStore, petsAndOrders } = stores;
+  const { clientStore, operatorPetStore } = stores;
   // Their orders, each within its bound, take less than the time after which those of the locked pet are rejected.
   const addPets = () => Promise.all(Array.from({ length: 5 }, () => addPet(clientStore)));
   const place = (petId: bigint) => clientStore.placeOrder({ keyId: KEY_ID, petId }, AT);
@@ -240,7 +240,7 @@ test("a pet that another session has locked delays its own orders only", async (
     const writes = [
       ...Array.from({ length: 20 }, () => place(locked)),
       clientStore.updateOrder({ keyId: KEY_ID, id: orderId, status: "completed" }, AT),
-      petsAndOrders.updatePet(locked, { name: "Mia" }, BY),
+      operatorPetStore.updatePet(locked, { name: "Mia" }, BY),
     ];
     const results = Promise.allSettled(writes);
     const isOver = results.then(() => "over");
@@ -254,7 +254,7 @@ test("a pet that another session has locked delays its own orders only", async (
   });
   expect(results.filter((result) => result === "done")).toHaveLength(3);
   expect(results.filter((result) => result === "pet_not_available")).toHaveLength(19);
-  expect((await petsAndOrders.getPet(ordered))?.status).toBe("sold");
+  expect((await operatorPetStore.getPet(ordered))?.status).toBe("sold");
   expect(stores.changes).toEqual([]);
 });
 

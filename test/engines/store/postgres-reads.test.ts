@@ -31,7 +31,7 @@ test.each<[string, number, number, (stores: PostgresStores, i: number) => unknow
 
 test("each of the reads that share a statement gets its own result", async () => {
   await using database = await emptyDatabase();
-  const { clientStore, petsAndOrders, petJson } = await database.open();
+  const { clientStore, operatorPetStore, petJson } = await database.open();
   const statuses = ["sold", "available", undefined] as const;
   for (let i = 0; i < 40; i++) {
     const status = statuses[i % 3];
@@ -39,11 +39,11 @@ test("each of the reads that share a statement gets its own result", async () =>
   }
   const reads = Array.from({ length: 400 }, async (_, i) => {
     const id = BigInt(i % 45);
-    const pet = await petsAndOrders.getPet(id);
+    const pet = await operatorPetStore.getPet(id);
     expect((await petJson.get(Number(id)))?.json).toBe(pet && encodePet(pet));
     const status = statuses[i % 3];
     const query = { after: id, limit: 1 + (i % 7), ...(status && { status }) };
-    const { items, hasMore } = await petsAndOrders.listPets(query);
+    const { items, hasMore } = await operatorPetStore.listPets(query);
     const json = `[${items.map(encodePet).join(",")}]`;
     expect(await petJson.list(query)).toMatchObject({ json, last: items.at(-1)?.id, hasMore });
   });
@@ -71,15 +71,15 @@ async function expectOnAll(servers: readonly PostgresStores[], id: bigint, json:
 test("what one server or psql has committed, every server shows at once, and never what was rolled back", async () => {
   await using database = await emptyDatabase();
   const servers = [await database.open(), await database.open()] as const;
-  const [{ clientStore }, { petsAndOrders }] = servers;
+  const [{ clientStore }, { operatorPetStore }] = servers;
   const { sql } = database;
   for (let round = 0; round < 10; round++) {
     const id = await addPet(clientStore);
-    const pet = withServiceValues({ id, ...rex }, (await petsAndOrders.getPet(id)) ?? {});
+    const pet = withServiceValues({ id, ...rex }, (await operatorPetStore.getPet(id)) ?? {});
     await expectOnAll(servers, id, encodePet(pet));
     resultOf(await clientStore.placeOrder({ keyId: KEY_ID, petId: id }, AT));
     await expectOnAll(servers, id, encodePet({ ...pet, status: "pending" }));
-    await petsAndOrders.updatePet(id, { name: "Max" }, BY);
+    await operatorPetStore.updatePet(id, { name: "Max" }, BY);
     await expectOnAll(servers, id, encodePet({ ...pet, name: "Max", status: "pending" }));
     await sql`UPDATE pets SET name = 'Ada', status = NULL WHERE id = ${id}`;
     const ada = encodePet(withServiceValues({ id, name: "Ada", categoryId: rex.categoryId }, pet));
@@ -93,7 +93,7 @@ test("what one server or psql has committed, every server shows at once, and nev
       .catch(() => {});
     await expectOnAll(servers, id, ada);
     const other = await addPet(servers[1].clientStore);
-    await petsAndOrders.deletePet(other, BY);
+    await operatorPetStore.deletePet(other, BY);
     await expectOnAll(servers, other, undefined);
   }
   await sql`TRUNCATE pets, orders RESTART IDENTITY`;

@@ -23,7 +23,7 @@ const createPet = ({ clientStore }: ReturnType<typeof openSqlite>) =>
 async function openError(file = path): Promise<string> {
   try {
     const opened = openSqlite(file, { use: BY });
-    const { items } = await opened.petsAndOrders.listPets({ limit: 100 });
+    const { items } = await opened.operatorPetStore.listPets({ limit: 100 });
     await opened.close();
     return `opened with ${items.length} pets`;
   } catch (error) {
@@ -37,7 +37,7 @@ await createPet(first);
 await first.close();
 fill();
 const full = openSqlite(path, { rescue });
-const { items } = await full.petsAndOrders.listPets({ limit: 9 });
+const { items } = await full.operatorPetStore.listPets({ limit: 9 });
 const write = await createPet(full);
 await full.close();
 for (const file of [`${path}-wal`, `${path}-shm`]) rmSync(file);
