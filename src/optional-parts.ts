@@ -43,7 +43,7 @@ export async function startTracer(
     ...config.tracing,
     omit: config.accessLogOmit,
     environment: config.environment,
-    instance: adapters.servers.self.id,
+    serverId: adapters.servers.self.id,
     isTls: config.tls !== undefined,
     routes,
     log,

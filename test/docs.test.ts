@@ -10,7 +10,7 @@ import { DAY_MS, MINUTE_MS } from "../src/text/time-units.ts";
 import { OPERATIONS } from "../src/petstore/operations.ts";
 import { IDLE_TIMEOUT_SECONDS } from "../src/http1/connection.ts";
 import { MAX_HANDSHAKES_PER_SECOND } from "../src/http1/index.ts";
-import { CONNECTIONS_PER_INSTANCE } from "../src/store/postgres/pool.ts";
+import { CONNECTIONS_PER_SERVER } from "../src/store/postgres/pool.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
@@ -55,7 +55,7 @@ const REPEATED: readonly [file: string, what: string, pattern: RegExp, value: st
   ["docs/pagination.md", "the page of the example", /\/pets\?limit=(\d+)"/g, PAGE_LIMIT.max],
   ["docs/deployment.md", "the idle timeout", /\[after (\d+ seconds)\]/g, VALUES.idleTimeout],
   ["docs/deployment.md", "handshakes", /open (\d+) connections a second/g, MAX_HANDSHAKES_PER_SECOND],
-  ["docs/deployment.md", "connections", /(\d+) for (?:each|an) instance/g, CONNECTIONS_PER_INSTANCE],
+  ["docs/deployment.md", "connections", /(\d+) for each server/g, CONNECTIONS_PER_SERVER],
   ["docs/security.md", "handshakes", /TLS (\d+) new ones a second/g, MAX_HANDSHAKES_PER_SECOND],
   ["docs/logging.md", "handshakes", /more than (\d+) TLS connections/g, MAX_HANDSHAKES_PER_SECOND],
   ["deploy/haproxy/haproxy.cfg", "the idle timeout", /after (\d+) s\./g, IDLE_TIMEOUT_SECONDS],

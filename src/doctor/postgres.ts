@@ -1,7 +1,7 @@
 import { describeStorage, type StorageConfig } from "../config/storage.ts";
 import { postgresOf } from "../adapters/postgres-options.ts";
 import { inspectPostgres, type PostgresState } from "../store/postgres/inspect.ts";
-import { CONNECTIONS_PER_INSTANCE } from "../store/postgres/pool.ts";
+import { CONNECTIONS_PER_SERVER } from "../store/postgres/pool.ts";
 import { countOf } from "../text/formatting.ts";
 import { check, type Finding, problemsOr, messageWithoutSecrets } from "./finding.ts";
 import { checkReplication } from "./replication.ts";
@@ -9,8 +9,8 @@ import { backupFinding, schemaFinding, type StoreFindings } from "./stored-data.
 
 const postgres = check("PostgreSQL");
 
-/** An instance that is being replaced, commands and backups, and what PostgreSQL reserves. */
-const OTHER_CONNECTIONS = 2 * CONNECTIONS_PER_INSTANCE + 3;
+/** A server that is being replaced, commands and backups, and what PostgreSQL reserves. */
+const OTHER_CONNECTIONS = 2 * CONNECTIONS_PER_SERVER + 3;
 
 export async function checkPostgres(storage: StorageConfig, now: () => number): Promise<StoreFindings> {
   const name = describeStorage(storage).data;
@@ -31,7 +31,7 @@ export async function checkPostgres(storage: StorageConfig, now: () => number): 
 
 function postgresProblems(state: PostgresState): readonly (Finding | false)[] {
   const { version, oldestVersion, encoding, freeConnections, maxConnections, servers } = state;
-  const neededConnections = servers * CONNECTIONS_PER_INSTANCE + OTHER_CONNECTIONS;
+  const neededConnections = servers * CONNECTIONS_PER_SERVER + OTHER_CONNECTIONS;
   return [
     version < oldestVersion &&
       postgres.error(`version ${version} is too old`, `use PostgreSQL ${oldestVersion} or newer`),
@@ -47,14 +47,14 @@ function postgresProblems(state: PostgresState): readonly (Finding | false)[] {
         "a power failure can lose writes that were acknowledged to clients",
         "set fsync = on and synchronous_commit = on",
       ),
-    freeConnections < CONNECTIONS_PER_INSTANCE &&
+    freeConnections < CONNECTIONS_PER_SERVER &&
       postgres.warning(
-        `${freeConnections} more connections are possible, and an instance needs ${CONNECTIONS_PER_INSTANCE}`,
+        `${freeConnections} more connections are possible, and a server needs ${CONNECTIONS_PER_SERVER}`,
         "raise max_connections; docs/deployment.md has the arithmetic",
       ),
     maxConnections < neededConnections &&
       postgres.warning(
-        `max_connections is ${maxConnections}, and ${countOf(servers, "instance")} with what else connects may need ${neededConnections}`,
+        `max_connections is ${maxConnections}, and ${countOf(servers, "server")} with what else connects may need ${neededConnections}`,
         `set max_connections to ${neededConnections} or more`,
       ),
     state.schema.version === 0 &&

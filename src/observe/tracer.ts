@@ -20,7 +20,7 @@ export interface TracerOptions {
   readonly omit: readonly AccessLogField[];
   readonly environment: string;
   /** The identifier of the server. */
-  readonly instance: string;
+  readonly serverId: string;
   readonly isTls: boolean;
   /** The path of each operation, such as /v1/pets/{petId}. */
   readonly routes: ReadonlyMap<string, string>;
@@ -128,12 +128,12 @@ export class Tracer {
 }
 
 /** The beginning and the end of a request to the collector, with what all spans have in common. */
-function envelopeOf({ environment, instance }: TracerOptions): readonly [string, string] {
+function envelopeOf({ environment, serverId }: TracerOptions): readonly [string, string] {
   const { name, version } = packageJson;
   const resource = attributes({
     "service.name": name,
     "service.version": version,
-    "service.instance.id": instance,
+    "service.instance.id": serverId,
     "deployment.environment.name": environment,
     "host.name": hostname(),
   });

@@ -63,7 +63,7 @@ export function readinessChecks(
   return {
     database: async () => {
       await services.operatorPetStore.getPet(1n);
-      // Any other instance would have the same problem, and reads go on.
+      // Any other server would have the same problem, and reads go on.
       return !services.database.waitsForStandby || "reads; writes wait for a synchronous standby";
     },
     disk: () => (services.freeBytes?.() ?? Infinity) >= NEEDED_BYTES,

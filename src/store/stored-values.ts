@@ -9,7 +9,7 @@ export class SqlValueStore implements ValueStore {
   constructor(private readonly database: SqlDatabase) {}
 
   saveValues(values: Readonly<Record<string, string>>): Promise<void> {
-    // All instances write the values in the same order, so that two that start together do not deadlock.
+    // All servers write the values in the same order, so that two that start together do not deadlock.
     const entries = Object.entries(values).toSorted(([a], [b]) => (a < b ? -1 : 1));
     return this.database.write(function* () {
       for (const [name, value] of entries) yield* rowsOf(SAVE_VALUE, name, value);

@@ -78,7 +78,7 @@ interface Bounds {
 /** Adds the counts of an inserted row to those of the stored one. */
 const ADD_COUNTS = COUNTS.map((count) => `${count} = stored.${count} + excluded.${count}`).join(", ");
 
-/** All instances add rows in the order of the keys, so that they do not deadlock. */
+/** All servers add rows in the order of the keys, so that they do not deadlock. */
 const BY_KEY = "ORDER BY key_id";
 
 /** Records a batch. A repeated batch waits for the transaction of the first one, and then changes no row. */

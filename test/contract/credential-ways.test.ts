@@ -36,7 +36,7 @@ const OPERATORS_IN_AN_OUTAGE = [
   "goes on for a minute while it cannot be read",
 ] as const;
 const FOLLOWED = [
-  "engines/instances/followed-files.test.ts",
+  "engines/servers/followed-files.test.ts",
   "a bad file changes nothing and is logged",
 ] as const;
 const NO_ROLE = "it allows one thing alone";
@@ -73,7 +73,7 @@ const CREDENTIALS: Readonly<Record<string, Credential>> = {
       ended: [KEYS, "requests with it are 401 at once, and a second time changes nothing"],
       lowered: ["http/late-bodies.test.ts", "a key that is %s while the body arrives is rejected"],
       inABody: ["http/late-bodies.test.ts", "a key that is %s while the body arrives is rejected"],
-      elsewhere: ["engines/instances/instances.test.ts", "a new secret and a revocation reach all servers"],
+      elsewhere: ["engines/servers/servers.test.ts", "a new secret and a revocation reach all servers"],
       outage: ["engines/auth/stale-caches.test.ts", "accepts no key that was revoked meanwhile"],
     },
   },
@@ -131,14 +131,14 @@ const CREDENTIALS: Readonly<Record<string, Credential>> = {
   "password of PostgreSQL": sent(
     ["database-url-file"],
     [
-      "engines/instances/secrets.test.ts",
+      "engines/servers/secrets.test.ts",
       "a new password of PostgreSQL, in the database and in the file of its URL",
     ],
     "sessions stay open when the password changes",
   ),
   "password of Valkey": sent(
     ["limits-url-file", "limits-ca"],
-    ["engines/instances/secrets.test.ts", "a new password of Valkey, there and in the file of its URL"],
+    ["engines/servers/secrets.test.ts", "a new password of Valkey, there and in the file of its URL"],
     "connections stay open when the password changes",
   ),
   certificate: sent(

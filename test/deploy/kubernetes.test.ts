@@ -75,7 +75,7 @@ test("Prometheus scrapes with the token of the operator metrics", () => {
     if (variable.endsWith("_FILE")) expect(command).toContain(` --from-literal=${basename(path)}=`);
 });
 
-test("an instance is drained before it stops, one at a time, and is not killed before it has stopped", () => {
+test("a server is drained before it stops, one at a time, and is not killed before it has stopped", () => {
   expect(specOf("PodDisruptionBudget").maxUnavailable).toBe(1);
   expect(deployment.replicas).toBeGreaterThanOrEqual(2);
   const { readinessProbe, livenessProbe, lifecycle } = container;

@@ -217,7 +217,7 @@ test("every metric of the table is exposed, with the labels of the table alone",
     exposed.set(name, known);
     for (const [, label = ""] of labels.matchAll(/(\w+)="/g)) if (label !== "le") known.add(label);
   }
-  // test/system/config has a server with TLS, and test/engines/instances one on PostgreSQL.
+  // test/system/config has a server with TLS, and test/engines/servers one on PostgreSQL.
   const ofThisServer = Object.entries(METRICS).filter(
     ([name]) => !name.includes("_tls_") && name !== "petstore_commits_wait_for_standby",
   );

@@ -45,7 +45,7 @@ const USERS: Readonly<Record<string, (port: number) => Promise<string>>> = {
       sample: 1,
       omit: [],
       environment: "production",
-      instance: "one",
+      serverId: "one",
       isTls: false,
       routes: new Map(),
       log: createLog({ format: "json", write: (line) => lines.push(line) }),

@@ -101,6 +101,8 @@ describe("documents", () => {
     ["report, announce or distinguish", /\b(?:tells?|told|telling)\b/i],
     ["a 401 response", /\bresponses \d{3}\b/],
     ["pet", /\banimals?\b/i],
+    // The field `instance` of the admin API and `service.instance.id` of OTLP are published.
+    ["server", /(?<![a-z.])instances?(?![a-z:])/i],
   ])("the word is %s", (_, others) => {
     // Migrations keep theirs.
     const texts = [...source, ...pages].filter(

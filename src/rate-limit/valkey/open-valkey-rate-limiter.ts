@@ -37,7 +37,7 @@ export async function openValkeyRateLimiter(
 
 /**
  * Valkey runs a batch as one step while every other client waits, so a batch takes about a millisecond at most.
- * Dozens of busy instances can wait for each other within the timeout.
+ * Dozens of busy servers can wait for each other within the timeout.
  */
 const SINGLE_SERVER = { isCluster: false, maxBatchSize: 64, maxConcurrentBatches: 1 };
 /** In a cluster a script may touch one slot only; the client pipelines the commands to each node. */

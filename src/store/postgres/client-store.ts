@@ -64,7 +64,7 @@ export class PostgresClientStore extends SqlClientStore implements ClientStore {
   readonly #petRecords: PostgresIdempotencyRecords;
   readonly #orderRecords: PostgresIdempotencyRecords;
   readonly #creations: BatchQueue<PetCreation, CreateResult>;
-  /** Rejects repeated requests on this instance before they take a connection. PostgreSQL rejects those on others. */
+  /** Rejects repeated requests on this server before they take a connection. PostgreSQL rejects those on others. */
   readonly #inProgress = new InProgressRequests();
 
   constructor(

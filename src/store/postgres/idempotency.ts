@@ -56,7 +56,7 @@ export class PostgresIdempotencyRecords {
 
   /**
    * Returns the results of those writes that were done before. A write that is missing from the map has to be done now.
-   * Its request is locked until the transaction ends, and the same request on any instance is rejected meanwhile.
+   * Its request is locked until the transaction ends, and the same request on any server is rejected meanwhile.
    */
   async lockAndFind<W extends Write>(
     tx: SQL,

@@ -39,13 +39,13 @@ const HAS_STEPS = `SELECT FROM pg_class WHERE relname = 'schema_migrations'
 const ADD_RELEASES = "ALTER TABLE schema_migrations ADD COLUMN oldest_release text";
 
 /**
- * The timeout of each step, and of what precedes the first. Instances that start together wait for one that migrates.
+ * The timeout of each step, and of what precedes the first. Servers that start together wait for one that migrates.
  */
 const OPEN_TIMEOUT_MS = MINUTE_MS;
-/** How long to wait for the lock of the instance that migrates, which is part of OPEN_TIMEOUT_MS. */
+/** How long to wait for the lock of the server that migrates, which is part of OPEN_TIMEOUT_MS. */
 const LOCK_WAIT_MS = 50_000;
 /**
- * How long a step waits for the lock of a table. Every query on that table waits behind it, and on other instances
+ * How long a step waits for the lock of a table. Every query on that table waits behind it, and on other servers
  * fails after 250 ms, so a step gives up sooner and tries again.
  */
 const LOCK_TIMEOUT_MS = 100;
@@ -99,7 +99,7 @@ async function checkServer(sql: SQL): Promise<void> {
 }
 
 /**
- * Makes the tables, or brings those of an earlier release up to date. Any number of instances can call it at once: each
+ * Makes the tables, or brings those of an earlier release up to date. Any number of servers can call it at once: each
  * step is applied by one of them. Nothing is changed if `use` does not allow it.
  */
 async function applyPostgresMigrations(sql: SQL, schema: string | undefined, use: TableUse): Promise<void> {
@@ -127,7 +127,7 @@ interface MissingSteps {
 }
 
 async function lockMissingSteps(sql: SQL, schema: string | undefined, use: TableUse): Promise<MissingSteps> {
-  // The first check takes no lock: opening a database that is up to date does not wait for other instances.
+  // The first check takes no lock: opening a database that is up to date does not wait for other servers.
   const isMigrated = await tableExists(sql, "schema_migrations");
   if (isMigrated) {
     const state = await readSchema(sql);
@@ -137,9 +137,9 @@ async function lockMissingSteps(sql: SQL, schema: string | undefined, use: Table
     }
   }
   // The lock is polled for. Building an index concurrently waits for every transaction, and would also wait for an
-  // instance that waits for this lock.
+  // server that waits for this lock.
   if (!(await takeLock(sql, MIGRATIONS_LOCK, LOCK_WAIT_MS))) {
-    throw new Error("another instance is migrating it; start this one when that is done");
+    throw new Error("another server is migrating it; start this one when that is done");
   }
   // A session can cache that a table does not exist.
   const hasSteps = (await sql.unsafe(HAS_STEPS, [schema ?? null])).length > 0;

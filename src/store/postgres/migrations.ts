@@ -2,7 +2,7 @@ import type { Migration } from "../sql/migrations.ts";
 import { LOCK_SPACE } from "./locks.ts";
 
 /**
- * A step that takes long on a large table, while all other instances serve requests. Each statement is a transaction of
+ * A step that takes long on a large table, while all other servers serve requests. Each statement is a transaction of
  * its own and has the same effect when it is repeated: a start that was interrupted begins the step again.
  */
 export type OnlineMigration = Omit<Migration, "sql"> & { readonly statements: readonly string[] };
@@ -11,7 +11,7 @@ export type OnlineMigration = Omit<Migration, "sql"> & { readonly statements: re
  * The steps make the same tables as in SQLite. The constraints repeat what the contract validates, so that a bug in the
  * program causes an error instead of bad data. Times are milliseconds since the epoch.
  *
- * Instances of the previous release serve requests during a migration and after it, so every new column can be null.
+ * Servers of the previous release serve requests during a migration and after it, so every new column can be null.
  * The table usage_sums is unused but remains, because release 1.1.0 writes to it.
  */
 export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
@@ -94,7 +94,7 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
     version: 8,
     name: "owners, notes, labels and access of keys, hints of secrets, audit trail, usage history",
     oldestRelease: "1.0.0",
-    // Instances of the previous release insert keys and secrets without the new columns. The free space in each page is
+    // Servers of the previous release insert keys and secrets without the new columns. The free space in each page is
     // for the rows of the current hour and day, which are updated every two seconds.
     sql: `
       ALTER TABLE api_keys ADD COLUMN owner TEXT;

@@ -62,8 +62,8 @@ const SIZES = {
 } as const;
 export const OPERATOR_READS = SIZES.operatorReads;
 
-/** The greatest number of connections that an instance opens. */
-export const CONNECTIONS_PER_INSTANCE = Object.values(SIZES).reduce<number>((sum, size) => sum + size, 0);
+/** The greatest number of connections that a server opens. */
+export const CONNECTIONS_PER_SERVER = Object.values(SIZES).reduce<number>((sum, size) => sum + size, 0);
 
 /**
  * The pools of connections: one each for reads, for creating pets, for orders, for all other writes, for lookups of
@@ -80,7 +80,7 @@ export class Pools {
   readonly orders: ConnectionPool;
   /** These writes are few: they come from operators and from the usage history. */
   readonly writes: ConnectionPool;
-  /** Anybody can cause lookups of keys, so an instance runs few of them at a time. */
+  /** Anybody can cause lookups of keys, so a server runs few of them at a time. */
   readonly lookups: ConnectionPool;
   /** Every request needs a decision about its key, so a commit of these does not wait for the disk. */
   readonly limits: ConnectionPool;
@@ -147,7 +147,7 @@ export class Pools {
       onChange: options.onStandbyChange,
     });
     const writing = { waitsForStandby: () => this.#standbys.waits() };
-    // All creates wait for one lock, that of the next identifier, which can take long when many instances create pets.
+    // All creates wait for one lock, that of the next identifier, which can take long when many servers create pets.
     const longLockMs = Math.ceil(timeoutMs * 0.375);
     this.creates = pool({ maxConnections: SIZES.creates, lockMs: longLockMs }, writing);
     this.orders = pool({ maxConnections: SIZES.orders }, writing);

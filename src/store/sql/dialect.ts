@@ -69,7 +69,7 @@ export interface Dialect {
   readonly explicitIds: string;
   /**
    * Deletes the first rows in an order that no two rows share, and returns a row for each. The last parameter is their
-   * number. Two instances that delete at the same time delete different rows.
+   * number. Two servers that delete at the same time delete different rows.
    */
   deleteFirst(rows: { readonly table: string; readonly where: string; readonly order: string }): string;
   /** An expression for a text that changes when another copy of the database takes over. */

@@ -15,7 +15,7 @@ export const PATIENT = {
   idleInTransactionMs: 60_000,
 };
 
-/** A database for any number of instances of the store, and a connection of its own. */
+/** A database for any number of stores, and a connection of its own. */
 export interface TestDatabase {
   readonly url: string;
   readonly sql: SQL;

@@ -10,9 +10,9 @@ import { startPostgres } from "../../../trials/harness/postgres.ts";
 import { databaseAt } from "./postgres-database.ts";
 import { untilAvailable } from "../../timing.ts";
 
-/** The timeout of instances whose server does not respond. */
+/** The timeout of stores whose PostgreSQL does not respond. */
 const TIMEOUT_MS = 1_000;
-/** The timeout of instances whose server responds, on a machine that may be busy. */
+/** The timeout of stores whose PostgreSQL responds, on a machine that may be busy. */
 const PATIENT = { timeoutMs: 4_000 };
 
 const server = await startPostgres();
@@ -22,8 +22,8 @@ afterEach(async () => {
 });
 afterAll(() => server.stop());
 
-/** An instance that records its state changes. */
-async function openInstance(options: { maxQueued?: number; timeoutMs?: number } = {}) {
+/** Stores that record their state changes. */
+async function openStores(options: { maxQueued?: number; timeoutMs?: number } = {}) {
   const changes: StateChange[] = [];
   let waiting = Promise.withResolvers<void>();
   const opened = await openPostgres(server.url, {
@@ -100,7 +100,7 @@ test("by default, calls are rejected after 2,000 ms, and more than 4,096 in a qu
 });
 
 test("frozen: one call is rejected within the timeout, then all at once; after the thaw the store recovers by itself", async () => {
-  await using stores = await openInstance();
+  await using stores = await openStores();
   const id = await connectAll(stores);
   stores.changes.length = 0;
   server.freeze();
@@ -117,7 +117,7 @@ test("frozen: one call is rejected within the timeout, then all at once; after t
 });
 
 test("frozen before the first connection: connecting is bounded by the same timeout", async () => {
-  await using stores = await openInstance();
+  await using stores = await openStores();
   server.freeze();
   await rejectedWithin(2 * TIMEOUT_MS, allCalls(stores));
   server.thaw();
@@ -125,7 +125,7 @@ test("frozen before the first connection: connecting is bounded by the same time
 });
 
 test("frozen: a query that finds the queue full is rejected at once, and close does not wait for the others for longer than the timeout", async () => {
-  const stores = await openInstance({ maxQueued: 10 });
+  const stores = await openStores({ maxQueued: 10 });
   await connectAll(stores);
   server.freeze();
   const read = () => stores.operatorPetStore.getPet(1n);
@@ -140,7 +140,7 @@ test("frozen: a query that finds the queue full is rejected at once, and close d
 });
 
 test("killed: every call is rejected at once; after the restart the store recovers by itself, with all committed writes", async () => {
-  await using stores = await openInstance(PATIENT);
+  await using stores = await openStores(PATIENT);
   const ids = [await addPet(stores.clientStore), await addPet(stores.clientStore)];
   await server.kill();
   for (let round = 0; round < 2; round++) {
@@ -153,7 +153,7 @@ test("killed: every call is rejected at once; after the restart the store recove
 });
 
 test("a restart of the server between two requests fails none of them", async () => {
-  await using stores = await openInstance(PATIENT);
+  await using stores = await openStores(PATIENT);
   const id = await addPet(stores.clientStore);
   await server.restart();
   expect((await stores.operatorPetStore.getPet(id))?.id).toBe(id);
@@ -162,7 +162,7 @@ test("a restart of the server between two requests fails none of them", async ()
 
 test("while another session holds a lock of the orders, they are rejected in time; pets and keys can be changed, and the server does not count as down", async () => {
   await using database = databaseAt(server.url);
-  await using stores = await openInstance({ timeoutMs: 2_000 });
+  await using stores = await openStores({ timeoutMs: 2_000 });
   const { clientStore, operatorPetStore, keys } = stores;
   const petId = await connectAll(stores);
   const { id } = await keys.createKey({ name: "shop", plan: "free", createdAt: AT }, storedSecret(1), BY);
@@ -185,7 +185,7 @@ test("while another session holds a lock of the orders, they are rejected in tim
 
 test("no write resolves before its commit: while commits block, writes are rejected and reads succeed", async () => {
   await using database = databaseAt(server.url);
-  await using stores = await openInstance();
+  await using stores = await openStores();
   const petId = await connectAll(stores);
   await database.sql.unsafe(`
     CREATE FUNCTION wait_at_commit() RETURNS trigger LANGUAGE plpgsql SET lock_timeout = 0 AS
@@ -209,8 +209,8 @@ test("no write resolves before its commit: while commits block, writes are rejec
   await untilAvailable(() => addPet(stores.clientStore));
 });
 
-test("an instance that is paused in the middle of a transaction blocks the others for less than the timeout", async () => {
-  await using stores = await openInstance(PATIENT);
+test("a server that is paused in the middle of a transaction blocks the others for less than the timeout", async () => {
+  await using stores = await openStores(PATIENT);
   const petId = await addPet(stores.clientStore);
   const paused = new Pools(new Primary(server.url), PATIENT);
   const locked = Promise.withResolvers<void>();
@@ -227,7 +227,7 @@ test("an instance that is paused in the middle of a transaction blocks the other
 
 test("a pet that another session has locked delays its own orders only", async () => {
   await using database = databaseAt(server.url);
-  await using stores = await openInstance(PATIENT);
+  await using stores = await openStores(PATIENT);
   const { clientStore, operatorPetStore } = stores;
   // Their orders, each within its bound, take less than the time after which those of the locked pet are rejected.
   const addPets = () => Promise.all(Array.from({ length: 5 }, () => addPet(clientStore)));
@@ -259,7 +259,7 @@ test("a pet that another session has locked delays its own orders only", async (
 });
 
 test("an error in a statement is not Unavailable, and the server does not count as down", async () => {
-  await using stores = await openInstance(PATIENT);
+  await using stores = await openStores(PATIENT);
   const failure = await stores.clientStore
     .createPet({ ...rex, name: "" }, AT)
     .catch((error: unknown) => error);

@@ -85,7 +85,7 @@ const STORAGES = {
 };
 
 test.each(Object.entries(STORAGES))(
-  "two instances on %s, replaced one after the other under load, and back: every request succeeds, nothing is lost, limits hold",
+  "two servers on %s, replaced one after the other under load, and back: every request succeeds, nothing is lost, limits hold",
   async (_, limits) => {
     const storage = ["--database-url", await fixtureDatabase(PREVIOUS_RELEASE), ...(await limits())];
     const key = readRecorded("postgres", PREVIOUS_RELEASE).secrets.load;
@@ -116,7 +116,7 @@ test.each(Object.entries(STORAGES))(
       expect(responses.filter(({ status }) => status === 200).length).toBeWithin(60, mostAllowed + 1);
     }
     for (const url of urls) await expectNothingLost(load, url, key);
-    // The load tries the other instance if a connection is refused, or if PostgreSQL is too busy (503).
+    // The load tries the other server if a connection is refused, or if PostgreSQL is too busy (503).
     const statuses = new Set(load.attempts.map(({ status }) => status));
     expect([...statuses].filter((status) => ![0, 200, 201, 503].includes(status))).toEqual([]);
     await Promise.all(servers.map((server) => server.stop()));

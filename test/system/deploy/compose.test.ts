@@ -9,7 +9,7 @@ import { expectSettings, readDeploy, ROOT } from "./deploy-files.ts";
 const DIRECTORY = join(ROOT, "deploy/compose");
 const compose = Object(Bun.YAML.parse(readDeploy("compose/compose.yaml")));
 const services: Record<string, typeof compose> = compose.services;
-const instances = Object.entries(services).flatMap(([name, each]) =>
+const servers = Object.entries(services).flatMap(([name, each]) =>
   name.startsWith("petstore-") ? each : [],
 );
 
@@ -18,7 +18,7 @@ const addressOf = ({ networks }: { networks: object }) => Object.values(networks
 
 const names = (list: object = []): string[] => (Array.isArray(list) ? list : Object.keys(list));
 
-test("two instances, PostgreSQL, Valkey, HAProxy and Prometheus; only HAProxy has a port outside", () => {
+test("two servers, PostgreSQL, Valkey, HAProxy and Prometheus; only HAProxy has a port outside", () => {
   const others = ["haproxy", "postgres", "valkey", "prometheus"];
   expect(Object.keys(services)).toEqual(["petstore-a", "petstore-b", ...others]);
   expect(Object.entries(services).flatMap(([name, { ports }]) => (ports ? name : []))).toEqual(["haproxy"]);
@@ -37,24 +37,24 @@ test("every network, volume, secret and service that a service names is defined"
   }
 });
 
-test("the instances have valid settings, and enough time to stop", () => {
-  for (const instance of instances) {
-    expectSettings(instance.environment);
-    expect(existsSync(resolve(DIRECTORY, instance.build.context, instance.build.dockerfile))).toBeTrue();
+test("the servers have valid settings, and enough time to stop", () => {
+  for (const server of servers) {
+    expectSettings(server.environment);
+    expect(existsSync(resolve(DIRECTORY, server.build.context, server.build.dockerfile))).toBeTrue();
     // Two seconds of drain delay, and ten for the requests in progress.
-    expect(Number.parseInt(instance.stop_grace_period, 10)).toBeGreaterThanOrEqual(17);
+    expect(Number.parseInt(server.stop_grace_period, 10)).toBeGreaterThanOrEqual(17);
   }
 });
 
-test("the addresses are those in the configuration of HAProxy, and the instances trust its own", () => {
+test("the addresses are those in the configuration of HAProxy, and the servers trust its own", () => {
   const configured = [...readDeploy("haproxy/haproxy.cfg").matchAll(/^ +server \w+ (\S+):8080$/gm)];
-  expect(instances.map(addressOf)).toEqual(configured.map(([, address]) => address));
-  expect(addressOf(services["haproxy"])).toBe(instances[0]?.environment.PETSTORE_TRUST_PROXY);
+  expect(servers.map(addressOf)).toEqual(configured.map(([, address]) => address));
+  expect(addressOf(services["haproxy"])).toBe(servers[0]?.environment.PETSTORE_TRUST_PROXY);
 });
 
-test("each instance has its listener for operators in their network, where Prometheus scrapes it", () => {
-  const listeners = instances.map(({ environment }) => environment.PETSTORE_ADMIN_ADDRESS);
-  expect(instances.map(({ networks }) => networks.operators.ipv4_address)).toEqual(
+test("each server has its listener for operators in their network, where Prometheus scrapes it", () => {
+  const listeners = servers.map(({ environment }) => environment.PETSTORE_ADMIN_ADDRESS);
+  expect(servers.map(({ networks }) => networks.operators.ipv4_address)).toEqual(
     listeners.map((listener) => listener.replace(/:8090$/, "")),
   );
   expect(
@@ -71,7 +71,7 @@ test("Prometheus has the token of the operator metrics, and no other secret", ()
   const [scrape] = Object(Bun.YAML.parse(readDeploy("compose/prometheus.yml"))).scrape_configs;
   const { credentials_file: file } = scrape.authorization;
   expect(services["prometheus"].secrets.map((name: string) => `/run/secrets/${name}`)).toEqual([file]);
-  for (const { environment, secrets } of instances) {
+  for (const { environment, secrets } of servers) {
     expect(environment.PETSTORE_METRICS_TOKEN_FILE).toBe(file);
     expect(environment.PETSTORE_ADMIN_TOKEN_FILE).not.toBe(file);
     const given = Object.entries<string>(environment).flatMap(([name, value]) =>

@@ -55,7 +55,7 @@ test("identifiers become visible in ascending order: a reader that continues aft
   expect(seen).toHaveLength(3 * 8 * 10);
 });
 
-test("idempotency_conflict: a request that is in progress on another instance is not waited for", async () => {
+test("idempotency_conflict: a request that is in progress on another server is not waited for", async () => {
   await using database = await emptyDatabase();
   const [first, second] = await Promise.all([database.open(), database.open()]);
   const petId = await addPet(first.clientStore);
