@@ -1,4 +1,13 @@
-import type { ConnectionContext, Socket } from "./connection.ts";
+interface ClosingSocket {
+  end(): void;
+  /** Closes at once, without sending what is pending. */
+  terminate(): void;
+}
+
+interface LingeringCloseContext {
+  readonly uptimeSeconds: number;
+  readonly isShuttingDown: boolean;
+}
 
 /** The time without a byte from the client after which the connection closes; in a shutdown, the time in all. */
 const SILENCE_SECONDS = 2;
@@ -16,8 +25,8 @@ export class LingeringClose {
   #isSocketEnded = false;
 
   constructor(
-    private readonly socket: Pick<Socket, "end" | "terminate">,
-    private readonly context: Pick<ConnectionContext, "uptimeSeconds" | "isShuttingDown">,
+    private readonly socket: ClosingSocket,
+    private readonly context: LingeringCloseContext,
   ) {
     this.#startedAt = this.#lastDataAt = context.uptimeSeconds;
   }
