@@ -12,7 +12,7 @@ import { documentedVersion } from "../petstore/documents.ts";
 export function createDocsSite(settings: DocumentedSettings): DocsPages {
   const pages = loadFor(
     () => documentedVersion(settings),
-    async () => (await import("./render-site.ts")).sitePages(settings),
+    async () => (await import("./serve-site.ts")).sitePages(settings),
   );
   const client = loadOnce(async () => (await import("./client-package.ts")).clientPackage(settings));
   return {
