@@ -11,7 +11,7 @@ import { KEY_FIELDS } from "../../domain/key-fields.ts";
 import { invalidKeyField, LIMITS_REQUIRED } from "../../domain/key-rules.ts";
 import { canUnban } from "../../domain/rate-limit.ts";
 import { DEFAULT_OVERLAP_SECONDS } from "../operations/keys.ts";
-import { ADMIN_PAGE_LIMIT, type AdminInput, type Key } from "../operations.ts";
+import { ADMIN_PAGE_LIMIT, type Key } from "../operations.ts";
 import { KeyViews, type KeyViewServices } from "./key-views.ts";
 import type { AdminHandlers } from "./context.ts";
 import type { Services } from "../services.ts";
@@ -24,161 +24,144 @@ type Inactive = Rejection<"key_not_found" | "key_not_active">;
 interface KeyServices extends KeyViewServices, Pick<Services, "environment" | "applyChanges"> {}
 
 export function keyHandlers(services: KeyServices) {
-  const keys = new KeyOperations(services);
+  const { environment, keys, rateLimiter, limiterMonitor, applyChanges } = services;
+  const views = new KeyViews(services);
+
   return {
-    listKeys: ({ query }) => keys.list(query),
-    listBans: ({ query }) => keys.listBans(query),
-    createKey: ({ body }, { by }) => keys.create(body, by),
-    findKey: ({ body }) => keys.findBySecret(body),
-    getKey: ({ id }) => keys.get(id),
-    updateKey: ({ id, body }, { by }) => keys.update(id, body, by),
-    rotateKey: ({ id, body }, { by }) => keys.rotate(id, body, by),
-    revokeKey: ({ id, body }, { by }) => keys.revoke(id, { ...by, ...body }),
-    disableKey: ({ id, body }, { by }) => keys.setState(id, "disabled", { ...by, ...body }),
-    enableKey: ({ id }, { by }) => keys.setState(id, "enabled", by),
-    unbanKey: ({ id, body }, { by }) => keys.unban(id, { ...by, ...body }),
+    async listKeys({ query }) {
+      const { sort, order, limit = ADMIN_PAGE_LIMIT.default, cursor, revoked, usedPercent, ...given } = query;
+      const hidesRevoked = revoked === "exclude" && given.state === undefined;
+      const filter = {
+        ...given,
+        unusedSince: parseOptionalTime(given.unusedSince),
+        deprecatedSince: parseOptionalTime(given.deprecatedSince),
+        expiresBefore: parseOptionalTime(given.expiresBefore),
+      };
+      const list = await views.list({
+        filter: { ...filter, ...(hidesRevoked && { isRevoked: false }) },
+        sort: sort ?? "id",
+        isDescending: order === "desc",
+        after: cursor === undefined ? undefined : Number(cursor),
+        limit,
+        usedPercent,
+      });
+      const { counts, total, items } = list;
+      const page = { items, total, counts, nextCursor: cursorAfter("keys", list) };
+      return hidesRevoked ? { ...page, hidden: counts.revoked } : page;
+    },
+
+    async listBans({ query: { limit = ADMIN_PAGE_LIMIT.default } }) {
+      const { items, total } = await views.banned(limit);
+      return { items, total, nextCursor: null };
+    },
+
+    async createKey({ body }, { by }) {
+      const key = withoutNulls({ ...parseTimes(KEY_FIELDS, body), createdAt: by.at });
+      const invalid = invalidKeyField(key, { now: by.at });
+      if (invalid) return invalid;
+      const secret = generateSecret(environment);
+      const created = await keys.createKey(key, toNewSecret(secret), by);
+      return { key: await views.view(created), secret };
+    },
+
+    /** Finds the key of a secret, even if the secret or the key no longer works. */
+    async findKey({ body: { secret } }) {
+      const home = ENVIRONMENTS.find((each) => isWellFormedSecret(secret, each));
+      const found = home === environment ? await keys.findCredential(hashSecret(secret)) : undefined;
+      if (found === undefined) return unknownSecret(home, environment);
+      const view = await views.view(found.key);
+      return { ...view, secretValidUntil: formatOptionalTime(found.validUntil) };
+    },
+
+    async getKey({ id }) {
+      const key = await find(id);
+      return key instanceof Rejection ? key : views.view(key);
+    },
+
+    /**
+     * Changes a key. A revoked key keeps its plan, access and expiry. An expired key does too, unless the change moves
+     * the expiry.
+     */
+    async updateKey({ id, body }, { by }) {
+      const key = await find(id);
+      if (key instanceof Rejection) return key;
+      const { limits, ...rest } = parseTimes(KEY_FIELDS, body);
+      // With limits of null, the limits of the plan apply.
+      if (limits === null && (rest.plan ?? key.plan) === "enterprise") return LIMITS_REQUIRED;
+      const change: KeyChange = { ...rest, ...(limits && { limits }) };
+      const invalid = invalidKeyField(change, { now: by.at, key });
+      if (invalid) return invalid;
+      if (ACTIVE_FIELDS.some((field) => change[field] !== undefined)) {
+        const inactive = keyNotActive({ ...key, ...expiryOf(change) }, by.at, "changed");
+        if (inactive) return inactive;
+      }
+      return applied(await keys.updateKey(key.id, change, by));
+    },
+
+    async rotateKey({ id, body: { overlapSeconds = DEFAULT_OVERLAP_SECONDS } }, { by }) {
+      const key = await findActive(id, by.at, "rotated");
+      if (key instanceof Rejection) return key;
+      const secret = generateSecret(environment);
+      const endsAt = by.at + overlapSeconds * 1_000;
+      // The time 0 is in the past on every machine, even on one whose clock is behind.
+      const overlapEndsAt = overlapSeconds === 0 ? 0 : endsAt;
+      await keys.addSecret(key.id, { ...toNewSecret(secret), overlapEndsAt }, by);
+      return { key: await applied(key), secret, overlapEndsAt: formatTime(endsAt) };
+    },
+
+    /**
+     * Revokes a key. A revoked key stays as it is but is written again, because what was read may be on one disk only.
+     */
+    async revokeKey({ id, body }, { by }) {
+      const key = await find(id);
+      if (key instanceof Rejection) return key;
+      return applied(await keys.updateKey(key.id, { revokedAt: by.at }, { ...by, ...body }));
+    },
+
+    disableKey: ({ id, body }, { by }) => setState(id, "disabled", { ...by, ...body }),
+    enableKey: ({ id }, { by }) => setState(id, "enabled", by),
+
+    /**
+     * Calls the rate limiter itself, because `applyChanges` does nothing in a command that works without a server: such
+     * a command ends the ban in the stored quota. A server finds the unban again with its next poll, which ends only
+     * bans that began before it.
+     */
+    async unbanKey({ id, body }, { by }) {
+      const key = await findActive(id, by.at, "unbanned");
+      if (key instanceof Rejection) return key;
+      const quota = await rateLimiter.quota({ kind: "key", id: key.id });
+      // Without a ban nothing changes, and the audit trail gets no entry.
+      if (limiterMonitor.isAvailable && !(quota && canUnban(quota))) return views.view(key);
+      const unbanned = await keys.updateKey(key.id, { unbannedAt: by.at }, { ...by, ...body });
+      await rateLimiter.unban({ kind: "key", id: key.id }, 0);
+      return views.view(unbanned);
+    },
   } satisfies Partial<AdminHandlers>;
-}
 
-class KeyOperations {
-  readonly #services: KeyServices;
-  readonly #views: KeyViews;
-
-  constructor(services: KeyServices) {
-    this.#services = services;
-    this.#views = new KeyViews(services);
+  async function find(id: Identifier): Promise<ApiKey | Rejection<"key_not_found">> {
+    return (await keys.getKey(toSafeNumber(id))) ?? keyNotFound(id);
   }
 
-  async list(query: AdminInput<"listKeys">["query"]) {
-    const { sort, order, limit = ADMIN_PAGE_LIMIT.default, cursor, revoked, usedPercent, ...given } = query;
-    const hidesRevoked = revoked === "exclude" && given.state === undefined;
-    const filter = {
-      ...given,
-      unusedSince: parseOptionalTime(given.unusedSince),
-      deprecatedSince: parseOptionalTime(given.deprecatedSince),
-      expiresBefore: parseOptionalTime(given.expiresBefore),
-    };
-    const list = await this.#views.list({
-      filter: { ...filter, ...(hidesRevoked && { isRevoked: false }) },
-      sort: sort ?? "id",
-      isDescending: order === "desc",
-      after: cursor === undefined ? undefined : Number(cursor),
-      limit,
-      usedPercent,
-    });
-    const { counts, total, items } = list;
-    const page = { items, total, counts, nextCursor: cursorAfter("keys", list) };
-    return hidesRevoked ? { ...page, hidden: counts.revoked } : page;
-  }
-
-  async listBans({ limit = ADMIN_PAGE_LIMIT.default }: AdminInput<"listBans">["query"]) {
-    const { items, total } = await this.#views.banned(limit);
-    return { items, total, nextCursor: null };
-  }
-
-  async create(body: AdminInput<"createKey">["body"], by: Attribution) {
-    const key = withoutNulls({ ...parseTimes(KEY_FIELDS, body), createdAt: by.at });
-    const invalid = invalidKeyField(key, { now: by.at });
-    if (invalid) return invalid;
-    const secret = generateSecret(this.#services.environment);
-    const created = await this.#services.keys.createKey(key, toNewSecret(secret), by);
-    return { key: await this.#views.view(created), secret };
-  }
-
-  /** Finds the key of a secret, even if the secret or the key no longer works. */
-  async findBySecret({ secret }: AdminInput<"findKey">["body"]) {
-    const { environment } = this.#services;
-    const home = ENVIRONMENTS.find((each) => isWellFormedSecret(secret, each));
-    const found =
-      home === environment ? await this.#services.keys.findCredential(hashSecret(secret)) : undefined;
-    if (found === undefined) return unknownSecret(home, environment);
-    const view = await this.#views.view(found.key);
-    return { ...view, secretValidUntil: formatOptionalTime(found.validUntil) };
-  }
-
-  async get(id: Identifier) {
-    const key = await this.#find(id);
-    return key instanceof Rejection ? key : this.#views.view(key);
-  }
-
-  /**
-   * Changes a key. A revoked key keeps its plan, access and expiry. An expired key does too, unless the change moves
-   * the expiry.
-   */
-  async update(id: Identifier, body: AdminInput<"updateKey">["body"], by: Attribution) {
-    const key = await this.#find(id);
-    if (key instanceof Rejection) return key;
-    const { limits, ...rest } = parseTimes(KEY_FIELDS, body);
-    // With limits of null, the limits of the plan apply.
-    if (limits === null && (rest.plan ?? key.plan) === "enterprise") return LIMITS_REQUIRED;
-    const change: KeyChange = { ...rest, ...(limits && { limits }) };
-    const invalid = invalidKeyField(change, { now: by.at, key });
-    if (invalid) return invalid;
-    if (ACTIVE_FIELDS.some((field) => change[field] !== undefined)) {
-      const inactive = keyNotActive({ ...key, ...expiryOf(change) }, by.at, "changed");
-      if (inactive) return inactive;
-    }
-    return this.#applied(await this.#services.keys.updateKey(key.id, change, by));
-  }
-
-  async rotate(id: Identifier, body: AdminInput<"rotateKey">["body"], by: Attribution) {
-    const { overlapSeconds = DEFAULT_OVERLAP_SECONDS } = body;
-    const key = await this.#findActive(id, by.at, "rotated");
-    if (key instanceof Rejection) return key;
-    const secret = generateSecret(this.#services.environment);
-    const endsAt = by.at + overlapSeconds * 1_000;
-    // The time 0 is in the past on every machine, even on one whose clock is behind.
-    const overlapEndsAt = overlapSeconds === 0 ? 0 : endsAt;
-    await this.#services.keys.addSecret(key.id, { ...toNewSecret(secret), overlapEndsAt }, by);
-    return { key: await this.#applied(key), secret, overlapEndsAt: formatTime(endsAt) };
-  }
-
-  /**
-   * Revokes a key. A revoked key stays as it is but is written again, because what was read may be on one disk only.
-   */
-  async revoke(id: Identifier, by: Attribution) {
-    const key = await this.#find(id);
-    if (key instanceof Rejection) return key;
-    return this.#applied(await this.#services.keys.updateKey(key.id, { revokedAt: by.at }, by));
-  }
-
-  /**
-   * Calls the rate limiter itself, because `applyChanges` does nothing in a command that works without a server: such a
-   * command ends the ban in the stored quota. A server finds the unban again with its next poll, which ends only bans
-   * that began before it.
-   */
-  async unban(id: Identifier, by: Attribution) {
-    const { rateLimiter, limiterMonitor } = this.#services;
-    const key = await this.#findActive(id, by.at, "unbanned");
-    if (key instanceof Rejection) return key;
-    const quota = await rateLimiter.quota({ kind: "key", id: key.id });
-    // Without a ban nothing changes, and the audit trail gets no entry.
-    if (limiterMonitor.isAvailable && !(quota && canUnban(quota))) return this.#views.view(key);
-    const unbanned = await this.#services.keys.updateKey(key.id, { unbannedAt: by.at }, by);
-    await rateLimiter.unban({ kind: "key", id: key.id }, 0);
-    return this.#views.view(unbanned);
-  }
-
-  /** Disables or enables a key. One that already has that state stays as it is but is written again, as in `revoke`. */
-  async setState(id: Identifier, state: "disabled" | "enabled", by: Attribution): Promise<Key | Inactive> {
-    const key = await this.#findActive(id, by.at, state);
-    if (key instanceof Rejection) return key;
-    const disabledAt = state === "disabled" ? (key.disabledAt ?? by.at) : null;
-    return this.#applied(await this.#services.keys.updateKey(key.id, { disabledAt }, by));
-  }
-
-  async #find(id: Identifier): Promise<ApiKey | Rejection<"key_not_found">> {
-    return (await this.#services.keys.getKey(toSafeNumber(id))) ?? keyNotFound(id);
-  }
-
-  async #findActive(id: Identifier, now: number, change: string): Promise<ApiKey | Inactive> {
-    const key = await this.#find(id);
+  async function findActive(id: Identifier, now: number, change: string): Promise<ApiKey | Inactive> {
+    const key = await find(id);
     return key instanceof Rejection ? key : (keyNotActive(key, now, change) ?? key);
   }
 
-  async #applied(key: ApiKey): Promise<Key> {
-    await this.#services.applyChanges(key.id);
-    return this.#views.view(key);
+  /** Disables or enables a key. One with that state stays as it is but is written again, as in `revokeKey`. */
+  async function setState(
+    id: Identifier,
+    state: "disabled" | "enabled",
+    by: Attribution,
+  ): Promise<Key | Inactive> {
+    const key = await findActive(id, by.at, state);
+    if (key instanceof Rejection) return key;
+    const disabledAt = state === "disabled" ? (key.disabledAt ?? by.at) : null;
+    return applied(await keys.updateKey(key.id, { disabledAt }, by));
+  }
+
+  async function applied(key: ApiKey): Promise<Key> {
+    await applyChanges(key.id);
+    return views.view(key);
   }
 }
 
