@@ -77,7 +77,8 @@ interface Loaded<T> {
   readonly data?: T;
   /** What went wrong, if the server responded with an error. */
   readonly error?: Error;
-  readonly key: string;
+  /** What was asked for, as text. */
+  readonly request: string;
 }
 
 export interface Polled<T> extends Loaded<T> {
@@ -91,10 +92,14 @@ interface Receiver<T> {
 }
 
 /**
- * `key` names what `load` loads: with another key it is loaded at once, otherwise every two seconds. A response that
+ * `request` names what `load` loads: another request is sent at once, the same one every two seconds. A response that
  * arrives after that of a later request is left out.
  */
-export function usePolling<T>(key: string, load: () => Promise<T>, { onData, onError }: Receiver<T>): void {
+export function usePolling<T>(
+  request: string,
+  load: () => Promise<T>,
+  { onData, onError }: Receiver<T>,
+): void {
   useEffect(() => {
     let isCurrent = true;
     const startRequest = inOrder();
@@ -121,28 +126,30 @@ export function usePolling<T>(key: string, load: () => Promise<T>, { onData, onE
       polls.delete(poll);
       reportFailure(poll, undefined);
     };
-  }, [key]);
+  }, [request]);
 }
 
 /** What was polled, and what went wrong. */
-export function usePolled<T>(key: string, load: () => Promise<T>): Polled<T> {
-  const [loaded, setLoaded] = useState<Loaded<T>>({ key });
-  usePolling(key, load, {
-    onData: (data) => setLoaded((last) => withData(last, key, data)),
-    onError: (error) => setLoaded((last) => withError(last, key, error)),
+export function usePolled<T>(request: string, load: () => Promise<T>): Polled<T> {
+  const [loaded, setLoaded] = useState<Loaded<T>>({ request });
+  usePolling(request, load, {
+    onData: (data) => setLoaded((last) => withData(last, request, data)),
+    onError: (error) => setLoaded((last) => withError(last, request, error)),
   });
-  return { ...loaded, isStale: loaded.key !== key };
+  return { ...loaded, isStale: loaded.request !== request };
 }
 
 /** Returns `last` if nothing has changed: then nothing is rendered. */
-function withData<T>(last: Loaded<T>, key: string, loaded: T): Loaded<T> {
+function withData<T>(last: Loaded<T>, request: string, loaded: T): Loaded<T> {
   const data = keepUnchanged(last.data, loaded);
-  return last.key === key && last.error === undefined && last.data === data ? last : { key, data };
+  return last.request === request && last.error === undefined && last.data === data
+    ? last
+    : { request, data };
 }
 
 /** The data of the same parameters stay on the screen. */
-function withError<T>(last: Loaded<T>, key: string, error: Error): Loaded<T> {
-  if (last.key !== key) return { key, error };
+function withError<T>(last: Loaded<T>, request: string, error: Error): Loaded<T> {
+  if (last.request !== request) return { request, error };
   return last.error?.message === error.message ? last : { ...last, error };
 }
 

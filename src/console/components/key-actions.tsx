@@ -30,16 +30,15 @@ const ACTION_NAMES = Object.keys(ACTIONS) as KeyAction[];
 
 interface KeyActionButtonsProps {
   readonly apiKey: Key;
-  /** Whether only actions that cannot be undone are shown; otherwise only the others are. */
-  readonly isFinal?: boolean;
+  readonly shows: "all" | "reversible" | "permanent";
 }
 
 /** What can be done with the key as it is. */
-export function KeyActionButtons({ apiKey, isFinal }: KeyActionButtonsProps) {
+export function KeyActionButtons({ apiKey, shows }: KeyActionButtonsProps) {
   const isShown = (action: KeyAction) =>
     may(ACTIONS[action].operation) &&
     ACTIONS[action].states.some((state) => state === apiKey.state) &&
-    (isFinal === undefined || isFinal === (action === "revoke"));
+    (shows === "all" || shows === (action === "revoke" ? "permanent" : "reversible"));
   return (
     <>
       {ACTION_NAMES.filter(isShown).map((action) => (
@@ -49,7 +48,7 @@ export function KeyActionButtons({ apiKey, isFinal }: KeyActionButtonsProps) {
           class={
             action === "revoke"
               ? "danger"
-              : isFinal === false && RESTORING.has(action)
+              : shows === "reversible" && RESTORING.has(action)
                 ? "primary"
                 : undefined
           }

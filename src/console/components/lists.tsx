@@ -157,7 +157,7 @@ export function ListPage<Row extends Identified>(props: ListPageProps<Row>) {
                   caption={title}
                   rows={items}
                   identityOf={idOf}
-                  loadedWith={of.key}
+                  loadedWith={of.request}
                 />
               )}
               {items.length === 0 && nextCursor !== null && (

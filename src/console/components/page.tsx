@@ -110,7 +110,7 @@ interface LoadedProps<T> {
   readonly children: (data: T) => ComponentChildren;
 }
 
-/** What was loaded; why it was rejected, above the last data if there are any. A banner has what is transient. */
+/** Shows the data, and above them why the last request was rejected. The banner shows a transient error. */
 export function Loaded<T>({ of: { data, error, isStale }, children }: LoadedProps<T>) {
   useLayoutEffect(restorePlace, [data, isStale]);
   const rejection = error && !isTransient(error) && error.message;

@@ -21,7 +21,7 @@ export function KeyDetailsPage({ id }: PageProps) {
       {(data) => (
         <div class="sections">
           <PageHead title={<NameTitle name={data.name} />} badge={<StateBadge {...data} />}>
-            <KeyActionButtons apiKey={data} isFinal={false} />
+            <KeyActionButtons apiKey={data} shows="reversible" />
             {may("updateKey") && (
               <a
                 class={data.state === "expired" ? "button primary" : "button"}
@@ -49,7 +49,7 @@ export function KeyDetailsPage({ id }: PageProps) {
                     Requests with it get 401 within one second, for good. Disable it to stop it for a while.
                   </p>
                   <div class="actions">
-                    <KeyActionButtons apiKey={data} isFinal />
+                    <KeyActionButtons apiKey={data} shows="permanent" />
                   </div>
                 </PageSection>
               )}

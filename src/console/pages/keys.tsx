@@ -180,7 +180,7 @@ const ACTIONS: Column<Key> = {
   cell: (key) => (
     <Menu label={`Actions for ${key.name}`}>
       {may("updateKey") && <a href={`/keys/${key.id}/edit`}>Edit</a>}
-      <KeyActionButtons apiKey={key} />
+      <KeyActionButtons apiKey={key} shows="all" />
     </Menu>
   ),
 };
