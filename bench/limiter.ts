@@ -11,7 +11,8 @@ import { createClock } from "../src/clock.ts";
 import { generateSecret } from "../src/domain/secrets.ts";
 import { DEFAULT_POLICY } from "../src/domain/policy.ts";
 import type { QuotaStore } from "../src/domain/ports/rate-limiter.ts";
-import { type Decision, DEFAULT_BAN, type Limits } from "../src/domain/rate-limit.ts";
+import { DEFAULT_BAN } from "../src/domain/ban-rules.ts";
+import type { Decision, Limits } from "../src/domain/rate-limit.ts";
 import { MemoryRateLimiter } from "../src/rate-limit/memory/memory-rate-limiter.ts";
 
 /** The target for a request: key lookup and both windows. */

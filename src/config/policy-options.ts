@@ -2,7 +2,7 @@
 
 import { DEFAULT_PLANS } from "../domain/plans.ts";
 import { type Policy, POLICY_SETTINGS, type PolicyChange } from "../domain/policy.ts";
-import { BAN_BOUNDS, DEFAULT_BAN } from "../domain/rate-limit.ts";
+import { BAN_BOUNDS, DEFAULT_BAN } from "../domain/ban-rules.ts";
 import {
   SHARED_VALUE_NAMES,
   SHARED_VALUES,

@@ -1,5 +1,6 @@
 import { DEFAULT_PLANS, limitsOf } from "../domain/plans.ts";
-import { decide, DEFAULT_BAN, newQuota, type Quota } from "../domain/rate-limit.ts";
+import { DEFAULT_BAN } from "../domain/ban-rules.ts";
+import { decide, newQuota, type Quota } from "../domain/rate-limit.ts";
 import { DAY_MS, HOUR_MS } from "../text/time-units.ts";
 import { intervalStart, type KeyCounts, type UsageBatch } from "../domain/usage-history.ts";
 import { latencyHistogram } from "../observe/histogram.ts";

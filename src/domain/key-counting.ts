@@ -2,16 +2,8 @@
 
 import { BoundedMap } from "../runtime/bounded-map.ts";
 import type { BanListeners, Counted, LimitedRequest } from "./ports/rate-limiter.ts";
-import {
-  type Ban,
-  type BanRules,
-  charge,
-  copyOf,
-  decisionOf,
-  merge,
-  newQuota,
-  type Quota,
-} from "./rate-limit.ts";
+import type { BanRules } from "./ban-rules.ts";
+import { type Ban, charge, copyOf, decisionOf, merge, newQuota, type Quota } from "./rate-limit.ts";
 
 /** The decisions in the order of the requests, and the keys that they have banned. */
 interface CountedBatch {

@@ -1,6 +1,7 @@
 import { DEFAULT_PLANS, type Plans } from "./plans.ts";
 import { type Attribution, changeOf, type NewAuditEntry } from "./audit.ts";
-import { type BanRules, DEFAULT_BAN, type Limits } from "./rate-limit.ts";
+import { type BanRules, DEFAULT_BAN } from "./ban-rules.ts";
+import type { Limits } from "./rate-limit.ts";
 import { INITIAL_VALUES, type SharedValues } from "./shared-values.ts";
 
 /**

@@ -7,7 +7,8 @@
  * `rate-limit/valkey/decide.lua` has the same rules, for limits that servers share. One suite of tests runs on both.
  */
 
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../text/time-units.ts";
+import { DAY_MS, MINUTE_MS } from "../text/time-units.ts";
+import type { BanRules } from "./ban-rules.ts";
 
 /** A key that has used this much of a window is shown as one that is close to its limit. */
 export const CLOSE_TO_LIMIT_PERCENT = 80;
@@ -37,41 +38,6 @@ export interface Limits {
   readonly perMinute: number;
   readonly perDay: number;
 }
-
-export interface BanRules {
-  /** The number of strikes that leads to a ban. */
-  readonly strikes: number;
-  /**
-   * Rejections this soon after the first one, or after a strike, are not strikes: the requests may have been in flight,
-   * and several workers may learn of the same limit.
-   */
-  readonly graceMs: number;
-  /** The length of a first ban. A ban within 24 hours of the end of the last one is twice as long as that one. */
-  readonly lengthMs: number;
-  /** The length of the longest ban; at least `lengthMs`. */
-  readonly maxLengthMs: number;
-}
-
-export const DEFAULT_BAN: BanRules = {
-  strikes: 10,
-  graceMs: 1_000,
-  lengthMs: 300_000,
-  maxLengthMs: 2_400_000,
-};
-
-/** The longest ban that a server can be configured to. */
-export const LONGEST_BAN_MS = 30 * DAY_MS;
-
-/** The rules of commands, which do not know those of the servers. They shorten no ban. */
-export const COMMAND_BAN_RULES: BanRules = { ...DEFAULT_BAN, maxLengthMs: LONGEST_BAN_MS };
-
-/** What each of the rules can be. */
-export const BAN_BOUNDS = {
-  strikes: { min: 1, max: 1_000_000 },
-  graceMs: { min: 0, max: HOUR_MS },
-  lengthMs: { min: 1_000, max: LONGEST_BAN_MS },
-  maxLengthMs: { min: 1_000, max: LONGEST_BAN_MS },
-} as const;
 
 export interface Ban {
   readonly bannedAt: number;
@@ -397,35 +363,4 @@ export function expiresAt({ minute, day, bannedUntil }: Quota): number {
     day.used === 0 ? NEVER : day.openedAt + DAY_MS,
     bannedUntil === NEVER ? NEVER : bannedUntil + DAY_MS,
   );
-}
-
-/**
- * The ten numbers of a quota, in the order in which every store has them. Two stand for the ban: the first release
- * stored the current ban alone, and takes a last ban in this form for one that is over.
- *
- *     a current ban   when it began   when it ends
- *     the last ban    when it ended   -1 - its length
- *     neither         -1              -1
- */
-export function toStored({ minute, day, bannedAt, bannedUntil, lastBanMs }: Quota): number[] {
-  const ban = bannedAt === NEVER ? [bannedUntil, -1 - lastBanMs] : [bannedAt, bannedUntil];
-  return [...windowNumbers(minute), ...windowNumbers(day), ...ban];
-}
-
-function windowNumbers({ openedAt, used, graceBeganAt, strikes }: Window): number[] {
-  return [openedAt, used, graceBeganAt, strikes];
-}
-
-export function fromStored(numbers: readonly (number | undefined)[]): Quota {
-  const [first = -1, second = -1] = numbers.slice(8);
-  const ban =
-    second < 0
-      ? { bannedAt: NEVER, bannedUntil: first, lastBanMs: -1 - second }
-      : { bannedAt: first, bannedUntil: second, lastBanMs: 0 };
-  return { minute: windowOf(numbers), day: windowOf(numbers.slice(4)), ...ban };
-}
-
-function windowOf(numbers: readonly (number | undefined)[]): Window {
-  const [openedAt = 0, used = 0, graceBeganAt = NEVER, strikes = 0] = numbers;
-  return { openedAt, used, graceBeganAt, strikes };
 }

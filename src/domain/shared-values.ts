@@ -1,4 +1,4 @@
-import { LONGEST_BAN_MS } from "./rate-limit.ts";
+import { LONGEST_BAN_MS } from "./ban-rules.ts";
 import { DAY_MS } from "../text/time-units.ts";
 
 /** A single value of the policy (policy.ts), besides limits and ban rules. */

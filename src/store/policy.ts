@@ -11,7 +11,8 @@ import {
   type StoredPolicy,
 } from "../domain/policy.ts";
 import type { PolicyStore } from "../domain/ports/policy.ts";
-import type { BanRules, Limits } from "../domain/rate-limit.ts";
+import type { BanRules } from "../domain/ban-rules.ts";
+import type { Limits } from "../domain/rate-limit.ts";
 import { parseStored, SHARED_VALUE_NAMES, type SharedValues } from "../domain/shared-values.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import { nextRevision } from "./api-keys.ts";

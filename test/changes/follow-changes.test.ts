@@ -4,7 +4,7 @@ import { startApp } from "../../src/app.ts";
 import { WaitingUnbans } from "../../src/changes/waiting-unbans.ts";
 import { generateSecret, toNewSecret } from "../../src/domain/secrets.ts";
 import type { RateLimiter } from "../../src/domain/ports/rate-limiter.ts";
-import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
+import { DEFAULT_BAN } from "../../src/domain/ban-rules.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { Process, World } from "../../trials/simulation/world.ts";

@@ -1,14 +1,8 @@
 import { expect, test } from "bun:test";
 import type { Awaitable } from "../../src/runtime/awaitable.ts";
 import type { RateLimiter } from "../../src/domain/ports/rate-limiter.ts";
-import {
-  type BanRules,
-  type Decision,
-  DEFAULT_BAN,
-  type Limits,
-  type OnBan,
-  type Subject,
-} from "../../src/domain/rate-limit.ts";
+import { type BanRules, DEFAULT_BAN } from "../../src/domain/ban-rules.ts";
+import type { Decision, Limits, OnBan, Subject } from "../../src/domain/rate-limit.ts";
 import { address, key } from "../subjects.ts";
 
 /** A rate limiter on a clock that the test moves. */

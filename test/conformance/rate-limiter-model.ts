@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
+import type { BanRules } from "../../src/domain/ban-rules.ts";
 import {
-  type BanRules,
   decide,
   expire,
   isBanned,

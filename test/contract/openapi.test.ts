@@ -19,7 +19,7 @@ import { MESSAGES } from "./messages.ts";
 import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
 import { DOCUMENTED_DEFAULTS } from "../../src/cli/documented-defaults.ts";
 import { DEFAULT_POLICY } from "../../src/domain/policy.ts";
-import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
+import { DEFAULT_BAN } from "../../src/domain/ban-rules.ts";
 
 type Node = { readonly [key: string]: Node };
 

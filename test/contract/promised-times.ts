@@ -4,7 +4,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { fillUsageStatements, SQLITE_NUMBERS } from "../../bench/skewed-rows.ts";
 import { stopOnSignals } from "../../src/cli/terminal.ts";
 import { followFiles } from "../../src/config/follow-files.ts";
-import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
+import { DEFAULT_BAN } from "../../src/domain/ban-rules.ts";
 import type { UsageBatch } from "../../src/domain/usage-history.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import type { RequestRecord } from "../../src/observe/request-record.ts";

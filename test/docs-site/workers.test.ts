@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { GUIDE_SOURCES } from "../../src/docs-site/sources.ts";
-import { decide, DEFAULT_BAN, newQuota } from "../../src/domain/rate-limit.ts";
+import { DEFAULT_BAN } from "../../src/domain/ban-rules.ts";
+import { decide, newQuota } from "../../src/domain/rate-limit.ts";
 import { Random } from "../../trials/harness/random.ts";
 
 type Fetch = () => Promise<Response>;

@@ -1,14 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
+import { type BanRules, DEFAULT_BAN } from "../../src/domain/ban-rules.ts";
 import {
-  type BanRules,
   copyOf,
   decide,
   type Decision,
-  DEFAULT_BAN,
   expire,
   expiresAt,
-  fromStored,
   isExpired,
   type Limits,
   merge,
@@ -18,9 +16,9 @@ import {
   type Quota,
   shift,
   shiftDecision,
-  toStored,
   unban,
 } from "../../src/domain/rate-limit.ts";
+import { fromStored, toStored } from "../../src/domain/stored-quota.ts";
 import { takeOver } from "../../trials/simulation/valkey.ts";
 import { DAY_MS, MINUTE_MS } from "../../src/text/time-units.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
+import { DEFAULT_BAN } from "../../src/domain/ban-rules.ts";
 import { MemoryKeyCounter } from "../../src/rate-limit/memory/memory-key-counter.ts";
 import { TestClock } from "../test-clock.ts";
 

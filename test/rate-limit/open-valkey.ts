@@ -1,6 +1,6 @@
 import type { RateLimiter } from "../../src/domain/ports/rate-limiter.ts";
 import { createClock } from "../../src/clock.ts";
-import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
+import { DEFAULT_BAN } from "../../src/domain/ban-rules.ts";
 import { MemoryKeyCounter } from "../../src/rate-limit/memory/memory-key-counter.ts";
 import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import {

@@ -1,5 +1,6 @@
 import { expect, onTestFinished } from "bun:test";
-import { type BanRules, DEFAULT_BAN, type Limits, type OnBan } from "../../src/domain/rate-limit.ts";
+import { type BanRules, DEFAULT_BAN } from "../../src/domain/ban-rules.ts";
+import type { Limits, OnBan } from "../../src/domain/rate-limit.ts";
 import type { LimiterConnection } from "../../src/rate-limit/valkey/connection.ts";
 import type { KeyHandOver, RequestGroup } from "../../src/rate-limit/valkey/script.ts";
 import { ValkeyKeyLimiter } from "../../src/rate-limit/valkey/valkey-key-limiter.ts";

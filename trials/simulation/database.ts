@@ -1,8 +1,8 @@
 import { Unavailable } from "../../src/api/errors.ts";
 import { countAll } from "../../src/domain/key-counting.ts";
 import type { Counted, KeyCounter, LimitedRequest } from "../../src/domain/ports/rate-limiter.ts";
+import type { BanRules } from "../../src/domain/ban-rules.ts";
 import {
-  type BanRules,
   copyOf,
   expire,
   isExpired,

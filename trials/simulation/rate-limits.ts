@@ -1,11 +1,6 @@
 import { Unavailable } from "../../src/api/errors.ts";
-import {
-  type BanRules,
-  type Decision,
-  DEFAULT_BAN,
-  type Limits,
-  type Quota,
-} from "../../src/domain/rate-limit.ts";
+import { type BanRules, DEFAULT_BAN } from "../../src/domain/ban-rules.ts";
+import type { Decision, Limits, Quota } from "../../src/domain/rate-limit.ts";
 import { DAY_MS, MINUTE_MS } from "../../src/text/time-units.ts";
 import { ValkeyKeyLimiter } from "../../src/rate-limit/valkey/valkey-key-limiter.ts";
 import { SimulatedDatabase } from "./database.ts";

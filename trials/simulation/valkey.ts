@@ -1,6 +1,6 @@
+import type { BanRules } from "../../src/domain/ban-rules.ts";
 import {
   type KeySubject,
-  type BanRules,
   charge,
   expire,
   isExpired,

@@ -1,5 +1,5 @@
+import type { BanRules } from "../../src/domain/ban-rules.ts";
 import {
-  type BanRules,
   decide,
   type Decision,
   expire,

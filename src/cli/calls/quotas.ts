@@ -5,7 +5,8 @@ import { SETTINGS } from "../../config/options.ts";
 import type { KeyCounter, KeyCounterOptions, RateLimiter } from "../../domain/ports/rate-limiter.ts";
 import type { KeyStore } from "../../domain/ports/keys.ts";
 import type { Clock } from "../../domain/ports/clock.ts";
-import { canUnban, COMMAND_BAN_RULES, isBanned, type Quota, shift, unban } from "../../domain/rate-limit.ts";
+import { COMMAND_BAN_RULES } from "../../domain/ban-rules.ts";
+import { canUnban, isBanned, type Quota, shift, unban } from "../../domain/rate-limit.ts";
 import { errorMessage } from "../error-message.ts";
 import { type Context, Failure } from "../command.ts";
 

@@ -2,7 +2,7 @@ import { grouped } from "../../text/formatting.ts";
 import { formatPolicy } from "../../config/policy-options.ts";
 import { duration } from "../../config/value-types.ts";
 import { DEFAULT_POLICY, POLICY_SETTINGS } from "../../domain/policy.ts";
-import { BAN_BOUNDS } from "../../domain/rate-limit.ts";
+import { BAN_BOUNDS } from "../../domain/ban-rules.ts";
 import type { BanRulesView, PlanLimits } from "../../operator/operations.ts";
 import type { Command } from "../command.ts";
 import { listCommand, operationCommand } from "../operation-command.ts";

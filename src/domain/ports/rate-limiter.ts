@@ -5,7 +5,8 @@
  */
 
 import type { Awaitable } from "../../runtime/awaitable.ts";
-import type { BanRules, Decision, KeySubject, Limits, OnBan, Quota, Subject } from "../rate-limit.ts";
+import type { BanRules } from "../ban-rules.ts";
+import type { Decision, KeySubject, Limits, OnBan, Quota, Subject } from "../rate-limit.ts";
 import type { Clock } from "./clock.ts";
 
 /** Limits the requests of each subject, by the rules in domain/rate-limit.ts. */

@@ -8,7 +8,7 @@ import {
   type PolicyChange,
 } from "../../domain/policy.ts";
 import type { Attribution } from "../../domain/audit.ts";
-import type { BanRules } from "../../domain/rate-limit.ts";
+import type { BanRules } from "../../domain/ban-rules.ts";
 import { type PolicySetter, policySetters } from "../../domain/servers.ts";
 import { reuseByCost } from "../../runtime/reuse-by-cost.ts";
 import type { AdminHandlers } from "./context.ts";

@@ -1,6 +1,6 @@
 import { array, type Infer, integer, nullable, object, oneOf, updateSchema } from "../../api/schema.ts";
 import { LIMITED_PLANS } from "../../domain/policy.ts";
-import { BAN_BOUNDS } from "../../domain/rate-limit.ts";
+import { BAN_BOUNDS } from "../../domain/ban-rules.ts";
 import { REQUEST_LIMITS } from "../../domain/key-fields.ts";
 import { PolicySetter } from "../../domain/servers.ts";
 import { count, ok, tagged } from "./rows.ts";

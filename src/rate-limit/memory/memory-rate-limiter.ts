@@ -1,7 +1,7 @@
 import type { RateLimiter, QuotaStore } from "../../domain/ports/rate-limiter.ts";
 import type { Clock } from "../../domain/ports/clock.ts";
+import type { BanRules } from "../../domain/ban-rules.ts";
 import {
-  type BanRules,
   charge,
   type Decision,
   decisionOf,

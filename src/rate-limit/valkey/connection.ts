@@ -2,18 +2,17 @@ import { Cluster, Redis } from "ioredis";
 import { messageOf } from "../../runtime/message-of.ts";
 import type { Clock } from "../../domain/ports/clock.ts";
 import { parseTimeline, type Timeline } from "../../domain/timeline.ts";
+import type { BanRules } from "../../domain/ban-rules.ts";
 import {
   type KeySubject,
-  type BanRules,
   expire,
   formatSubject,
   isExpired,
   NEVER,
   type Subject,
   type Quota,
-  toStored,
-  fromStored,
 } from "../../domain/rate-limit.ts";
+import { toStored, fromStored } from "../../domain/stored-quota.ts";
 import { withTimeout } from "../../runtime/timeout.ts";
 import { type KeyHandOver, parseReplies, type Replies, type RequestGroup, runScript } from "./script.ts";
 

@@ -1,7 +1,8 @@
 /* What commands do with Valkey while servers use it. */
 
 import type { Timeline } from "../../domain/timeline.ts";
-import { COMMAND_BAN_RULES, type Quota } from "../../domain/rate-limit.ts";
+import { COMMAND_BAN_RULES } from "../../domain/ban-rules.ts";
+import type { Quota } from "../../domain/rate-limit.ts";
 import { loggableError, parseServers, ValkeyConnection, type ValkeyOptions } from "./connection.ts";
 
 /** Connects as a server does, and runs the script of the rate limits on a temporary key. */

@@ -3,8 +3,8 @@ import { BoundedMap } from "../../runtime/bounded-map.ts";
 import { type ScheduledTimer, type Scheduler, scheduler } from "../../runtime/scheduler.ts";
 import { Overloaded } from "../../api/errors.ts";
 import type { Clock } from "../../domain/ports/clock.ts";
+import type { BanRules } from "../../domain/ban-rules.ts";
 import {
-  type BanRules,
   copyOf,
   type Decision,
   decisionOf,

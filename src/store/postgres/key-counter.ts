@@ -8,17 +8,8 @@ import type {
   KeyCounterOptions,
   LimitedRequest,
 } from "../../domain/ports/rate-limiter.ts";
-import {
-  expire,
-  expiresAt,
-  fromStored,
-  isExpired,
-  newQuota,
-  type Quota,
-  shift,
-  toStored,
-  unban,
-} from "../../domain/rate-limit.ts";
+import { expire, expiresAt, isExpired, newQuota, type Quota, shift, unban } from "../../domain/rate-limit.ts";
+import { fromStored, toStored } from "../../domain/stored-quota.ts";
 import { BatchQueue } from "../sql/batch-queue.ts";
 import type { KeyQuotas } from "../sql/table-store.ts";
 import type { Pools } from "./pool.ts";

@@ -2,7 +2,8 @@
 
 import { type PlanName, limitsOf, type Plans } from "../../domain/plans.ts";
 import { DEFAULT_POLICY, LIMITED_PLANS, type Policy, policyOf } from "../../domain/policy.ts";
-import type { BanRules, Limits } from "../../domain/rate-limit.ts";
+import type { BanRules } from "../../domain/ban-rules.ts";
+import type { Limits } from "../../domain/rate-limit.ts";
 import { withoutLinks } from "../../runtime/own-files.ts";
 import { readStoredPolicy } from "../policy.ts";
 import { type API_KEYS, TABLES } from "../sql/tables.ts";

@@ -1,6 +1,7 @@
 import { Unavailable } from "../../api/errors.ts";
 import { messageOf } from "../../runtime/message-of.ts";
-import { formatSubject, type Subject, type Quota, toStored, fromStored } from "../../domain/rate-limit.ts";
+import { formatSubject, type Subject, type Quota } from "../../domain/rate-limit.ts";
+import { toStored, fromStored } from "../../domain/stored-quota.ts";
 import type { QuotaStore } from "../../domain/ports/rate-limiter.ts";
 import type { Connection } from "./connection.ts";
 import { sqliteUnavailable } from "./errors.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
-import { DEFAULT_BAN } from "../../../src/domain/rate-limit.ts";
+import { DEFAULT_BAN } from "../../../src/domain/ban-rules.ts";
 import { followOn, testUnbans } from "../../changes/unban-cases.ts";
 import { openWithoutFallback } from "../../rate-limit/open-valkey.ts";
 import { TestClock } from "../../test-clock.ts";

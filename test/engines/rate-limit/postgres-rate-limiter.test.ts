@@ -1,13 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { createClock } from "../../../src/clock.ts";
-import {
-  type Ban,
-  type BanRules,
-  DEFAULT_BAN,
-  type Limits,
-  newQuota,
-  type OnBan,
-} from "../../../src/domain/rate-limit.ts";
+import { type BanRules, DEFAULT_BAN } from "../../../src/domain/ban-rules.ts";
+import { type Ban, type Limits, newQuota, type OnBan } from "../../../src/domain/rate-limit.ts";
 import { MemoryRateLimiter } from "../../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { KeyAndAddressLimiter } from "../../../src/rate-limit/key-and-address-limiter.ts";
 import { openValkeyRateLimiter } from "../../../src/rate-limit/valkey/open-valkey-rate-limiter.ts";

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import { createClock } from "../../../src/clock.ts";
-import { DEFAULT_BAN } from "../../../src/domain/rate-limit.ts";
+import { DEFAULT_BAN } from "../../../src/domain/ban-rules.ts";
 import { startValkey } from "../../../trials/harness/valkey.ts";
 import { openWithFallback, StateChanges } from "../../rate-limit/open-valkey.ts";
 import { key } from "../../subjects.ts";

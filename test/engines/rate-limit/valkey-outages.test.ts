@@ -1,6 +1,6 @@
 import { afterAll, afterEach, describe, expect, jest, test } from "bun:test";
 import * as fc from "fast-check";
-import { DEFAULT_BAN } from "../../../src/domain/rate-limit.ts";
+import { DEFAULT_BAN } from "../../../src/domain/ban-rules.ts";
 import type { RateLimiter } from "../../../src/domain/ports/rate-limiter.ts";
 import { MemoryKeyCounter } from "../../../src/rate-limit/memory/memory-key-counter.ts";
 import { startValkey } from "../../../trials/harness/valkey.ts";

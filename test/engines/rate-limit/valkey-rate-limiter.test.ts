@@ -1,6 +1,7 @@
 import { RedisClient } from "bun";
 import { expect, test } from "bun:test";
-import { type Ban, DEFAULT_BAN, type Subject } from "../../../src/domain/rate-limit.ts";
+import { DEFAULT_BAN } from "../../../src/domain/ban-rules.ts";
+import type { Ban, Subject } from "../../../src/domain/rate-limit.ts";
 import { rateLimiterConformance, STARTS_AT } from "../../conformance/rate-limiter.ts";
 import { FREE } from "../../conformance/rate-limiter-fixture.ts";
 import { sendToValkey, valkeyUrl } from "../../../trials/harness/valkey.ts";

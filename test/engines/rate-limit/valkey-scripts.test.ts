@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { type BanRules, DEFAULT_BAN, NEVER, newQuota } from "../../../src/domain/rate-limit.ts";
+import { type BanRules, DEFAULT_BAN } from "../../../src/domain/ban-rules.ts";
+import { NEVER, newQuota } from "../../../src/domain/rate-limit.ts";
 import { parseServers, ValkeyConnection } from "../../../src/rate-limit/valkey/connection.ts";
 import type { KeyHandOver, RequestGroup } from "../../../src/rate-limit/valkey/script.ts";
 import { startValkey } from "../../../trials/harness/valkey.ts";

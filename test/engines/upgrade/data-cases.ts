@@ -8,7 +8,7 @@ import { silentLog } from "../../../src/observe/log.ts";
 import { bearer } from "../../bearer.ts";
 import { type EarlierRelease, type KeyName, readRecorded, SHOP } from "./previous-release.ts";
 import { DEFAULT_PLANS } from "../../../src/domain/plans.ts";
-import { DEFAULT_BAN } from "../../../src/domain/rate-limit.ts";
+import { DEFAULT_BAN } from "../../../src/domain/ban-rules.ts";
 import { allKeys, BY } from "../../key-store-arguments.ts";
 import { withServiceValues } from "../../pets.ts";
 

@@ -6,7 +6,7 @@ import { storageOf } from "../../../config/storage.ts";
 import { DATABASE_OPTIONS, JSON_OPTION } from "../../../config/options.ts";
 import { switchOption, directory } from "../../../config/value-types.ts";
 import { typedDuration } from "../../../text/durations.ts";
-import type { BanRules } from "../../../domain/rate-limit.ts";
+import type { BanRules } from "../../../domain/ban-rules.ts";
 import type { RestrictedKey, Restriction } from "../../../store/sqlite/key-differences.ts";
 import { errorMessage } from "../../error-message.ts";
 import { describeRows } from "./backup.ts";

@@ -15,7 +15,8 @@ import { alternatives } from "../../../text/formatting.ts";
 import { didYouMean, nearest } from "../../../text/nearest.ts";
 import { REQUEST_LIMITS } from "../../../domain/key-fields.ts";
 import { LIMITED_PLANS, type LimitedPlan } from "../../../domain/policy.ts";
-import type { BanRules, Limits } from "../../../domain/rate-limit.ts";
+import type { BanRules } from "../../../domain/ban-rules.ts";
+import type { Limits } from "../../../domain/rate-limit.ts";
 import { ADMIN_OPERATIONS, type BodyOf } from "../../../operator/operations.ts";
 
 /** The name of a key in files, or the identifier of a key that no file has named. */
