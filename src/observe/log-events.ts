@@ -65,6 +65,10 @@ export const LOG_EVENTS = {
   "server.stopping": info("a stop signal arrived; finishing the requests in progress", ["signal"]),
   "server.stopped": info("the server has stopped", ["afterMs"]),
   "server.close-failed": error("a database or the rate limiter cannot be closed", ["error"]),
+  "server.cannot-answer": warn(
+    "questions of other servers and of commands cannot be answered; trying again",
+    ["error"],
+  ),
   "server.overloaded": warn("a queue is full, so a request got 503", UNAVAILABLE_FIELDS),
   "process.uncaught-error": error("nothing caught an error, so the process ends", ["error"]),
 

@@ -1,3 +1,4 @@
+import { FailureReporter } from "../runtime/failure-reporter.ts";
 import { loadOnce } from "../runtime/load-once.ts";
 import type { ServerServices } from "./services.ts";
 
@@ -7,12 +8,15 @@ import type { ServerServices } from "./services.ts";
  */
 export function answerWhenAsked(services: ServerServices, onQuestions: (listener: () => void) => () => void) {
   const load = loadOnce(async () => (await import("./answer-questions.ts")).answerQuestions(services));
+  const attempts = new FailureReporter((error) => services.log.event("server.cannot-answer", { error }));
   let answering = Promise.resolve();
   const remove = onQuestions(() => {
-    // An outage of the database is in the log, and whoever asks waits no longer than for a server that stands still.
     answering = Promise.try(load)
       .then((answer) => answer())
-      .catch(() => {});
+      .then(
+        () => attempts.succeeded(),
+        (error: unknown) => attempts.failed(error),
+      );
   });
   return {
     async close() {

@@ -83,9 +83,10 @@ export async function startAdminService(
   admin: Partial<AdminConfig> = {},
   config: Partial<Config> = {},
   operatorRate?: OperatorRate,
+  log = silentLog,
 ): Promise<AdminService> {
   const settings = { ...config, admin: { ...ADMIN_CONFIG, ...admin } };
-  const service = await startService(settings, silentLog, operatorRate);
+  const service = await startService(settings, log, operatorRate);
   const send: AdminService["admin"] = (request, rest = {}) => {
     const url = service.app.admin?.url ?? "";
     if (typeof request !== "string") return sendAdmin(url, request);

@@ -5,8 +5,9 @@ import { toJson } from "../../src/api/json.ts";
 import type { KeyStore } from "../../src/domain/ports/keys.ts";
 import type { QuestionStore } from "../../src/domain/ports/servers.ts";
 import { NO_ACTIVITY, type Question, type ServerState } from "../../src/domain/servers.ts";
-import { silentLog } from "../../src/observe/log.ts";
+import { createLog, silentLog } from "../../src/observe/log.ts";
 import { answerQuestions } from "../../src/operator/answer-questions.ts";
+import { answerWhenAsked } from "../../src/operator/answer-when-asked.ts";
 import { requestHandlers } from "../../src/operator/handlers/requests.ts";
 import type { RequestPage } from "../../src/operator/operations.ts";
 import { scheduler } from "../../src/runtime/scheduler.ts";
@@ -184,4 +185,32 @@ test("an answer of more than 1 MiB, and a handler that fails, are errors with a 
     INTERNAL_ERROR.message,
     "its answer is longer than 1048576 characters; ask for fewer rows",
   ]);
+});
+
+test("questions that cannot be answered are in the log, once for each outage", async () => {
+  const lines: string[] = [];
+  const log = createLog({ format: "json", write: (line) => lines.push(JSON.parse(line).event) });
+  let isOutage = true;
+  const take = () => (isOutage ? Promise.reject(new Error("no connection")) : Promise.resolve([]));
+  let poll = () => {};
+  const answering = answerWhenAsked(
+    { servers: { self: SELF }, questions: { take }, log } as never,
+    (listener) => {
+      poll = listener;
+      return () => {};
+    },
+  );
+  const polls = async () => {
+    for (let i = 0; i < 2; i++) {
+      poll();
+      await answering.close();
+    }
+  };
+  await polls();
+  expect(lines).toEqual(["server.cannot-answer"]);
+  isOutage = false;
+  await polls();
+  isOutage = true;
+  await polls();
+  expect(lines).toEqual(["server.cannot-answer", "server.cannot-answer"]);
 });

@@ -3,12 +3,15 @@ import { describe, expect, test } from "bun:test";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { formatTime } from "../../src/text/formatting.ts";
+import { createLog } from "../../src/observe/log.ts";
 import { SETTINGS } from "../../src/config/options.ts";
 import { parseConfig } from "../config/parsing.ts";
 import { until, untilFound } from "../timing.ts";
 import { startAdminService, useAdminService } from "./admin-service.ts";
 
-const service = await useAdminService();
+const events: string[] = [];
+const log = createLog({ level: "warn", write: (line) => events.push(line) });
+const service = await useAdminService({}, {}, undefined, log);
 
 async function items(query = ""): Promise<Record<string, unknown>[]> {
   const { items } = await service.ok(`/api/requests?${query}`);
@@ -107,6 +110,9 @@ describe("questions in the database", () => {
     try {
       const answer = async () => (await questions.readAnswers([id]))[0]?.answer;
       return JSON.parse(await untilFound(answer, 5_000));
+    } catch (error) {
+      const [state] = await questions.readAnswers([id]);
+      throw new Error(`${operation}: ${Bun.inspect({ state, events })}`, { cause: error });
     } finally {
       await questions.forget([id]);
     }
