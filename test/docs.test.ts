@@ -10,7 +10,7 @@ import { DAY_MS, MINUTE_MS } from "../src/text/time-units.ts";
 import { OPERATIONS } from "../src/petstore/operations.ts";
 import { IDLE_TIMEOUT_SECONDS } from "../src/http1/connection.ts";
 import { MAX_HANDSHAKES_PER_SECOND } from "../src/http1/index.ts";
-import { CONNECTIONS_PER_SERVER } from "../src/store/postgres/pool.ts";
+import { CONNECTIONS_PER_SERVER } from "../src/store/postgres/pools.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");

@@ -1,7 +1,7 @@
 import { describeStorage, type StorageConfig } from "../config/storage.ts";
 import { postgresOf } from "../adapters/postgres-options.ts";
 import { inspectPostgres, type PostgresState } from "../store/postgres/inspect.ts";
-import { CONNECTIONS_PER_SERVER } from "../store/postgres/pool.ts";
+import { CONNECTIONS_PER_SERVER } from "../store/postgres/pools.ts";
 import { countOf } from "../text/formatting.ts";
 import { check, type Finding, problemsOr, messageWithoutSecrets } from "./finding.ts";
 import { checkReplication } from "./replication.ts";

@@ -13,7 +13,7 @@ export interface PromisedNumber {
   readonly proof: (() => Promise<void>) | readonly [file: string, test: string];
 }
 
-const POOL = "store/postgres/pool.ts";
+const POOLS = "store/postgres/pools.ts";
 const LIMITS = "http1/connection-limits.ts";
 const TIME_UNITS = "text/time-units.ts";
 const FAULTS = "test/engines/store/postgres-faults.test.ts";
@@ -56,8 +56,8 @@ const valkeyPause = {
   kept: { "config/options.ts": "default: 500" },
   proof: WAITS_FOR_VALKEY,
 };
-const queryTimeout = { kept: { [POOL]: "timeoutMs = 2_000" }, proof: QUERY_TIMEOUT };
-const probe = { kept: { [POOL]: "probeEveryMs = 200" }, proof: RECOVERS };
+const queryTimeout = { kept: { [POOLS]: "timeoutMs = 2_000" }, proof: QUERY_TIMEOUT };
+const probe = { kept: { [POOLS]: "probeEveryMs = 200" }, proof: RECOVERS };
 const setForward = {
   kept: { "store/retention-clock.ts": "aheadMs <= DAY_MS" },
   proof: [RETENTION, "a server that was off for months deletes nothing for a day, then trusts its clock"],

@@ -16,7 +16,7 @@ import type { RetentionNow } from "../retention-clock.ts";
 import { nextIdLock } from "./locks.ts";
 import { PostgresIdempotencyRecords } from "./idempotency.ts";
 import { PET_JSON } from "./pet-json.ts";
-import type { Pools } from "./pool.ts";
+import type { Pools } from "./pools.ts";
 import { PET_ROWS } from "../sql/rows.ts";
 import { requireRow } from "../sql/steps.ts";
 import { parameterColumns, POSTGRES_DIALECT, postgresDatabase, runAll } from "./dialect.ts";
@@ -119,7 +119,7 @@ export class PostgresClientStore extends SqlClientStore implements ClientStore {
 
   async #placeOrder(placement: OrderPlacement, at: number, request: IdempotentRequest | undefined) {
     const write = { request };
-    const result = await this.pools.rowTransaction(`pet ${placement.petId}`, async (tx) => {
+    const result = await this.pools.rowTransactions.run(`pet ${placement.petId}`, async (tx) => {
       const earlier = (await this.#orderRecords.lockAndFind(tx, [write])).get(write);
       if (earlier !== undefined) return earlier;
       const result = await runAll(tx, () => placeOrder(placement, at, POSTGRES_DIALECT));
@@ -131,7 +131,7 @@ export class PostgresClientStore extends SqlClientStore implements ClientStore {
   }
 
   updateOrder(update: OwnOrderUpdate, at: number) {
-    return this.pools.rowTransaction(`order ${update.id}`, (tx) =>
+    return this.pools.rowTransactions.run(`order ${update.id}`, (tx) =>
       runAll(tx, () => updateOrder(update, at, POSTGRES_DIALECT)),
     );
   }

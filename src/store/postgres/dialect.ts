@@ -3,7 +3,7 @@ import { OperatorReadQueue } from "../sql/operator-read-queue.ts";
 import { runSteps, type SqlDatabase, type Statement, type Statements } from "../sql/steps.ts";
 import type { ColumnType, Dialect } from "../sql/dialect.ts";
 import { nextIdLock } from "./locks.ts";
-import { type Pools, OPERATOR_READS } from "./pool.ts";
+import { type Pools, OPERATOR_READS } from "./pools.ts";
 import { TIMELINE } from "./timeline.ts";
 
 export function postgresDatabase(pools: Pools): SqlDatabase {

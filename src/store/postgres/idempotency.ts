@@ -7,7 +7,7 @@ import type {
   IdempotentRequest,
   WriteResult,
 } from "../../domain/ports/pets-and-orders.ts";
-import type { ConnectionPool } from "./pool.ts";
+import type { ConnectionPool } from "./connection-pool.ts";
 import { withNumberedParameters, POSTGRES_DIALECT } from "./dialect.ts";
 
 /** A write. `request` exists only with an Idempotency-Key. */

@@ -12,7 +12,7 @@ import { expire, expiresAt, isExpired, newQuota, type Quota, shift, unban } from
 import { fromStored, toStored } from "../../domain/stored-quota.ts";
 import { BatchQueue } from "../sql/batch-queue.ts";
 import type { KeyQuotas } from "../sql/table-store.ts";
-import type { Pools } from "./pool.ts";
+import type { Pools } from "./pools.ts";
 import { WRITE_TO_LOG } from "./dialect.ts";
 
 /** The locks of a batch are held for a round trip, in which other servers wait for them. */

@@ -13,7 +13,7 @@ import { SqlValueStore } from "../stored-values.ts";
 import { SqlWebhookStore } from "../webhooks.ts";
 import { PostgresKeyCounter } from "./key-counter.ts";
 import { PostgresPetJson } from "./pet-json.ts";
-import { Pools, type PoolsOptions } from "./pool.ts";
+import { Pools, type PoolsOptions } from "./pools.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";
 import type { SqlDatabase } from "../sql/steps.ts";
 import { postgresDatabase, operatorReadsOn, runAll, unloggedDatabase } from "./dialect.ts";
@@ -60,7 +60,11 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     new SqlOperatorPetStore({
       ...stored,
       write: (row, statements) =>
-        reportAudit(statements, (audited) => pools.rowTransaction(row, (tx) => runAll(tx, audited)), onAudit),
+        reportAudit(
+          statements,
+          (audited) => pools.rowTransactions.run(row, (tx) => runAll(tx, audited)),
+          onAudit,
+        ),
     });
   const readDatabase = { ...database, read: operatorReadsOn(pools) };
   return {

@@ -9,7 +9,7 @@ import { type Filter, idsAfter, petFiltersIn, selectPets } from "../pet-and-orde
 import { jsonIn, PET_ROWS } from "../sql/rows.ts";
 import { requireRow } from "../sql/steps.ts";
 import type { SqlValue } from "../sql/values.ts";
-import type { Pools } from "./pool.ts";
+import type { Pools } from "./pools.ts";
 import { parameterColumns, POSTGRES_DIALECT } from "./dialect.ts";
 
 export const PET_JSON = jsonIn(POSTGRES_DIALECT, PET_FIELDS);

@@ -16,6 +16,11 @@ const CHECK_EVERY_MS = 500;
 /** A frozen server responds to nothing, and whoever asks is about to report that. */
 const MAX_CHECK_MS = 300;
 
+/** The reason why a write failed while commits wait for a standby. */
+export function commitsWait(reason: string): string {
+  return `commits wait for a synchronous standby (${reason})`;
+}
+
 /**
  * Finds out whether commits wait for a synchronous standby. Without one PostgreSQL commits nothing and reports nothing:
  * the commit has no end, and it keeps its locks, so other writes fail at those. PostgreSQL is asked when a write fails

@@ -7,7 +7,7 @@ import { KeyAndAddressLimiter } from "../../../src/rate-limit/key-and-address-li
 import { openValkeyRateLimiter } from "../../../src/rate-limit/valkey/open-valkey-rate-limiter.ts";
 import { PostgresKeyLimiter } from "../../../src/rate-limit/postgres/postgres-key-limiter.ts";
 import { PostgresKeyCounter } from "../../../src/store/postgres/key-counter.ts";
-import { Pools } from "../../../src/store/postgres/pool.ts";
+import { Pools } from "../../../src/store/postgres/pools.ts";
 import { Primary } from "../../../src/store/postgres/primary.ts";
 import { rateLimiterConformance, STARTS_AT } from "../../conformance/rate-limiter.ts";
 import { FREE } from "../../conformance/rate-limiter-fixture.ts";

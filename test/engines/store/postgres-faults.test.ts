@@ -1,7 +1,7 @@
 import { afterAll, afterEach, expect, test } from "bun:test";
 import { Unavailable } from "../../../src/api/errors.ts";
 import type { StateChange } from "../../../src/domain/ports/stores.ts";
-import { Pools } from "../../../src/store/postgres/pool.ts";
+import { Pools } from "../../../src/store/postgres/pools.ts";
 import { Primary } from "../../../src/store/postgres/primary.ts";
 import { openPostgres, type PostgresStores } from "../../../src/store/postgres/open-postgres.ts";
 import { AT, KEY_ID, addPet, rex, resultOf } from "../../conformance/store-fixture.ts";
