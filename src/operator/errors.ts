@@ -14,7 +14,7 @@ export const ADMIN_ERRORS = errorTable({
     status: 401,
     meaning: "The provider did not sign anybody in on this page, or its response was used or is too old.",
   },
-  refused_sign_in: {
+  sign_in_not_allowed: {
     status: 403,
     meaning: "The provider has authenticated the person, who may not sign in. The message says why.",
   },
@@ -106,9 +106,9 @@ export function providerUnavailable(host: string, reason: string, retryAfterSeco
   return new Rejection("provider_unavailable", message, retryAfterSeconds);
 }
 
-export function refusedSignIn(reason: string): Rejection<"refused_sign_in"> {
+export function signInNotAllowed(reason: string): Rejection<"sign_in_not_allowed"> {
   return new Rejection(
-    "refused_sign_in",
+    "sign_in_not_allowed",
     `${reason}. An operator with the role admin can see more in the audit trail.`,
   );
 }

@@ -81,7 +81,7 @@ test("a person with a role signs in: the operator is the verified address, and t
 
 test("a person without a role is refused with the reason; the audit trail has the claims that were seen", async () => {
   const { status, json } = await signIn("eve");
-  expect({ status, code: json["code"] }).toEqual({ status: 403, code: "refused_sign_in" });
+  expect({ status, code: json["code"] }).toEqual({ status: 403, code: "sign_in_not_allowed" });
   expect(json["message"]).toContain("No rule of --oidc-role grants you a role");
   const [entry] = await newestAudit();
   expect(entry).toMatchObject({
@@ -99,7 +99,7 @@ test("a person without a role is refused with the reason; the audit trail has th
 
 test("an address that the provider has not verified is no operator, whatever its claims", async () => {
   const { status, json } = await signIn("mallory");
-  expect({ status, code: json["code"] }).toEqual({ status: 403, code: "refused_sign_in" });
+  expect({ status, code: json["code"] }).toEqual({ status: 403, code: "sign_in_not_allowed" });
   expect(json["message"]).toContain("no verified email address");
 });
 

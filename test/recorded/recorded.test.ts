@@ -29,7 +29,7 @@ test.each(OPERATION_IDS)("the record holds a success of %s", (id) => {
  * tested with one, in `provider-sign-in.test.ts`.
  */
 const notRecorded = new Set(["internal_error", "unavailable"]);
-const ofProvider = new Set(["rejected_sign_in", "refused_sign_in", "provider_unavailable"]);
+const ofProvider = new Set(["rejected_sign_in", "sign_in_not_allowed", "provider_unavailable"]);
 const adminErrors = Object.fromEntries(
   Object.entries(ADMIN_ERRORS).filter(([code]) => !notRecorded.has(code) && !ofProvider.has(code)),
 );

@@ -88,7 +88,7 @@ export const SESSION_OPERATIONS = tagged("Session", {
       "invalid_token",
       "invalid_code",
       "rejected_sign_in",
-      "refused_sign_in",
+      "sign_in_not_allowed",
       "no_provider",
       "provider_unavailable",
       "too_many_attempts",

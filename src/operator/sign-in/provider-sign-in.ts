@@ -11,7 +11,7 @@ import { type Claims, claimValues, grantedRole, seenClaims } from "../../domain/
 import type { Log } from "../../observe/log.ts";
 import { FailureReporter } from "../../runtime/failure-reporter.ts";
 import { TokenBucket } from "../../runtime/token-bucket.ts";
-import { providerUnavailable, refusedSignIn, REJECTED_SIGN_IN, tooManyAttempts } from "../errors.ts";
+import { providerUnavailable, signInNotAllowed, REJECTED_SIGN_IN, tooManyAttempts } from "../errors.ts";
 import { FailedSignIns } from "./failed-sign-ins.ts";
 import type * as ProviderModule from "./provider.ts";
 import type { Person, ProviderClient, ProviderResponse } from "./provider.ts";
@@ -44,7 +44,7 @@ export class ProviderSignIn {
   readonly #outage: FailureReporter;
   /** Responses that the provider did not send to the page, which anybody can send, and people without a role. */
   readonly #rejected: FailedSignIns;
-  readonly #refused: FailedSignIns;
+  readonly #notAllowed: FailedSignIns;
 
   constructor(options: ProviderSignInOptions) {
     const { provider, secret, clock, log } = options;
@@ -57,7 +57,7 @@ export class ProviderSignIn {
       (afterMs) => log.event("admin.provider-available", { provider: this.host, afterMs }),
     );
     this.#rejected = new FailedSignIns(options);
-    this.#refused = new FailedSignIns(options);
+    this.#notAllowed = new FailedSignIns(options);
   }
 
   begin(redirectUri: string) {
@@ -68,7 +68,7 @@ export class ProviderSignIn {
   async finish(
     response: ProviderResponse,
     actor: Actor,
-  ): Promise<NewSessionPrincipal | StepRejection | Rejection<"rejected_sign_in" | "refused_sign_in">> {
+  ): Promise<NewSessionPrincipal | StepRejection | Rejection<"rejected_sign_in" | "sign_in_not_allowed">> {
     const person = await this.#step(({ finishSignIn }) => finishSignIn(this.#client, response));
     if (person instanceof Rejection) return person;
     if ("subject" in person) return this.#admit(person, actor);
@@ -99,16 +99,16 @@ export class ProviderSignIn {
     const role = grantedRole(provider.rules, claims);
     const details = { subject, ...shownText("email", claims), ...shownText("name", claims) };
     const seen = seenClaims(provider.rules, claims);
-    const refuse = (reason: string) => {
-      this.#refused.report(actor, { reason, ...details, ...seen });
-      return refusedSignIn(reason);
+    const notAllowed = (reason: string) => {
+      this.#notAllowed.report(actor, { reason, ...details, ...seen });
+      return signInNotAllowed(reason);
     };
     if (role === undefined) {
       await this.#endAccess(subject, actor);
-      return refuse("No rule of --oidc-role grants you a role");
+      return notAllowed("No rule of --oidc-role grants you a role");
     }
     if (name === undefined)
-      return refuse("The provider names no verified email address that can be the name of an operator");
+      return notAllowed("The provider names no verified email address that can be the name of an operator");
     const at = clock.now();
     const by = { at, actor: { ...actor, operator: name } };
     // Nobody knows this token.
@@ -118,7 +118,7 @@ export class ProviderSignIn {
       token,
       by,
     );
-    if (admitted instanceof Rejection) return refuse(admitted.message.replace(/\.$/, ""));
+    if (admitted instanceof Rejection) return notAllowed(admitted.message.replace(/\.$/, ""));
     applyOperatorChanges();
     const { operator, tokenHash } = admitted;
     return { id: operator.id, name, role, tokenHash, details: { ...details, role, ...seen } };
