@@ -121,7 +121,7 @@ export class SqliteClientStore extends SqlClientStore implements ClientStore {
   createPet(pet: NewPet, at: number, request?: IdempotentRequest) {
     const values = PET_ROWS.valuesOf(pet);
     const work = () => {
-      this.petJson.revisions.changesAndAdditions++;
+      this.petJson.petAdded();
       const id = BigInt(this.connection.run(INSERT_PET, ...values, 1).lastInsertRowid);
       this.#recentPets.added();
       return { id, body: encodePet({ ...pet, id }), replayed: false };

@@ -78,10 +78,7 @@ const BLOCK_OVERHEAD_BYTES = 800 + BLOCK_SIZE * ETAG_LENGTH;
  * a deleted pet stays incomplete; the cache records that, so that requests do not read such a block again.
  */
 export class SqlitePetJson implements PetJsonSource {
-  /**
-   * The revisions by which cached responses are validated. An added pet is in no cached block, so the store only counts
-   * it here.
-   */
+  /** The revisions by which cached responses are validated. */
   readonly revisions = { changes: 0, changesAndAdditions: 0 };
   /** The hits and misses of blocks. A page can take several blocks. */
   readonly cacheStatistics = new CacheStatistics();
@@ -101,6 +98,11 @@ export class SqlitePetJson implements PetJsonSource {
 
   get cachedBytes(): number {
     return this.#blocks.bytes;
+  }
+
+  /** Counts an added pet, which is in no cached block. */
+  petAdded(): void {
+    this.revisions.changesAndAdditions++;
   }
 
   /**
