@@ -74,7 +74,7 @@ export class Authenticator {
     this.#options = options;
     this.#maxVerified = options.maxVerified ?? MAX_VERIFIED;
     this.#verified = new KeyCache(this.#maxVerified);
-    this.#queue = new LookupQueue(options.clock, options.scheduler);
+    this.#queue = new LookupQueue(options);
   }
 
   authenticate(authorization: string | null, client: Client): Awaitable<ApiKeyPrincipal | AuthFailure> {

@@ -2,7 +2,7 @@ import { RepeatFilter } from "../runtime/bounded-cache.ts";
 import { TokenBucket } from "../runtime/token-bucket.ts";
 import { Overloaded } from "../api/errors.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
-import { scheduler } from "../runtime/scheduler.ts";
+import { type Scheduler, scheduler } from "../runtime/scheduler.ts";
 import type { Clock } from "../domain/ports/clock.ts";
 import type { ApiKeyPrincipal, AuthFailure } from "../domain/api-keys.ts";
 
@@ -29,6 +29,11 @@ const REMEMBERED_SECRETS = 65_536;
 /** The seed differs in every process, so that clients cannot choose texts that collide. */
 const [SEED = 0] = crypto.getRandomValues(new Uint32Array(1));
 
+interface LookupQueueOptions {
+  readonly clock: Pick<Clock, "steadyNow">;
+  readonly scheduler?: Scheduler | undefined;
+}
+
 /**
  * Lookups of secrets that were never verified. Anybody can send such secrets. So few lookups on PostgreSQL, which take
  * time, run at once, and only as many wait as finish within a fraction of a second. A secret that was rejected and is
@@ -46,12 +51,11 @@ export class LookupQueue {
   readonly #waiting: (() => void)[] = [];
   readonly #sentBefore = new RepeatFilter(REMEMBERED_SECRETS);
   readonly #bucket: TokenBucket;
+  readonly #scheduler: Scheduler;
 
-  constructor(
-    clock: Pick<Clock, "steadyNow">,
-    private readonly time = scheduler,
-  ) {
-    const now = () => clock.steadyNow();
+  constructor(options: LookupQueueOptions) {
+    this.#scheduler = options.scheduler ?? scheduler;
+    const now = () => options.clock.steadyNow();
     this.#bucket = new TokenBucket({ max: LIMITED_PER_SECOND, perSecond: LIMITED_PER_SECOND, now });
   }
 
@@ -106,7 +110,7 @@ export class LookupQueue {
       this.#isPaused = false;
       this.#startWaiting();
     };
-    this.time.setTimeout(resume, PAUSE_MS).unref();
+    this.#scheduler.setTimeout(resume, PAUSE_MS).unref();
   }
 
   #startWaiting(): void {

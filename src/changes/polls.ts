@@ -31,7 +31,7 @@ const RETRY_MS = 50;
 export class Polls {
   readonly #read: () => Promise<void>;
   readonly #reading: FailureReporter;
-  readonly #time: Scheduler;
+  readonly #scheduler: Scheduler;
   #running = 0;
   /** When the last successful poll began. */
   #readAt = -Infinity;
@@ -42,7 +42,7 @@ export class Polls {
   constructor({ read, onUnreadable, onReadable, scheduler }: PollsOptions) {
     this.#read = read;
     this.#reading = new FailureReporter(onUnreadable, onReadable);
-    this.#time = scheduler;
+    this.#scheduler = scheduler;
   }
 
   /** Polls every quarter of a second. `afterPoll` is called after each poll, also after one that hangs. */
@@ -53,11 +53,11 @@ export class Polls {
       afterPoll();
       return isDone ? POLL_EVERY_MS : 0;
     };
-    return repeat(POLL_EVERY_MS, work, this.#time);
+    return repeat(POLL_EVERY_MS, work, this.#scheduler);
   }
 
   async poll(): Promise<void> {
-    const startedAt = this.#time.now();
+    const startedAt = this.#scheduler.now();
     this.#running++;
     try {
       await this.#read();
@@ -68,7 +68,7 @@ export class Polls {
       // A later poll shows the present state.
       if (startedAt < this.#readAt) return;
       this.#reading.failed(error);
-      this.#failedAt = this.#time.now();
+      this.#failedAt = this.#scheduler.now();
     } finally {
       this.#running--;
     }
@@ -81,27 +81,27 @@ export class Polls {
 
   /** In an outage that this process has noticed, one attempt shows whether it is over. */
   async #catchUp(): Promise<void> {
-    const time = this.#time;
-    const isOutage = time.now() - this.#failedAt < CURRENT_FOR_MS;
-    const deadline = time.now() + MAX_WAIT_MS;
+    const scheduler = this.#scheduler;
+    const isOutage = scheduler.now() - this.#failedAt < CURRENT_FOR_MS;
+    const deadline = scheduler.now() + MAX_WAIT_MS;
     for (;;) {
-      const startedAt = time.now();
+      const startedAt = scheduler.now();
       await this.#pollFor(POLL_EVERY_MS);
-      const now = time.now();
+      const now = scheduler.now();
       if (now <= this.#currentUntil) return;
       // This process was paused meanwhile.
       if (now - startedAt > CURRENT_FOR_MS) return this.#catchUp();
       if (isOutage || now >= deadline) break;
-      await time.sleep(RETRY_MS);
+      await scheduler.sleep(RETRY_MS);
     }
-    this.#currentUntil = time.now() + CURRENT_FOR_MS;
+    this.#currentUntil = scheduler.now() + CURRENT_FOR_MS;
   }
 
   /** Polls, and resolves to whether the poll has ended within the time. Otherwise it goes on. */
   #pollFor(ms: number): Promise<boolean> {
     const poll = this.poll();
     return new Promise((resolve) => {
-      const timer = this.#time.setTimeout(() => resolve(false), ms);
+      const timer = this.#scheduler.setTimeout(() => resolve(false), ms);
       timer.unref();
       void poll.then(() => {
         timer.close();

@@ -1,4 +1,4 @@
-import { scheduler, type ScheduledTimer } from "./scheduler.ts";
+import { type Scheduler, scheduler, type ScheduledTimer } from "./scheduler.ts";
 
 export interface RepeatedWork {
   /** Resolves after the run in progress, if there is one. */
@@ -6,13 +6,17 @@ export interface RepeatedWork {
 }
 
 /** Runs the work after `firstMs`, and each time again after as many milliseconds as the work resolves to. */
-export function repeat(firstMs: number, work: () => Promise<number>, time = scheduler): RepeatedWork {
+export function repeat(
+  firstMs: number,
+  work: () => Promise<number>,
+  timers: Pick<Scheduler, "setTimeout"> = scheduler,
+): RepeatedWork {
   let isClosed = false;
   let running = Promise.resolve();
   let timer = after(firstMs);
 
   function after(ms: number): ScheduledTimer {
-    const next = time.setTimeout(() => (running = run()), ms);
+    const next = timers.setTimeout(() => (running = run()), ms);
     next.unref();
     return next;
   }
