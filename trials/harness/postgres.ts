@@ -38,15 +38,18 @@ export async function startStandby(
   const data = { pgdata: join(directory, "data"), dbname: primary.url, checkpoint: "fast" };
   run([executable(PG_BASEBACKUP), "--write-recovery-conf", "--no-sync", ...flags(data)], user);
   const standby = await serve(directory, user, options);
+  await using own = new SQL(standby.url, { max: 1 });
+  await untilRow(() => own`SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming'`);
   if (!isSynchronous) return standby;
   await using sql = new SQL(primary.url, { max: 1 });
   await sql.unsafe("ALTER SYSTEM SET synchronous_standby_names = '*'");
   await sql`SELECT pg_reload_conf()`;
-  for (;;) {
-    const [follower] = await sql`SELECT FROM pg_stat_replication WHERE sync_state = 'sync'`;
-    if (follower) return standby;
-    await Bun.sleep(20);
-  }
+  await untilRow(() => sql`SELECT FROM pg_stat_replication WHERE sync_state = 'sync'`);
+  return standby;
+}
+
+async function untilRow(select: () => Promise<readonly unknown[]>): Promise<void> {
+  while ((await select()).length === 0) await Bun.sleep(20);
 }
 
 export async function promote(standby: Server): Promise<void> {
