@@ -5,7 +5,6 @@ import type { Options, ValuesOf } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { alternatives } from "../text/formatting.ts";
 import { integerWithin, switchOption, type ValueType } from "../config/value-types.ts";
-import { PUBLIC_URL } from "../domain/stored-values.ts";
 import type { CallInput } from "../operator/calls.ts";
 import type { CommandOperationId } from "../operator/handlers/data-handlers.ts";
 import { ADMIN_OPERATIONS, type AdminOperation, type ResponseOf } from "../operator/operations.ts";
@@ -18,11 +17,10 @@ import {
   type CallUnchecked,
   CALL_OPTIONS,
   type CallCommandLine,
-  type StoredValues,
   locationOf,
 } from "./calls/call.ts";
 import { firstItems, pagesOf } from "./calls/pages.ts";
-import { withOperations } from "./calls/with-operations.ts";
+import { openOperations } from "./calls/open-operations.ts";
 import { json, JsonItems, type TableColumn, TableRows } from "./output.ts";
 
 /** The option of a command that asks before it does what cannot be undone. */
@@ -114,7 +112,7 @@ function commandOf<Id extends CommandOperationId, O extends Options, R>(
   const positionals: Record<string, ValueType<unknown>> = idType ? { [idName]: idType } : {};
   for (const [flag, { type }] of movedOptions) positionals[flag.toUpperCase()] = type;
   const example = `petstore ${name}${idType ? " 3" : ""}`;
-  // What an identifier names does not exist in a new database.
+  // A new database is empty, so a command with an identifier creates none.
   const data = !changesData(row) ? "reads" : identifier === undefined ? "creates" : "changes";
   return defineCommand({
     data,
@@ -132,7 +130,7 @@ function commandOf<Id extends CommandOperationId, O extends Options, R>(
       const execution = { values, context, startedAt: context.clock.now(), url: undefined };
       const typed = Object.fromEntries(moved.map((flag) => [flag, given[flag.toUpperCase()]]));
       const input = {
-        // That of an operator may be a name, which the command looks up.
+        // The ID of an operator may be a name, which the command looks up.
         id: given[idName] as bigint | undefined,
         ...flags.inputOf({ ...values, ...typed }, execution.startedAt),
       };
@@ -142,19 +140,19 @@ function commandOf<Id extends CommandOperationId, O extends Options, R>(
         throw new UsageError(
           `${name} needs ${alternatives(Object.keys(ownOptions).map((flag) => `--${flag}`))}`,
         );
-      const work = async (call: CallUnchecked, saved: StoredValues) => {
-        const running = { ...execution, url: showsUrl && clientUrl(commandLine, saved) };
-        const result = view.request
-          ? await view.request(call, prepared, running)
-          : // R is the response unless the view has a request of its own.
-            ((await call(operation, prepared)) as R);
-        for (const text of view.texts(result, running))
-          await context.print(values.json ? text : context.screen.printable(text));
-        const warning = view.warning?.(result, running);
-        if (warning !== undefined) context.warn(warning);
-        return undefined;
-      };
-      return withOperations(commandLine, context, work, { data, showsUrl, flags });
+      await using operations = await openOperations(commandLine, context, { data, flags });
+      const { call } = operations;
+      const url = showsUrl && clientUrl(commandLine, await operations.savedUrl());
+      const running = { ...execution, url };
+      const result = view.request
+        ? await view.request(call, prepared, running)
+        : // R is the response unless the view has a request of its own.
+          ((await call(operation, prepared)) as R);
+      for (const text of view.texts(result, running))
+        await context.print(values.json ? text : context.screen.printable(text));
+      const warning = view.warning?.(result, running);
+      if (warning !== undefined) context.warn(warning);
+      return undefined;
     },
   });
 }
@@ -174,9 +172,12 @@ type AddressCommandLine = CallCommandLine<typeof ADDRESS_OPTIONS>;
  * The URL of the API for a new secret; undefined if it is not known. The variables of host and port do not override the
  * URL that the server saved: PETSTORE_PORT=0 does not say where it listens.
  */
-function clientUrl({ values, source, flags }: AddressCommandLine, saved: StoredValues): string | undefined {
+function clientUrl(
+  { values, source, flags }: AddressCommandLine,
+  savedUrl: string | undefined,
+): string | undefined {
   const isGiven = source("public-url") ?? flags["host"] ?? flags["port"];
-  return (isGiven ? undefined : saved[PUBLIC_URL]) ?? expectedUrl(values);
+  return (isGiven ? undefined : savedUrl) ?? expectedUrl(values);
 }
 
 /** The option of a command that lists the newest or the first of many. */

@@ -279,6 +279,8 @@ export function formatLimits({ perMinute, perDay }: Limits): string {
   return `${grouped(perMinute)} ${requests} per minute, ${grouped(perDay)} per day`;
 }
 
+export const SHOWN_ONCE = "This is the only time it is shown: Petstore stores only its hash.";
+
 /** The text after a sentence about a new secret: the secret on a line of its own, and how to try it. */
 export function formatSecret(secret: string, url: string | undefined): string {
   const trial =
@@ -288,7 +290,7 @@ export function formatSecret(secret: string, url: string | undefined): string {
   return `
   ${secret}
 
-This is the only time it is shown: Petstore stores only its hash. ${trial}
+${SHOWN_ONCE} ${trial}
 `;
 }
 

@@ -8,8 +8,7 @@ import type { CallInput, CallInputOf } from "../../operator/calls.ts";
 import type { CommandOperationId } from "../../operator/handlers/data-handlers.ts";
 import type { ResponseOf } from "../../operator/operations.ts";
 import { printable } from "../../text/formatting.ts";
-import { type CommandLine, type DataUse, Failure, type FinalText } from "../command.ts";
-import type { OperationFlags } from "../operation-flags.ts";
+import { type CommandLine, Failure } from "../command.ts";
 
 export const PLAIN_HTTP_OPTION = {
   "plain-http": switchOption("Send the token to an http:// URL, which everybody on the way can read"),
@@ -43,9 +42,6 @@ export type CallOperation = <Id extends CommandOperationId>(
   input?: CallInputOf<Id>,
 ) => Promise<ResponseOf<Id>>;
 
-/** What a server has stored, by name. Of a remote server it is the URL, if that is needed, and nothing else. */
-export type StoredValues = Readonly<Record<string, string>>;
-
 /** A CallOperation whose input only the call itself checks. */
 export type CallUnchecked = <Id extends CommandOperationId>(
   id: Id,
@@ -62,23 +58,15 @@ export class RejectedCall extends Failure {
 /** The call may have been executed, although there is no response that says so. */
 export class UnansweredCall extends RejectedCall {}
 
-/** What a command does. `call` is a call of a remote server, or on the data here. */
-export type Work = (call: CallUnchecked, saved: StoredValues) => Promise<FinalText>;
-
-export interface WorkOptions {
-  /** What the command does to the data. */
-  readonly data: DataUse;
-  /** Whether the URL of the API is needed. */
-  readonly showsUrl?: true | undefined;
-  /** The flags that set the fields of the call. */
-  readonly flags?: OperationFlags;
+/** The operations of a remote server, or those on the data here. */
+export interface OpenedOperations extends AsyncDisposable {
+  readonly call: CallUnchecked;
+  /** The URL of the API that a server has stored; undefined if there is none. */
+  savedUrl(): Promise<string | undefined>;
 }
 
-export interface OperationWork extends WorkOptions {
-  readonly work: Work;
-  /** Called with the number of rows of a response that this release cannot read. */
-  readonly onUnreadable: (rows: number) => void;
-}
+/** Called with the number of rows of a response that this release cannot read. */
+export type OnUnreadable = (rows: number) => void;
 
 /** Names the environment, or the remote server. */
 export function locationOf(values: CallValues): string {

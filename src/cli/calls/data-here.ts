@@ -3,6 +3,7 @@ import { Rejection } from "../../api/errors.ts";
 import { parseIdentifier } from "../../api/json.ts";
 import { storageOf } from "../../config/storage.ts";
 import { openRegister } from "../../background/server-register.ts";
+import { PUBLIC_URL } from "../../domain/stored-values.ts";
 import { type CallInput, queryText } from "../../operator/calls.ts";
 import type { CommandOperationId, DataOperationId } from "../../operator/handlers/data-handlers.ts";
 import type { AdminContext } from "../../operator/handlers/context.ts";
@@ -12,56 +13,56 @@ import {
   needsRunningServer,
   type ResponseOf,
 } from "../../operator/operations.ts";
-import { attributionOf, type Context, type FinalText } from "../command.ts";
-import { type CallCommandLine, type OperationWork, RejectedCall } from "./call.ts";
+import { attributionOf, type Context, type DataUse } from "../command.ts";
+import { type CallCommandLine, type OnUnreadable, type OpenedOperations, RejectedCall } from "./call.ts";
 import { openQuotas } from "./quotas.ts";
 import { callRunningServer } from "./running-server.ts";
 
-/** Passes to `work` the operations on the data here. Those of a server ask one that runs on it. */
-export async function withDataHere(
+/** Opens the operations on the data here. Those of a server ask one that runs on it. */
+export async function openDataHere(
   commandLine: CallCommandLine,
   context: Context,
-  { work, onUnreadable, data }: OperationWork,
-): Promise<FinalText> {
+  { data, onUnreadable }: { readonly data: DataUse; readonly onUnreadable: OnUnreadable },
+): Promise<OpenedOperations> {
   const storage = storageOf(commandLine.values);
   const { clock, warn } = context;
   const { openStores } = await import("../../adapters/open-stores.ts");
   const { dataHandlers } = await import("../../operator/handlers/data-handlers.ts");
+  await using opening = new AsyncDisposableStack();
   const stores = await openStores(storage, { use: data === "creates" ? "create" : "existing" });
+  opening.defer(() => stores.close());
   const quotas = await openQuotas(storage, stores, context);
-  try {
-    const saved = await stores.storedValues.readValues();
-    const policy = { current: await stores.policies.readPolicy() };
-    const servers = openRegister(stores.serverReports, clock);
-    const asked = { storage, questions: stores.questions, servers, onUnreadable };
-    const handlers = dataHandlers({
-      ...stores,
-      environment: storage.environment,
-      rateLimiter: quotas,
-      servers,
-      clock,
-      policy,
-      limiterMonitor: monitorOf(quotas, warn),
-      // Running servers see the change within a second.
-      applyChanges: async () => {},
-      applyOperatorChanges: () => {},
-    });
-    const execute = async (id: CommandOperationId, input: CallInput): Promise<unknown> => {
+  opening.defer(() => quotas.close());
+  const policy = { current: await stores.policies.readPolicy() };
+  const servers = openRegister(stores.serverReports, clock);
+  const asked = { storage, questions: stores.questions, servers, onUnreadable };
+  const handlers = dataHandlers({
+    ...stores,
+    environment: storage.environment,
+    rateLimiter: quotas,
+    servers,
+    clock,
+    policy,
+    limiterMonitor: monitorOf(quotas, warn),
+    // Running servers see the change within a second.
+    applyChanges: async () => {},
+    applyOperatorChanges: () => {},
+  });
+  const opened = opening.move();
+  return {
+    async call(id, input = {}) {
       const validInput = validated(id, input);
-      if (needsRunningServer(id)) return callRunningServer(id, input, asked);
-      const handler = handlerOf<DataOperationId, [AdminContext], unknown>(handlers, id);
-      return handler(validInput, { by: attributionOf(context) });
-    };
-    return await work(async (id, input = {}) => {
-      const result = await execute(id, input);
+      const by = attributionOf(context);
+      const result = needsRunningServer(id)
+        ? await callRunningServer(id, input, asked)
+        : await handlerOf<DataOperationId, [AdminContext], unknown>(handlers, id)(validInput, { by });
       if (result instanceof Rejection) throw new RejectedCall(result);
       // The types of the handlers and of the table say so.
       return result as ResponseOf<typeof id>;
-    }, saved);
-  } finally {
-    await quotas.close();
-    await stores.close();
-  }
+    },
+    savedUrl: async () => (await stores.storedValues.readValues())[PUBLIC_URL],
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
 }
 
 /** Says whether the quotas can be read, and warns of each problem once. */

@@ -149,6 +149,7 @@ async function openSharedQuotas(
       // Running servers read the unban from the database.
       if (problem !== undefined) warn(`${problem}; ${PENDING}`);
     },
-    close: async () => (await opened)?.close(),
+    // The call that needed the rate limiter has thrown the error of its opening.
+    close: async () => (await opened?.catch(() => undefined))?.close(),
   };
 }

@@ -4,7 +4,6 @@ import { UsageError } from "../../config/usage-error.ts";
 import { Rejection } from "../../api/errors.ts";
 import { messageOf } from "../../runtime/message-of.ts";
 import { parseJson } from "../../api/json.ts";
-import { PUBLIC_URL } from "../../domain/stored-values.ts";
 import {
   adminRequestOf,
   type CallInput,
@@ -26,21 +25,22 @@ import {
   sendRequest,
   trustProblem,
 } from "../../runtime/outgoing-request.ts";
-import { Failure, type FinalText } from "../command.ts";
+import { Failure } from "../command.ts";
 import {
   type CallCommandLine,
-  type OperationWork,
+  type OnUnreadable,
+  type OpenedOperations,
   type PLAIN_HTTP_OPTION,
   RejectedCall,
   UnansweredCall,
 } from "./call.ts";
 
-/** Passes to `work` the operations of a remote server. */
-export async function withRemoteServer(
+/** Opens the operations of a remote server. */
+export async function openRemoteServer(
   server: string,
   { values, source }: CallCommandLine,
-  { work, onUnreadable, showsUrl }: OperationWork,
-): Promise<FinalText> {
+  onUnreadable: OnUnreadable,
+): Promise<OpenedOperations> {
   const { "admin-token": token, env } = values;
   rejectPlainHttp(server, values);
   if (token === undefined)
@@ -52,8 +52,11 @@ export async function withRemoteServer(
   const { environment = env } = given ? await callServer(remote, "getSession") : {};
   if (given && environment !== env)
     throw new Failure(`${given.name} is ${env}, and ${server} is ${environment}; nothing was changed`);
-  const saved = showsUrl ? { [PUBLIC_URL]: (await callServer(remote, "getServer")).publicUrl } : {};
-  return work((id, input = {}) => callServer(remote, id, input), saved);
+  return {
+    call: async (id, input) => callServer(remote, id, input),
+    savedUrl: async () => (await callServer(remote, "getServer")).publicUrl,
+    async [Symbol.asyncDispose]() {},
+  };
 }
 
 /** kubectl sends no token over plain HTTP either, and gh has HTTPS only. */
@@ -69,8 +72,7 @@ export function rejectPlainHttp(server: string, values: ValuesOf<typeof PLAIN_HT
 export interface RemoteServer {
   readonly server: string;
   readonly token: string;
-  /** Called with the number of rows that this release cannot read. */
-  readonly onUnreadable?: (rows: number) => void;
+  readonly onUnreadable?: OnUnreadable;
 }
 
 /** Calls an operation of a remote server. Throws RejectedCall if it is rejected or does not arrive. */

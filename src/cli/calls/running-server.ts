@@ -5,12 +5,13 @@ import type { CallInput } from "../../operator/calls.ts";
 import type { ResponseOf, RunningServerOperationId } from "../../operator/operations.ts";
 import { printable } from "../../text/formatting.ts";
 import { Failure } from "../command.ts";
-import type { OperationWork } from "./call.ts";
+import type { OnUnreadable } from "./call.ts";
 
-interface AskOptions extends Pick<OperationWork, "onUnreadable"> {
+interface AskOptions {
   readonly storage: StorageConfig;
   readonly questions: QuestionStore;
   readonly servers: ServerRegister;
+  readonly onUnreadable: OnUnreadable;
 }
 
 /** Asks for what only a running server knows or does: a server of this machine, or else any other. */

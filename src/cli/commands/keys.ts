@@ -138,7 +138,7 @@ export const KEY_COMMANDS = [
       label.every((wanted) => key.labels.some((each) => each.toLowerCase() === wanted.toLowerCase())),
     noun: "keys",
     columns: COLUMNS,
-    // The server counts those with the first label.
+    // The server is asked for the first label only, so its count is too high for several.
     hiddenText: ({ hidden = 0 }, { values: { label = [] } }) =>
       hidden === 0 || label.length > 1
         ? undefined

@@ -1,12 +1,13 @@
-import { Rejection } from "../../api/errors.ts";
 import { parseIdentifier } from "../../api/json.ts";
 import { EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
 import { NO_TOKEN, ROLE_MEANINGS, ROLES } from "../../domain/operators.ts";
 import type { OperatorView, OperatorWithToken } from "../../operator/operations.ts";
+import { printable } from "../../text/formatting.ts";
+import { Failure } from "../command.ts";
 import { confirmed, listCommand, operationCommand, YES_OPTION } from "../operation-command.ts";
-import { type CallOperation, locationOf, RejectedCall } from "../calls/call.ts";
+import { type CallCommandLine, type CallOperation, locationOf } from "../calls/call.ts";
 import { expiryFlag, overlapFlag } from "../operation-flags.ts";
-import type { Screen, TableColumn } from "../output.ts";
+import { type Screen, SHOWN_ONCE, type TableColumn } from "../output.ts";
 
 const COLUMNS: readonly TableColumn<OperatorView>[] = [
   ["ID", ({ id }) => String(id)],
@@ -37,19 +38,24 @@ const expiresAt = expiryFlag("When the token expires, or how long from now");
 const ROLE_TEXT = ROLES.map((role) => `${role}: ${ROLE_MEANINGS[role]}`).join("; ");
 
 /** The operator with this identifier, or with this name: one who is not revoked, or else the last of that name. */
-async function operatorOf(call: CallOperation, idOrName: unknown): Promise<OperatorView> {
+async function operatorOf(
+  call: CallOperation,
+  idOrName: unknown,
+  { values }: { readonly values: CallCommandLine["values"] },
+): Promise<OperatorView> {
   const { items } = await call("listOperators");
   const found = items.filter(({ id, name }) => name === idOrName || String(id) === String(idOrName));
   const operator = found.find(({ state }) => state === "active") ?? found.at(-1);
   if (operator) return operator;
-  throw new RejectedCall(new Rejection("operator_not_found", `Operator ${String(idOrName)} does not exist.`));
+  const message = `Operator ${printable(String(idOrName))} does not exist.`;
+  throw new Failure(`${message} See petstore operators list; this is ${locationOf(values)}.`);
 }
 
 function tokenText({ token, operator: { role } }: OperatorWithToken): string {
   return `
   ${token}
 
-This is the only time it is shown: Petstore stores only its hash. Whoever has it is this operator, so treat it like a
+${SHOWN_ONCE} Whoever has it is this operator, so treat it like a
 password. ${role === "metrics" ? METRICS_USE : CONSOLE_USE}
 `;
 }
@@ -100,8 +106,8 @@ export const OPERATOR_COMMANDS = [
       "petstore operators update ann --expires 90d",
       "petstore operators update ann --clear expires",
     ],
-    request: async (call, { id, body }) =>
-      call("updateOperator", { id: (await operatorOf(call, id)).id, body: { ...body } }),
+    request: async (call, { id, body }, execution) =>
+      call("updateOperator", { id: (await operatorOf(call, id, execution)).id, body: { ...body } }),
     text({ id, name, role, expiresAt: time }, { context: { screen } }) {
       const expiration = time === null ? "the token does not expire" : `the token expires ${screen.at(time)}`;
       return `Operator ${id} ${name} is updated: role ${role}, ${expiration}.\n`;
@@ -116,8 +122,8 @@ export const OPERATOR_COMMANDS = [
       "petstore operators rotate prometheus --overlap 10m   # no scrape fails meanwhile",
     ],
     // A program with the role metrics may not list operators, and may rotate its own token.
-    async request(call, { id: given, body }) {
-      const id = parseIdentifier(String(given)) ?? (await operatorOf(call, given)).id;
+    async request(call, { id: given, body }, execution) {
+      const id = parseIdentifier(String(given)) ?? (await operatorOf(call, given, execution)).id;
       return call("rotateOperator", { id, body: { ...body } });
     },
     text(rotated, { context: { screen } }) {
@@ -135,7 +141,7 @@ export const OPERATOR_COMMANDS = [
     examples: ["petstore operators revoke ann", "petstore operators revoke 3 --reason 'left the team' --yes"],
     options: YES_OPTION,
     async request(call, { id: given, body }, execution) {
-      const { id, name, revokedAt: revokedBefore } = await operatorOf(call, given);
+      const { id, name, revokedAt: revokedBefore } = await operatorOf(call, given, execution);
       await confirmed(`Revoke operator ${id} ${name} permanently?`, execution);
       return { operator: await call("revokeOperator", { id, body: { ...body } }), revokedBefore };
     },

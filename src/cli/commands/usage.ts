@@ -30,7 +30,7 @@ import { defineCommand } from "../command.ts";
 import { ID_TYPES } from "../operation-flags.ts";
 import { type CallOperation, CALL_OPTIONS } from "../calls/call.ts";
 import { pagesOf } from "../calls/pages.ts";
-import { withOperations } from "../calls/with-operations.ts";
+import { openOperations } from "../calls/open-operations.ts";
 import { json, type Screen, shortened, table, type TableColumn } from "../output.ts";
 
 const USAGE_OPTIONS = {
@@ -69,20 +69,19 @@ export const usage = defineCommand({
     const by = commandLine.values.by ?? (id === undefined && !isCsv ? "key" : "day");
     const period = usagePeriod(by, commandLine.values, context.clock.now());
     const { screen, print } = context;
-    return withOperations(commandLine, context, async (call) => {
-      const query = { call, id, period, operation };
-      if (isCsv) {
-        for await (const text of csvText(query, by)) await print(text);
-      } else if (by === "key") {
-        const totals = await totalsOf(query);
-        if (isJson) return json(totals);
-        if (totals.length === 0) return noRequests(period);
-        return table(TOTAL_COLUMNS, [...totals, sumOfRequests(totals)], screen);
-      } else if (isJson) {
-        for await (const text of jsonText(query)) await print(text);
-      } else return intervalTables(query, screen);
-      return undefined;
-    });
+    await using operations = await openOperations(commandLine, context);
+    const query = { call: operations.call, id, period, operation };
+    if (isCsv) {
+      for await (const text of csvText(query, by)) await print(text);
+    } else if (by === "key") {
+      const totals = await totalsOf(query);
+      if (isJson) return json(totals);
+      if (totals.length === 0) return noRequests(period);
+      return table(TOTAL_COLUMNS, [...totals, sumOfRequests(totals)], screen);
+    } else if (isJson) {
+      for await (const text of jsonText(query)) await print(text);
+    } else return await intervalTables(query, screen);
+    return undefined;
   },
 });
 

@@ -9,7 +9,7 @@ import { countOf, grouped, printable } from "../../../text/formatting.ts";
 import { type Context, defineCommand, Failure } from "../../command.ts";
 import { type CallOperation, locationOf, CALL_OPTIONS } from "../../calls/call.ts";
 import { firstItems } from "../../calls/pages.ts";
-import { withOperations } from "../../calls/with-operations.ts";
+import { openOperations } from "../../calls/open-operations.ts";
 import { json, type Screen } from "../../output.ts";
 import { setByWarning } from "../plans.ts";
 import { callServer } from "../../calls/remote-server.ts";
@@ -57,43 +57,43 @@ export const apply = defineCommand({
     };
     if (declared === undefined) return fail(problems);
     const token = values["admin-token"];
-    const work = async (call: CallOperation) => {
-      const self =
-        prune && server !== undefined && token !== undefined
-          ? (await callServer({ server, token }, "getSession")).operator?.name
-          : undefined;
-      const current = await readCurrent(declared, call);
-      const now = context.clock.now();
-      const plan = planChanges(declared, current, { now, prune, self });
-      if (plan.problems.length > 0) return fail(describe(plan.problems));
-      const makesSecrets = plan.changes.some(({ action }) => action === "create");
-      if (makesSecrets && secretsFile !== undefined && existsSync(secretsFile))
-        throw new UsageError(`--secrets-file is ${quotedPath(secretsFile)}, which exists; name a new file`);
-      const applying = new Applying(context, { isJson: values.json, secretsFile });
-      const count = plan.changes.length;
-      try {
-        if (isDryRun) for (const change of plan.changes) await applying.show(change);
-        else for (const change of plan.changes) await applying.make(change, call);
-      } catch (error) {
-        // Nobody can read the secrets of what was created again.
-        if (values.json) await context.print(json({ changes: applying.changes, applied: !isDryRun }));
-        const made = applying.changes.length;
-        if (made > 0)
-          context.warn(
-            `made ${grouped(made)} of ${countOf(count, "change")}; apply the file again for the others`,
-          );
-        throw error;
-      }
-      const warning = setByWarning(plan.changes.flatMap(({ setBy = [] }) => setBy));
-      if (warning !== undefined) context.warn(printable(warning));
-      if (values.json) return json({ changes: applying.changes, applied: !isDryRun });
-      const where = locationOf(values);
-      if (count === 0) return `Nothing differs in ${where}.\n`;
-      return isDryRun
-        ? `${countOf(count, "change")}, of which none was made: --dry-run.\n`
-        : `${countOf(count, "change")} in ${where}.\n`;
-    };
-    return withOperations(commandLine, context, work, { data: isDryRun ? "reads" : "creates" });
+    const data = isDryRun ? "reads" : "creates";
+    await using operations = await openOperations(commandLine, context, { data });
+    const { call } = operations;
+    const current = await readCurrent(declared, call);
+    const self =
+      prune && server !== undefined && token !== undefined
+        ? (await callServer({ server, token }, "getSession")).operator?.name
+        : undefined;
+    const now = context.clock.now();
+    const plan = planChanges(declared, current, { now, prune, self });
+    if (plan.problems.length > 0) return fail(describe(plan.problems));
+    const makesSecrets = plan.changes.some(({ action }) => action === "create");
+    if (makesSecrets && secretsFile !== undefined && existsSync(secretsFile))
+      throw new UsageError(`--secrets-file is ${quotedPath(secretsFile)}, which exists; name a new file`);
+    const applying = new Applying(context, { isJson: values.json, secretsFile });
+    const count = plan.changes.length;
+    try {
+      if (isDryRun) for (const change of plan.changes) await applying.show(change);
+      else for (const change of plan.changes) await applying.make(change, call);
+    } catch (error) {
+      // Nobody can read the secrets of what was created again.
+      if (values.json) await context.print(json({ changes: applying.changes, applied: !isDryRun }));
+      const made = applying.changes.length;
+      if (made > 0)
+        context.warn(
+          `made ${grouped(made)} of ${countOf(count, "change")}; apply the file again for the others`,
+        );
+      throw error;
+    }
+    const warning = setByWarning(plan.changes.flatMap(({ setBy = [] }) => setBy));
+    if (warning !== undefined) context.warn(printable(warning));
+    if (values.json) return json({ changes: applying.changes, applied: !isDryRun });
+    const where = locationOf(values);
+    if (count === 0) return `Nothing differs in ${where}.\n`;
+    return isDryRun
+      ? `${countOf(count, "change")}, of which none was made: --dry-run.\n`
+      : `${countOf(count, "change")} in ${where}.\n`;
   },
 });
 

@@ -5,8 +5,8 @@ import type { Key, OperatorView } from "../../../operator/operations.ts";
 import { replaceFile } from "../../../runtime/own-files.ts";
 import { countOf } from "../../../text/formatting.ts";
 import { defineCommand } from "../../command.ts";
-import { type CallOperation, CALL_OPTIONS } from "../../calls/call.ts";
-import { withOperations } from "../../calls/with-operations.ts";
+import { CALL_OPTIONS } from "../../calls/call.ts";
+import { openOperations } from "../../calls/open-operations.ts";
 import { json } from "../../output.ts";
 import { readCurrent } from "./apply.ts";
 import type { Current } from "./changes.ts";
@@ -27,16 +27,13 @@ export const exportConfig = defineCommand({
   async run(commandLine, context) {
     const { positionals, values } = commandLine;
     const { FILE: path } = positionals;
-    const work = async (call: CallOperation) => {
-      const current = await readCurrent({ operators: [], keys: [] }, call);
-      const config = configOf(current);
-      const text = values.json ? json(config) : toYaml(config);
-      if (path === undefined || path === "-") return text;
-      replaceFile(path, text);
-      const { keys, operators } = config;
-      return `Exported ${countOf(keys.length, "key")} and ${countOf(operators.length, "operator")} to ${quotedPath(path)}.\n`;
-    };
-    return withOperations(commandLine, context, work);
+    await using operations = await openOperations(commandLine, context);
+    const config = configOf(await readCurrent({ operators: [], keys: [] }, operations.call));
+    const text = values.json ? json(config) : toYaml(config);
+    if (path === undefined || path === "-") return text;
+    replaceFile(path, text);
+    const { keys, operators } = config;
+    return `Exported ${countOf(keys.length, "key")} and ${countOf(operators.length, "operator")} to ${quotedPath(path)}.\n`;
   },
 });
 
