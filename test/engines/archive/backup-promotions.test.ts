@@ -78,10 +78,23 @@ test("after a promotion, a backup has what the new primary has, though the old o
   expect(await petsInBackup()).toBe(7);
 });
 
+/** Freezes the server. From then on, two minutes take two seconds; what it does before has all its time. */
+function freezingInFastTime(server: Pick<typeof second, "freeze">) {
+  let speed = 1;
+  const timers = spyOn(scheduler, "setTimeout").mockImplementation((work, ms) =>
+    setTimeout(work, ms / speed),
+  );
+  return {
+    freeze() {
+      server.freeze();
+      speed = 60;
+    },
+    [Symbol.dispose]: () => timers.mockRestore(),
+  };
+}
+
 test("a server that stops responding ends a backup, which leaves nothing", async () => {
-  using timers = spyOn(scheduler, "setTimeout");
-  // Two minutes take two seconds.
-  timers.mockImplementation((work, ms) => setTimeout(work, ms / 60));
+  using freezing = freezingInFastTime(second);
   const directory = cliDirectory();
   const backup = makeBackup({
     storage: { ...storageIn(cli.dataDir), databaseUrl: second.url },
@@ -89,7 +102,7 @@ test("a server that stops responding ends a backup, which leaves nothing", async
     keep: undefined,
     at: cli.clock.now(),
     version,
-    onProgress: ({ step }) => step === "copying" && second.freeze(),
+    onProgress: ({ step }) => step === "copying" && freezing.freeze(),
     onUnrecorded: () => {},
   });
   await expect(backup).rejects.toThrow("no response within 125000 ms");
@@ -102,13 +115,11 @@ test("a server that stops responding ends a restore or a copy", async () => {
   const source = new InProcessCli();
   expect(await source.run("pets add --name Rex --category 7")).toMatchObject({ code: 0 });
   await using reader = await sqliteTables(join(source.dataDir, "production.db")).read();
-  using timers = spyOn(scheduler, "setTimeout");
-  // Two minutes take two seconds.
-  timers.mockImplementation((work, ms) => setTimeout(work, ms / 60));
+  using freezing = freezingInFastTime(server);
   const filling = fillNewTables({
     source: reader,
     to: postgresIn(server.url),
-    onProgress: () => server.freeze(),
+    onProgress: () => freezing.freeze(),
   });
   await expect(filling).rejects.toThrow("no response within 125000 ms");
   server.thaw();
