@@ -8,7 +8,7 @@ import type { BanRules } from "../domain/ban-rules.ts";
 import type { OnBan } from "../domain/rate-limit.ts";
 import { byServer } from "../background/attribution.ts";
 import type { Log } from "../observe/log.ts";
-import { AdapterMonitor, type DatabaseMonitor, type LimiterMonitor } from "../observe/adapter-monitor.ts";
+import { EngineMonitor, type DatabaseMonitor, type LimiterMonitor } from "../observe/engine-monitor.ts";
 import { KeyAndAddressLimiter } from "../rate-limit/key-and-address-limiter.ts";
 import type { ValkeyRateLimiterOptions } from "../rate-limit/valkey/open-valkey-rate-limiter.ts";
 import type { PostgresStores } from "../store/postgres/open-postgres.ts";
@@ -59,7 +59,7 @@ async function memoryRateLimiter(
     onQuotaStoreError,
     onQuotaStoreRecovery: () => log.event("usage.saved-again"),
   });
-  const limiterMonitor = new AdapterMonitor("memory");
+  const limiterMonitor = new EngineMonitor("memory");
   return { rateLimiter, limiterMonitor, restoredBans: rateLimiter.restoredBans };
 }
 
@@ -70,7 +70,7 @@ async function postgresRateLimiter(
 ): Promise<OpenedRateLimiter> {
   const { MemoryRateLimiter } = await import("../rate-limit/memory/memory-rate-limiter.ts");
   const { PostgresKeyLimiter } = await import("../rate-limit/postgres/postgres-key-limiter.ts");
-  const limiterMonitor = new AdapterMonitor("PostgreSQL", { uses: database });
+  const limiterMonitor = new EngineMonitor("PostgreSQL", { uses: database });
   const onResponse = (ms: number) => limiterMonitor.responded(ms);
   const counter = openKeyCounter({ clock, testClock, ban, onBan, onEarlierBan, onResponse });
   const keys = new PostgresKeyLimiter(counter, clock);
@@ -84,7 +84,7 @@ async function valkeyRateLimiter(
   options: RateLimiterOptions,
 ): Promise<OpenedRateLimiter> {
   const { log, testClock: _, ...rest } = options;
-  const limiterMonitor = new AdapterMonitor("Valkey", { spare: stores.database });
+  const limiterMonitor = new EngineMonitor("Valkey", { spare: stores.database });
   const { limitsTimeoutMs: timeoutMs } = config;
   const address = describeStorage(config).rateLimits;
   const rateLimiter = await openValkey(config, stores, {

@@ -6,7 +6,7 @@ import { DataDirectory } from "../data-directory.ts";
 import type { StateChange, DatabaseStores } from "../domain/ports/stores.ts";
 import { logAudit } from "../observe/event-reports.ts";
 import type { Log } from "../observe/log.ts";
-import { AdapterMonitor, CommitMonitor, type DatabaseMonitor } from "../observe/adapter-monitor.ts";
+import { EngineMonitor, CommitMonitor, type DatabaseMonitor } from "../observe/engine-monitor.ts";
 import { postgresOf } from "./postgres-options.ts";
 import { NoTables, type TableUse } from "../store/sql/migrations.ts";
 import type { StandbyChange } from "../store/postgres/standby-watch.ts";
@@ -57,7 +57,7 @@ export async function openStores(
     return openSqliteStores(directory, { ...options, rescue: rescueOf(directory, options) });
   }
   const { openPostgres } = await import("../store/postgres/open-postgres.ts");
-  const database = new AdapterMonitor("PostgreSQL");
+  const database = new EngineMonitor("PostgreSQL");
   const commits = new CommitMonitor();
   const { url, ...postgres } = postgresOf(storage, options.urls);
   const address = describeStorage(storage).data;
@@ -109,7 +109,7 @@ async function openSqliteStores(
 ): Promise<MonitoredStores> {
   const { openSqlite } = await import("../store/sqlite/open-sqlite.ts");
   const address = directory.files.database;
-  const database = new AdapterMonitor("SQLite");
+  const database = new EngineMonitor("SQLite");
   const commits = new CommitMonitor(database);
   const opened = openSqlite(directory.files.database, {
     use,
@@ -129,7 +129,7 @@ interface DatabaseLog {
 }
 
 function reportDatabase(monitor: DatabaseMonitor, change: StateChange, { log, address }: DatabaseLog): void {
-  const database = monitor.name;
+  const database = monitor.engine;
   monitor.isAvailable = change.state === "up";
   if (change.state === "up") log?.event("database.available", { database, afterMs: change.afterMs });
   else log?.event("database.unavailable", { database, address, cause: messageOf(change.cause) });

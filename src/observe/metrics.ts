@@ -9,7 +9,7 @@ import { type HttpServer, maxDescriptors, type ServerStatistics } from "../http1
 import { CONTENT_TYPES, formatFor, formatMetrics, type Sample } from "./exposition.ts";
 import { LiveSeries } from "./live-series.ts";
 import type { Log } from "./log.ts";
-import type { AdapterMonitor, CommitMonitor, DatabaseMonitor, LimiterMonitor } from "./adapter-monitor.ts";
+import type { EngineMonitor, CommitMonitor, DatabaseMonitor, LimiterMonitor } from "./engine-monitor.ts";
 import { EventLoopDelay } from "./event-loop-delay.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 
@@ -85,7 +85,7 @@ const statistic =
 const OPERATION = "the operation, `none` (no operation was found), `page` (outside `/v1`) or `health`";
 const RESULT =
   "`hit` or `miss` of a cache; `delivered`, `failed` or `skipped` of the webhook; `exported` or `dropped` of tracing";
-const ADAPTER = {
+const ENGINE_LABELS = {
   engine: "`SQLite`, `PostgreSQL`, `memory` or `Valkey`",
   role: "`database` or `rate_limiter`",
 };
@@ -179,27 +179,28 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
 
   petstore_engine_up: gauge(
     "1 while the engine is available.",
-    ({ adapters }) => adapterSamples(adapters, ({ isAvailable }) => Number(isAvailable)),
-    ADAPTER,
+    ({ adapters }) => engineSamples(adapters, ({ isAvailable }) => Number(isAvailable)),
+    ENGINE_LABELS,
   ),
   petstore_commits_wait_for_standby: gauge(
     "1 while commits of PostgreSQL wait for a synchronous standby that is away, so that writes get 503.",
     ({ adapters: { database } }) =>
-      database.name === "PostgreSQL" ? Number(database.waitsForStandby) : undefined,
+      database.engine === "PostgreSQL" ? Number(database.waitsForStandby) : undefined,
   ),
   petstore_engine_request_duration_seconds: histogram(
     "Time of a query or transaction (PostgreSQL), of writes (SQLite), or of decisions (Valkey).",
-    ({ adapters }) => adapterSamples(adapters, ({ name, durations }) => (name === "memory" ? [] : durations)),
-    ADAPTER,
+    ({ adapters }) =>
+      engineSamples(adapters, ({ engine, durations }) => (engine === "memory" ? [] : durations)),
+    ENGINE_LABELS,
   ),
   petstore_engine_queue_length: gauge(
     "Queries that run or wait (PostgreSQL), decisions that wait (Valkey).",
     ({ adapters }) => {
       const { queueLength: ofDatabase = () => 0, rateLimiter } = adapters;
       const lengths = { database: ofDatabase(), rate_limiter: rateLimiter.queueLength ?? 0 };
-      return adapterSamples(adapters, ({ name }, role) => (name === "memory" ? [] : lengths[role]));
+      return engineSamples(adapters, ({ engine }, role) => (engine === "memory" ? [] : lengths[role]));
     },
-    ADAPTER,
+    ENGINE_LABELS,
   ),
   petstore_group_commit_writes: histogram(
     "Writes that shared a transaction.",
@@ -299,9 +300,9 @@ function cacheSamples({ authenticator, adapters, responseCache }: MetricSources)
   ]);
 }
 
-function adapterSamples(
+function engineSamples(
   { database, limiterMonitor }: MetricSources["adapters"],
-  read: (monitor: AdapterMonitor, role: "database" | "rate_limiter") => Sample["value"] | [],
+  read: (monitor: EngineMonitor, role: "database" | "rate_limiter") => Sample["value"] | [],
 ): Sample[] {
   const roles = [
     ["database", database],
@@ -309,7 +310,7 @@ function adapterSamples(
   ] as const;
   return roles.flatMap(([role, monitor]) => {
     const value = read(monitor, role);
-    return Array.isArray(value) ? [] : [{ labels: { engine: monitor.name, role }, value }];
+    return Array.isArray(value) ? [] : [{ labels: { engine: monitor.engine, role }, value }];
   });
 }
 

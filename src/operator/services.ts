@@ -6,7 +6,7 @@ import type { RateLimiter } from "../domain/ports/rate-limiter.ts";
 import type { ServerRegister } from "../domain/ports/servers.ts";
 import type { Clock } from "../domain/ports/clock.ts";
 import type { ServerIdentity } from "../domain/servers.ts";
-import type { DatabaseMonitor, LimiterMonitor } from "../observe/adapter-monitor.ts";
+import type { DatabaseMonitor, LimiterMonitor } from "../observe/engine-monitor.ts";
 import type { Log } from "../observe/log.ts";
 import type { AppMetrics } from "../observe/metrics.ts";
 import type { RequestLog } from "../observe/request-log.ts";

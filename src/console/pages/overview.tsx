@@ -117,7 +117,8 @@ function Health({ servers }: Pick<ContentProps, "servers">) {
       <Badge meaning={meaning} text={isLost ? "No response" : draining ? "About to stop" : serving} />{" "}
       {!isLost && (
         <span class="muted small">
-          <AdapterState {...database} />, <AdapterState {...rateLimiter} kind={limiterName(rateLimiter)} />
+          <EngineState {...database} engine={database.kind} />,{" "}
+          <EngineState {...rateLimiter} engine={limiterName(rateLimiter)} />
         </span>
       )}
     </p>
@@ -137,18 +138,18 @@ function limiterName({ kind }: Server["rateLimiter"]): string {
   return kind === "Valkey" ? kind : "limits";
 }
 
-function AdapterState({
-  kind,
+function EngineState({
+  engine,
   state,
   waitsForStandby = false,
 }: Pick<Server["database"], "state"> & {
-  readonly kind: string;
+  readonly engine: string;
   readonly waitsForStandby?: boolean;
 }) {
-  if (state === "unavailable") return <Badge meaning="error" text={`${kind} unavailable`} />;
+  if (state === "unavailable") return <Badge meaning="error" text={`${engine} unavailable`} />;
   if (waitsForStandby)
-    return <Badge meaning="error" text={`${kind} waits for a standby, so writes get 503`} />;
-  return <>{kind} ok</>;
+    return <Badge meaning="error" text={`${engine} waits for a standby, so writes get 503`} />;
+  return <>{engine} ok</>;
 }
 
 const EXPIRES_SOON_DAYS = EXPIRES_SOON_MS / DAY_MS;

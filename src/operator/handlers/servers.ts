@@ -1,6 +1,6 @@
 import { formatTime } from "../../text/formatting.ts";
 import { differingSettings, nameOfServer, type ServerState } from "../../domain/servers.ts";
-import type { AdapterMonitor } from "../../observe/adapter-monitor.ts";
+import type { EngineMonitor } from "../../observe/engine-monitor.ts";
 import { LATENCY_BUCKETS, quantilesOf } from "../../observe/histogram.ts";
 import type { ServerList } from "../operations.ts";
 import { LATE_SECONDS } from "../operations/servers.ts";
@@ -37,12 +37,12 @@ export function serverHandlers(services: ServerViewServices) {
         publicUrl,
         instance: { address, pid: process.pid },
         database: {
-          kind: database.name,
+          kind: database.engine,
           ...stateOf(database),
           waitsForStandby: database.waitsForStandby,
         },
         rateLimiter: {
-          kind: limiterMonitor.name,
+          kind: limiterMonitor.engine,
           ...stateOf(limiterMonitor),
         },
         draining: services.isDraining(),
@@ -60,7 +60,7 @@ export function serverListHandlers({ servers, clock }: ServerListServices) {
   } satisfies Partial<AdminHandlers>;
 }
 
-function stateOf({ isAvailable, latencyMs }: AdapterMonitor) {
+function stateOf({ isAvailable, latencyMs }: EngineMonitor) {
   const state = isAvailable ? ("available" as const) : ("unavailable" as const);
   return { state, latencyMs: isAvailable ? (latencyMs ?? null) : null };
 }

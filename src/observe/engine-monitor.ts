@@ -1,19 +1,19 @@
 import { DURATION_BOUNDS, Histogram } from "./histogram.ts";
 
-/** The monitor of the adapter that stores the data. */
-export type DatabaseMonitor = AdapterMonitor<"SQLite" | "PostgreSQL">;
-/** The monitor of the adapter that counts for the rate limits. */
-export type LimiterMonitor = AdapterMonitor<"memory" | "PostgreSQL" | "Valkey">;
+/** The monitor of the engine that stores the data. */
+export type DatabaseMonitor = EngineMonitor<"SQLite" | "PostgreSQL">;
+/** The monitor of the engine that counts for the rate limits. */
+export type LimiterMonitor = EngineMonitor<"memory" | "PostgreSQL" | "Valkey">;
 
-interface OtherAdapters {
-  /** What this adapter cannot be available without. */
-  readonly uses?: AdapterMonitor;
-  /** What takes over while this adapter is unavailable. */
-  readonly spare?: AdapterMonitor;
+interface OtherEngines {
+  /** What this engine cannot be available without. */
+  readonly uses?: EngineMonitor;
+  /** What takes over while this engine is unavailable. */
+  readonly spare?: EngineMonitor;
 }
 
-/** The figures for operators about an adapter. */
-export class AdapterMonitor<Name extends string = string> {
+/** The figures for operators about an engine. */
+export class EngineMonitor<Engine extends string = string> {
   #isAvailable = true;
   /** The duration of the last request that it responded to; undefined before the first. */
   latencyMs: number | undefined;
@@ -22,15 +22,15 @@ export class AdapterMonitor<Name extends string = string> {
   readonly durations = new Histogram(DURATION_BOUNDS);
 
   constructor(
-    readonly name: Name,
-    private readonly others: OtherAdapters = {},
+    readonly engine: Engine,
+    private readonly others: OtherEngines = {},
   ) {}
 
   get isAvailable(): boolean {
     return this.#isAvailable && this.others.uses?.isAvailable !== false;
   }
 
-  /** Whether requests are served, by this adapter or by its spare. */
+  /** Whether requests are served, by this engine or by its spare. */
   get isServing(): boolean {
     return this.isAvailable || this.others.spare?.isAvailable === true;
   }
@@ -52,12 +52,12 @@ export class CommitMonitor {
   readonly sizes = new Histogram(BATCH_SIZE_BOUNDS);
   readonly durations = new Histogram(DURATION_BOUNDS);
 
-  /** `adapter` is the monitor of a database whose only requests are these transactions. */
-  constructor(private readonly adapter?: AdapterMonitor) {}
+  /** `database` is the monitor of a database whose only requests are these transactions. */
+  constructor(private readonly database?: EngineMonitor) {}
 
   readonly committed = (writes: number, ms: number): void => {
     this.sizes.observe(writes);
     this.durations.observe(ms / 1000);
-    this.adapter?.responded(ms);
+    this.database?.responded(ms);
   };
 }
