@@ -110,26 +110,26 @@ export async function followCertificate(
 ): Promise<Closable | undefined> {
   if (files === undefined) return undefined;
   const { readTlsFiles } = await import("./config/tls.ts");
-  let isComplete: ScheduledTimer | undefined;
+  let invalidTimer: ScheduledTimer | undefined;
   const stop = followFiles(Object.values(files), {
     read: () => readTlsFiles(files),
     onChange(contents) {
-      isComplete?.close();
+      invalidTimer?.close();
       for (const server of servers) server.setTlsCertificate(contents);
       log.event("tls.certificate-changed", { file: files.certFile });
     },
     // A program that renews a certificate writes one of the files after the other.
     onError(error) {
-      isComplete?.close();
+      invalidTimer?.close();
       log.event("tls.certificate-incomplete", { error });
-      isComplete = scheduler.setTimeout(() => log.event("tls.certificate-invalid", { error }), COMPLETE_MS);
-      isComplete.unref();
+      invalidTimer = scheduler.setTimeout(() => log.event("tls.certificate-invalid", { error }), COMPLETE_MS);
+      invalidTimer.unref();
     },
   });
   return {
     close() {
       stop();
-      isComplete?.close();
+      invalidTimer?.close();
     },
   };
 }

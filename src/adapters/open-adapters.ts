@@ -88,7 +88,7 @@ export async function openAdapters(
       ban,
       onBan,
       onEarlierBan: bans.recordIfMissing,
-      urls,
+      storageUrls: urls,
       stores,
       testClock,
     });

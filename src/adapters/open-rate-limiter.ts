@@ -14,7 +14,7 @@ import type { ValkeyRateLimiterOptions } from "../rate-limit/valkey/open-valkey-
 import type { PostgresStores } from "../store/postgres/open-postgres.ts";
 import type { MonitoredStores } from "./open-stores.ts";
 
-interface RateLimiterOptions extends Pick<ValkeyOptions, "onEarlierBan" | "urls"> {
+interface RateLimiterOptions extends Pick<OpenValkeyOptions, "onEarlierBan" | "storageUrls"> {
   readonly clock: Clock;
   readonly testClock: Clock | undefined;
   readonly log: Log;
@@ -108,18 +108,18 @@ async function valkeyRateLimiter(
 /** Errors that only an operator can fix. */
 const MISCONFIGURED = /^(?:NOAUTH|WRONGPASS|NOPERM|MOVED|CROSSSLOT|ERR)\b/;
 
-type ValkeyOptions = Omit<
+type OpenValkeyOptions = Omit<
   ValkeyRateLimiterOptions,
-  "urls" | "readServers" | "ca" | "prefix" | "local" | "counter"
+  "urls" | "readServers" | "ca" | "prefix" | "addresses" | "counter"
 > & {
-  readonly urls?: StorageUrls;
+  readonly storageUrls?: StorageUrls;
 };
 
 /** While Valkey is unavailable, PostgreSQL counts, or on SQLite the only server. */
 export async function openValkey(
   storage: StorageConfig,
   { openKeyCounter }: Pick<MonitoredStores, "openKeyCounter">,
-  { urls = storageUrlsOf(storage), ...options }: ValkeyOptions,
+  { storageUrls = storageUrlsOf(storage), ...options }: OpenValkeyOptions,
 ): Promise<KeyAndAddressLimiter> {
   const { MemoryRateLimiter } = await import("../rate-limit/memory/memory-rate-limiter.ts");
   const { openValkeyRateLimiter } = await import("../rate-limit/valkey/open-valkey-rate-limiter.ts");
@@ -129,8 +129,8 @@ export async function openValkey(
   return openValkeyRateLimiter({
     ...options,
     counter: openKeyCounter?.(counterOptions) ?? new MemoryKeyCounter(counterOptions),
-    ...valkeyOf(storage, urls),
-    readServers: () => urls.valkey(),
-    local: new MemoryRateLimiter({ clock, ban }),
+    ...valkeyOf(storage, storageUrls),
+    readServers: () => storageUrls.valkey(),
+    addresses: new MemoryRateLimiter({ clock, ban }),
   });
 }

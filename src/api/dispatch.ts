@@ -1,7 +1,6 @@
 import type { Request } from "../http1/index.ts";
 import type { Operation } from "./api.ts";
 import { andThen, type Awaitable } from "../runtime/awaitable.ts";
-import { scheduler, yieldToEventLoop } from "../runtime/scheduler.ts";
 import { withTimeout } from "../runtime/timeout.ts";
 import {
   BODY_REQUIRED,
@@ -9,13 +8,13 @@ import {
   INVALID_ENCODING,
   invalidJson,
   malformedIdentifier,
-  Overloaded,
   Rejection,
   Unavailable,
   unsupportedEncoding,
   UNSUPPORTED_MEDIA_TYPE,
 } from "./errors.ts";
 import { NotJson, parseFields } from "./json-fields.ts";
+import { inOwnIteration, LARGE_BODY_BYTES } from "./large-bodies.ts";
 import { type Identifier, parseIdentifier } from "./json.ts";
 import { Invalid, type ObjectSchema, type InputProblem, type Schema } from "./schema.ts";
 
@@ -45,7 +44,7 @@ export function handlerOf<Id extends string, Context extends readonly unknown[],
   handlers: { readonly [I in Id]: (input: never, ...context: Context) => Result },
   id: Id,
 ): (input: ValidInput, ...context: Context) => Result {
-  // The type of a handler's input comes from the row of the table by which `validate` checks the input.
+  // The type of a handler's input comes from the row of the table by which the input is validated.
   return handlers[id] as (input: unknown, ...context: Context) => Result;
 }
 
@@ -199,33 +198,6 @@ function mediaTypeProblem({ headers }: Request): Rejection | undefined {
   const charset = CHARSET.exec(contentType)?.[1];
   if (charset === undefined || charset.toLowerCase() === "utf-8") return undefined;
   return unsupportedEncoding("charset", charset);
-}
-
-/** Few bodies are larger. A body of 16 KiB can take 0.8 ms to parse. */
-const LARGE_BODY_BYTES = 2 * 1024;
-
-/** The most large bodies that wait to be parsed. All together take less than a second. */
-export const MAX_LARGE_BODIES = 1_000;
-
-let largeBodies = 0;
-let lastIteration: Promise<unknown> = Promise.resolve();
-
-/**
- * Handles one large body in each iteration of the event loop, with requests of other clients in between. A request that
- * has waited for longer than its timeout was responded to, so it does nothing more.
- */
-function inOwnIteration<T>(work: () => T, timeoutMs: number): Promise<T> {
-  if (largeBodies >= MAX_LARGE_BODIES)
-    throw new Overloaded(`${MAX_LARGE_BODIES} large bodies wait to be parsed`);
-  largeBodies++;
-  const since = scheduler.now();
-  const iteration = lastIteration.then(yieldToEventLoop).then(() => {
-    largeBodies--;
-    if (scheduler.now() - since >= timeoutMs) throw new Unavailable("a large body was parsed too late");
-    return work();
-  });
-  lastIteration = iteration.catch(() => {});
-  return iteration;
 }
 
 /** Validates a body that has been parsed. */

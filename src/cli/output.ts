@@ -45,7 +45,7 @@ export class Screen {
   }
 
   /** A cell in a color. */
-  painted(format: Format, text: string): Cell {
+  coloredCell(format: Format, text: string): Cell {
     if (!this.options.hasColor) return text;
     return { text, paint: (shown) => this.paint(format, shown) };
   }

@@ -222,7 +222,7 @@ export const ACCEPT_PRIMARY_OPTION = {
   ),
 } as const satisfies Options;
 
-/** Another option of one start. */
+/** An option of one start, as well: it must not stay in effect. */
 export const NEW_DATABASE_OPTION = {
   "new-database": switchOption(
     "Begin with an empty database in --data although other files show that it had one",
@@ -265,7 +265,7 @@ export const SETTINGS = {
     concerns: "service",
     type: duration({ min: 5, max: 1_000 }),
     default: 500,
-    help: "How long requests wait for Valkey; then PostgreSQL counts",
+    help: "How long requests wait for Valkey; then PostgreSQL counts, or on SQLite the server itself",
   },
   ...ADDRESS_OPTIONS,
   ...ADMIN_OPTIONS,

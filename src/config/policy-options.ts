@@ -88,7 +88,7 @@ export const POLICY_OPTIONS = { ...LIMIT_OPTIONS, ...VALUE_OPTIONS } as const sa
 
 type ClientOption = SettingsWith<typeof POLICY_OPTIONS, { concerns: "clients" }>;
 const clientOptions = Object.entries(POLICY_OPTIONS).filter(([, { concerns }]) => concerns === "clients");
-/** Those that the documentation for clients states. */
+/** The options of the policy that the documentation for clients states. */
 export const DOCUMENTED_OPTIONS = Object.fromEntries(clientOptions) as Pick<
   typeof POLICY_OPTIONS,
   ClientOption

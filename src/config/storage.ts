@@ -12,7 +12,7 @@ export interface StorageConfig {
   readonly databaseUrl?: string | undefined;
   /** The path of the file that contains `databaseUrl`, if it is in one. */
   readonly databaseUrlFile?: string | undefined;
-  /** The URLs of Valkey: one server, or several nodes of a cluster. Undefined means that the server process counts. */
+  /** The URLs of Valkey: one server, or several nodes of a cluster. If undefined, PostgreSQL or this server counts. */
   readonly limitsUrls?: readonly string[] | undefined;
   readonly limitsUrlFile?: string | undefined;
   /** The path of the certificates (PEM) that sign Valkey's; undefined means the well-known authorities. */

@@ -24,7 +24,7 @@ export async function checkValkey(storage: StorageConfig, now: () => number): Pr
     const message = `${name} cannot be used: ${reason}`;
     if (reason.startsWith("READONLY")) return { findings: [valkey.error(message, "connect to the primary")] };
     const remedy =
-      "check --limits-url, its user's permissions (docs/deployment.md) and that Valkey runs; until then PostgreSQL counts";
+      "check --limits-url, its user's permissions (docs/deployment.md) and that Valkey runs; until then PostgreSQL counts, or on SQLite the server itself";
     return { findings: [valkey.error(message, remedy)] };
   }
 }

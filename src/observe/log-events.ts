@@ -148,12 +148,12 @@ export const LOG_EVENTS = {
     ["file", "pid", "error"],
   ),
   "database.plain-text": warn(PLAIN_TEXT_WARNINGS.database.join("; ")),
-  "valkey.unavailable": warn("Valkey is unavailable; the database counts for the rate limits", [
-    "address",
-    "cause",
-  ]),
+  "valkey.unavailable": warn(
+    "Valkey is unavailable; PostgreSQL, or on SQLite the server itself, counts for the rate limits",
+    ["address", "cause"],
+  ),
   "valkey.rejects-commands": warn(
-    "Valkey is misconfigured and rejects commands; the database counts for the rate limits",
+    "Valkey is misconfigured and rejects commands; PostgreSQL, or on SQLite the server itself, counts for the rate limits",
     ["address", "cause"],
   ),
   "valkey.available": info("Valkey is available again, and counts for the rate limits"),

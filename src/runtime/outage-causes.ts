@@ -1,6 +1,6 @@
 import { messageOf } from "./message-of.ts";
 
-/** So many causes of an outage are reported. */
+/** The most causes of an outage that are reported. */
 const MAX_CAUSES = 5;
 
 /** Reports each cause of an outage once: a server that starts fails in another way than one that is down. */

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { type OperationCall, dispatch, MAX_LARGE_BODIES } from "../../src/api/dispatch.ts";
+import { type OperationCall, dispatch } from "../../src/api/dispatch.ts";
+import { MAX_LARGE_BODIES } from "../../src/api/large-bodies.ts";
 import { Overloaded, Unavailable } from "../../src/api/errors.ts";
 import { object, text } from "../../src/api/schema.ts";
 

@@ -25,7 +25,7 @@ export function openWithFallback(settings: Settings): Promise<RateLimiter> {
     timeoutMs: 500,
     clock,
     ban,
-    local: new MemoryRateLimiter({ clock, ban }),
+    addresses: new MemoryRateLimiter({ clock, ban }),
     counter: new MemoryKeyCounter({ clock, ban }),
     ...settings,
   });

@@ -40,7 +40,7 @@ const LEVEL_COLORS = { ok: "green", warning: "yellow", error: "red" } as const;
 
 function report(findings: readonly Finding[], screen: Screen): string {
   const terms = columns(
-    findings.map(({ level, check }) => [screen.painted(LEVEL_COLORS[level], level), check]),
+    findings.map(({ level, check }) => [screen.coloredCell(LEVEL_COLORS[level], level), check]),
   );
   const lines = terms.trimEnd().split("\n");
   const rows = findings.map(({ message, remedy }, index) => {

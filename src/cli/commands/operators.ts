@@ -27,10 +27,10 @@ const COLUMNS: readonly TableColumn<OperatorView>[] = [
 
 /** The state, or that the token expires within a week. */
 function stateCell({ state, expiresAt: time }: OperatorView, screen: Screen) {
-  if (state !== "active") return screen.painted(state === "expired" ? "red" : "gray", state);
+  if (state !== "active") return screen.coloredCell(state === "expired" ? "red" : "gray", state);
   return time !== null && screen.msUntil(time) < EXPIRES_SOON_MS
-    ? screen.painted("yellow", `expires ${screen.at(time)}`)
-    : screen.painted("green", state);
+    ? screen.coloredCell("yellow", `expires ${screen.at(time)}`)
+    : screen.coloredCell("green", state);
 }
 
 const expiresAt = expiryFlag("When the token expires, or how long from now");

@@ -12,7 +12,7 @@ const STATE_COLORS = { up: "green", unknown: "yellow", lost: "red" } as const;
 
 const COLUMNS: readonly TableColumn<Row>[] = [
   ["NAME", ({ name = "all" }) => name],
-  ["STATE", ({ state }, screen) => (state ? screen.painted(STATE_COLORS[state], state) : "-")],
+  ["STATE", ({ state }, screen) => (state ? screen.coloredCell(STATE_COLORS[state], state) : "-")],
   ["ADMIN URL", ({ adminUrl }) => adminUrl ?? "-"],
   ["VERSION", ({ version = "-" }) => version],
   ["STARTED", ({ startedAt = null }, screen) => screen.shortTime(startedAt)],

@@ -39,7 +39,7 @@ export function usedOf({ used: last, limit, resetsAt }: Window, nowMs: number) {
   return { leftMs, used, isFull, isClose };
 }
 
-/** That a key is close to its limit of the day, where the day has no column of its own. */
+/** Warns that a key is close to its limit of the day, where the day has no column of its own. */
 function DayWarning({ window }: { readonly window: Window }) {
   const { used, isFull, isClose } = usedOf(window, clockSignal.use());
   if (!isFull && !isClose) return null;

@@ -41,11 +41,14 @@ export interface KeyLimiter {
   close(): Promise<void>;
 }
 
-/** Counts the requests of keys, for all servers on a database. Times are those of the steady clock. */
+/**
+ * Counts the requests of keys in one place: in PostgreSQL for all servers, or in the memory of the only one. Times are
+ * those of the steady clock.
+ */
 export interface KeyCounter {
   /** The number of requests that wait for a decision. */
   readonly queueLength: number;
-  /** Rejects with Unavailable when the database is not available, or when too many requests wait. */
+  /** Rejects with Unavailable when PostgreSQL is not available, or when too many requests wait. */
   decide(request: LimitedRequest): Promise<Counted>;
   /** Returns undefined if none of the quota is current. */
   quota(keyId: number): Promise<Quota | undefined>;

@@ -6,7 +6,7 @@ import { ValkeyKeyLimiter, type ValkeyKeyLimiterOptions } from "./valkey-key-lim
 
 export interface ValkeyRateLimiterOptions extends ValkeyOptions, ValkeyKeyLimiterOptions {
   /** Decides for addresses. The rate limiter closes it. */
-  readonly local: RateLimiter;
+  readonly addresses: RateLimiter;
   /** How to connect now: when Valkey cannot be used, its password, host or certificate may have been changed. */
   readonly readServers?: () => Pick<ValkeyOptions, "urls" | "ca">;
   /** How long Valkey may take for what no request waits for: connecting, and what operators do. */
@@ -32,7 +32,7 @@ export async function openValkeyRateLimiter(
     servers.isCluster ? CLUSTER : SINGLE_SERVER,
   );
   await keys.start();
-  return new KeyAndAddressLimiter(keys, options.local);
+  return new KeyAndAddressLimiter(keys, options.addresses);
 }
 
 /**

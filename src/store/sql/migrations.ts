@@ -130,7 +130,7 @@ export function schemaState(
 /** A version that is later than every release. */
 const NO_RELEASE = `${Number.MAX_SAFE_INTEGER}.0.0`;
 
-/** There is nothing to read. */
+/** The database has no tables, so there is nothing to read. */
 export class NoTables extends Error {
   override readonly message = "it has no tables";
 }

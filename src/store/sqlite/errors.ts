@@ -22,7 +22,7 @@ const TRANSIENT = {
 } as const;
 const TRANSIENT_ERRORS: ReadonlySet<number> = new Set(Object.values(TRANSIENT));
 const { BUSY, READONLY, IOERR, FULL, CANTOPEN } = TRANSIENT;
-/** Those among them that a full disk and a read-only file system can cause. */
+/** The transient errors that a full disk or a read-only file system can cause. */
 const DISK_ERRORS: ReadonlySet<number | undefined> = new Set([READONLY, IOERR, CANTOPEN]);
 /** With less free space, not even the files next to a database can be created. */
 const LITTLE_SPACE_BYTES = 128 * 1024;

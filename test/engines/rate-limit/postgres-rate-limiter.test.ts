@@ -49,14 +49,14 @@ async function openServer(settings: Settings = {}) {
     onEarlierBan,
     testClock,
   });
-  const local = new MemoryRateLimiter({ clock, ban: () => ban });
+  const addresses = new MemoryRateLimiter({ clock, ban: () => ban });
   const limiter =
     limitsUrl === undefined
-      ? new KeyAndAddressLimiter(new PostgresKeyLimiter(counter, clock), local)
+      ? new KeyAndAddressLimiter(new PostgresKeyLimiter(counter, clock), addresses)
       : await openValkeyRateLimiter({
           clock,
           counter,
-          local,
+          addresses,
           urls: [limitsUrl],
           prefix: "",
           timeoutMs: 500,

@@ -13,7 +13,7 @@ import { openOperations } from "../../calls/open-operations.ts";
 import { json, type Screen } from "../../output.ts";
 import { setByWarning } from "../plans.ts";
 import { callServer } from "../../calls/remote-server.ts";
-import { type Change, type Current, planChanges } from "./changes.ts";
+import { type Change, type Current, hasAny, planChanges } from "./changes.ts";
 import { type Declared, readDeclared } from "./file.ts";
 
 /** The longest file. One of 10,000 keys has about 2 MB. */
@@ -177,23 +177,22 @@ class Applying {
   }
 }
 
+const diffLines = (sign: string, values: object) =>
+  hasAny(values)
+    ? toYaml(values)
+        .trimEnd()
+        .split("\n")
+        .map((line) => sign + line)
+    : [];
+
 /** A change as a part of a diff. */
 function diffOf({ action, kind, name, before, after }: Change, screen: Screen): string {
   const title = [action, kind, name].filter((word) => word !== undefined).join(" ");
-  const lines = (sign: string, values: object) =>
-    hasAny(values)
-      ? toYaml(values)
-          .trimEnd()
-          .split("\n")
-          .map((line) => sign + line)
-      : [];
   const painted = (format: "red" | "green" | "cyan", texts: readonly string[]) =>
     texts.map((text) => `${screen.paint(format, printable(text))}\n`).join("");
   return (
     painted("cyan", [`@@ ${title} @@`]) +
-    painted("red", lines("-", before)) +
-    painted("green", lines("+", after))
+    painted("red", diffLines("-", before)) +
+    painted("green", diffLines("+", after))
   );
 }
-
-const hasAny = (values: object): boolean => Object.keys(values).length > 0;

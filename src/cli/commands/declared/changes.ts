@@ -139,7 +139,7 @@ function differing<T extends object>(
   return { before: pick(now), after: pick(given) as Partial<T> };
 }
 
-const hasAny = (values: object): boolean => Object.keys(values).length > 0;
+export const hasAny = (values: object): boolean => Object.keys(values).length > 0;
 const done = async (call: Promise<unknown>): Promise<undefined> => void (await call);
 
 function changesOfPolicy({ plans, banRules }: Declared, current: Current): PlannedChanges {
