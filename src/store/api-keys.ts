@@ -260,22 +260,25 @@ export function* nextRevision(): Steps<number> {
   return requireRow(row).revision;
 }
 
-/** Reads a page. Those of all keys that are not revoked come before those of the revoked ones. */
+/** Reads a page. In a list of all keys the revoked ones come last. */
 function* listedKeys(query: KeyListQuery, dialect: Dialect): Steps<Page<ApiKey>> {
   const { after, limit, filter } = query;
   const [last] = after === undefined ? [] : yield* rowsOfQuery<SortValue>(sortValue(query, after, dialect));
-  const isMixed = filter?.isRevoked === undefined && filter?.state === undefined;
-  const items: ApiKey[] = [];
-  for (const part of isMixed ? [false, true] : [filter.isRevoked]) {
-    const isPast = isMixed && !part && last !== undefined && last.revokedAt !== null;
-    if (isPast || items.length > limit) continue;
-    const follows = !isMixed || part === ((last?.revokedAt ?? null) !== null) ? last : undefined;
-    const room = limit - items.length;
-    const ofPart = { ...query, limit: room, filter: { ...filter, isRevoked: part } };
-    const rows = yield* rowsOfQuery<KeyRow>(keyPage(ofPart, dialect, follows));
-    items.push(...rows.map(apiKeyOfRow));
-  }
-  return pageOf(items, limit);
+  if (filter?.isRevoked !== undefined || filter?.state !== undefined)
+    return pageOf(yield* selectKeys(query, dialect, last), limit);
+
+  const isLastRevoked = last !== undefined && last.revokedAt !== null;
+  const ofUnrevoked = { ...query, filter: { ...filter, isRevoked: false } };
+  const unrevoked = isLastRevoked ? [] : yield* selectKeys(ofUnrevoked, dialect, last);
+  if (unrevoked.length > limit) return pageOf(unrevoked, limit);
+
+  const ofRevoked = { ...query, limit: limit - unrevoked.length, filter: { ...filter, isRevoked: true } };
+  const revoked = yield* selectKeys(ofRevoked, dialect, isLastRevoked ? last : undefined);
+  return pageOf([...unrevoked, ...revoked], limit);
+}
+
+function* selectKeys(query: KeyListQuery, dialect: Dialect, last?: SortValue): Steps<ApiKey[]> {
+  return (yield* rowsOfQuery<KeyRow>(keyPage(query, dialect, last))).map(apiKeyOfRow);
 }
 
 function* findKey(id: number): Steps<ApiKey | undefined> {
