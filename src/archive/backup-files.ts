@@ -1,6 +1,6 @@
 /*
- * Backups in a directory. Each is a database in one file, and next to it a file with its checksum. Those of release
- * 1.2.0 and earlier ones are directories.
+ * Backups in a directory. Each is a database in one file, and next to it a file with its checksum. A backup of release
+ * 1.2.0 or an earlier one is a directory.
  */
 
 import { createHash } from "node:crypto";

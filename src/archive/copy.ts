@@ -91,8 +91,8 @@ async function sharedQuotas(source: TableReader, valkey: Valkey | undefined): Pr
 }
 
 /**
- * Throws if Valkey counts for servers with another database, which would lose their counts. Those that an interrupted
- * copy has left are the same.
+ * Throws if Valkey counts for servers with another database, which would lose their counts. The counts that an
+ * interrupted copy has left are the same.
  */
 function rejectOtherQuotas(found: KeyQuotas, quotas: KeyQuotas): void {
   const used = new Map(quotas.map(([id, { day }]) => [id, day.used]));

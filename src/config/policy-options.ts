@@ -116,7 +116,7 @@ function given<K extends string, N extends string, T>(
   valueOf: (name: N) => T | undefined,
 ): { readonly [key in K]?: T } {
   const values = Object.entries<N>(names).map(([key, name]) => [key, valueOf(name)]);
-  // Only those are left out that have no value.
+  // Only names without a value are left out.
   return Object.fromEntries(values.filter(([, value]) => value !== undefined)) as { [key in K]?: T };
 }
 

@@ -12,7 +12,7 @@ import {
 import { updateState } from "./state.ts";
 import { keepUnchanged } from "./unchanged.ts";
 
-/** All that is on the screen is loaded again so often. */
+/** How often everything on the screen is loaded again. */
 const INTERVAL_MS = 2_000;
 const MAX_RETRY_MS = 16_000;
 

@@ -22,7 +22,7 @@ export async function loadSession(): Promise<Session | undefined> {
   return consoleState.isSignedIn === before ? session : undefined;
 }
 
-/** One who signs in while a session is loaded stays signed in. */
+/** An operator who signs in while a session is loaded stays signed in. */
 export function setSession(session: Session | undefined): void {
   if (session === undefined) return;
   const { operator, provider } = session;

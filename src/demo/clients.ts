@@ -35,7 +35,7 @@ export interface DemoClient {
   readonly isNew?: boolean;
 }
 
-/** The clients of the demo, oldest first. Those that wait have quota for hours. */
+/** The clients of the demo, oldest first. Clients that respect `Retry-After` have quota for hours. */
 export const DEMO_CLIENTS: readonly DemoClient[] = [
   {
     key: { name: "Old kiosk", owner: "shop@pets.example", labels: ["unused"], plan: "pro" },

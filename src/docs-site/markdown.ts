@@ -52,8 +52,9 @@ function callouts(html: string): string {
   });
 }
 
-/** So many characters fit into one row on a phone, and before a column of sentences. */
+/** The number of characters that fit into one row on a phone. */
 const MAX_ROW = 36;
+/** The number of characters that fit before a column of sentences. */
 const MAX_BEFORE_LAST = 12;
 
 /** Whether the columns fit beside one another on a phone. */

@@ -140,8 +140,8 @@ export interface OperatorCredential {
 }
 
 /**
- * All tokens, sessions and codes of operators who are not revoked, by the hash of what a client sends. Those that have
- * expired are included.
+ * All tokens, sessions and codes of operators who are not revoked, by the hash of what a client sends. Expired tokens,
+ * sessions and codes are included.
  */
 export interface OperatorAccess {
   readonly tokens: ReadonlyMap<string, OperatorCredential>;

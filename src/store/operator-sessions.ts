@@ -1,6 +1,6 @@
 /*
- * The sessions of operators, and the codes that start one. Those without a `token_hash` are of earlier releases and do
- * not say which token they belong to. They are not read, and are deleted like all others.
+ * The sessions of operators, and the codes that start one. Sessions and codes without a `token_hash` are of earlier
+ * releases and do not say which token they belong to. They are not read, and are deleted like all others.
  */
 
 import {

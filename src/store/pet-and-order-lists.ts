@@ -194,8 +194,8 @@ export function orderPageOfKey(keyId: number, query: OrderPageQuery, dialect: Di
 }
 
 /**
- * Selects the orders of all keys, newest first. Those of a pet are read from the index on pets, up to a bound, and the
- * other filters select among them: further indexes would cost every order more than the few lists of a pet.
+ * Selects the orders of all keys, newest first. The orders of a pet are read from the index on pets, up to a bound, and
+ * the other filters select among them: further indexes would cost every order more than the few lists of a pet.
  */
 export function orderPage(query: OrderQuery, dialect: Dialect): BoundedPage {
   const { petId, keyId, before = INT64_MAX, limit } = query;

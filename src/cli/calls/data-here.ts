@@ -18,7 +18,7 @@ import { type CallCommandLine, type OnUnreadable, type OpenedOperations, Rejecte
 import { openQuotas } from "./quotas.ts";
 import { callRunningServer } from "./running-server.ts";
 
-/** Opens the operations on the data here. Those of a server ask one that runs on it. */
+/** Opens the operations on the data here. An operation that needs a server asks one that runs on it. */
 export async function openDataHere(
   commandLine: CallCommandLine,
   context: Context,

@@ -125,7 +125,7 @@ export interface ChoicesProps<T extends string> {
   readonly onInput: (value: T) => void;
 }
 
-/** One of a few, all of them visible. */
+/** A choice of one value among a few, all of them visible. */
 export function Choices<T extends string>({ label, value, options, onInput }: ChoicesProps<T>) {
   const name = useId();
   return (

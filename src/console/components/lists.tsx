@@ -66,7 +66,7 @@ interface ListTableProps<Row> extends DataTableProps<Row>, StillRowsOptions<Row>
   readonly noun: string;
 }
 
-/** The rows of a list. Those that arrive in a feed while somebody reads it are counted above it. */
+/** The rows of a list. New rows that arrive in a feed while somebody reads it are counted above it. */
 function ListTable<Row extends Identified>({ noun, loadedWith, isFeed, ...table }: ListTableProps<Row>) {
   const { rows, arrived, handlers, release } = useStillRows({ rows: table.rows, loadedWith, isFeed });
   return (

@@ -127,7 +127,7 @@ const BURST_PART = 0.025;
 
 /**
  * The value up to which the axis goes: the greatest one, unless a few points are far above all others, which would be
- * a flat line below them. Those are cut off, and named.
+ * a flat line below them. These few points are cut off, and named.
  */
 export function ceilingOf(props: Pick<PlotProps, "times" | "series" | "kind">, greatest: number): number {
   if (props.kind !== "stacked") return greatest;

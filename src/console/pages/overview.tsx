@@ -187,7 +187,7 @@ function DeprecatedUse({ keys }: { readonly keys: number }) {
   );
 }
 
-/** So many keys fit on the first screen. */
+/** The number of keys that fit on the first screen. */
 const FIRST_KEYS = 5;
 
 function TopKeys({ topKeys, keyRequests }: Overview) {

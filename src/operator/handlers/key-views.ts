@@ -150,7 +150,7 @@ export class KeyViews {
     return windows;
   }
 
-  /** Lists the banned keys. Those whose bans end first come first. */
+  /** Lists the banned keys, beginning with the key whose ban ends first. */
   async banned(limit: number): Promise<Pick<KeyList<Key>, "items" | "total">> {
     const bannedUntil = await this.#bannedUntil();
     const now = this.services.clock.now();

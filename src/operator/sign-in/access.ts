@@ -28,7 +28,7 @@ export class AccessReader {
   #reading: Promise<OperatorAccess> | undefined;
   /** The number of reads that have begun so far. */
   #reads = 0;
-  /** The value of `#reads` at the last change. Those reads are outdated. */
+  /** The value of `#reads` at the last change. The reads up to this one are outdated. */
   #readsAtChange = 0;
 
   constructor(store: Pick<OperatorStore, "readAccess">, clock: Pick<Clock, "steadyNow">) {

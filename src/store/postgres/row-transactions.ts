@@ -8,8 +8,8 @@ import { commitsWait } from "./standby-watch.ts";
 const ROW_RETRY_MS = 10;
 
 /**
- * Runs transactions that lock rows with NOWAIT. Those of a row take turns, so that only one at a time asks for the
- * lock.
+ * Runs transactions that lock rows with NOWAIT. The transactions of one row take turns, so that only one at a time asks
+ * for the lock.
  */
 export class RowTransactions {
   /** For each row, the end of its last transaction. */

@@ -60,7 +60,7 @@ function removeSecrets(connection: Connection): void {
   });
 }
 
-/** Records the time of a backup in the database that was copied. Those of the first releases have no such table. */
+/** Records the time of a backup in the database that was copied. Databases of the first releases have no such table. */
 export function recordBackup(path: string, at: number): void {
   const record = (connection: Connection) =>
     hasTable(connection, "server_settings") && connection.value(SAVE_VALUE, LAST_BACKUP, String(at));
