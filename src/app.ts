@@ -10,7 +10,10 @@ import { type GivenPolicyChange, saveGivenPolicy } from "./changes/save-given-po
 import { CacheStatistics } from "./runtime/bounded-cache.ts";
 import { createClock } from "./clock.ts";
 import type { Config } from "./config/config.ts";
+import { type FollowedSetting, followSetting } from "./config/follow-files.ts";
 import { listenUrl, originOf } from "./config/listen-urls.ts";
+import { WEBHOOK_OPTIONS } from "./config/options.ts";
+import { readFromFile } from "./config/parse-options.ts";
 import { reportedSettings } from "./config/reported-settings.ts";
 import { createDocsSite } from "./docs-site/docs-site.ts";
 import type { Clock } from "./domain/ports/clock.ts";
@@ -18,7 +21,7 @@ import { scheduler, yieldToEventLoop } from "./runtime/scheduler.ts";
 import { HttpServer, type RequestHandler, slowRejectedClients, type TlsCertificate } from "./http1/index.ts";
 import { byServer } from "./background/attribution.ts";
 import { watchFloods } from "./observe/authentication-floods.ts";
-import { logConnectionLimit, logKeyChanges } from "./observe/event-reports.ts";
+import { logConnectionLimit, logKeyChanges, reportSettingFiles } from "./observe/event-reports.ts";
 import { LastBackup } from "./background/last-backup.ts";
 import { createLog, type Log } from "./observe/log.ts";
 import { AppMetrics } from "./observe/metrics.ts";
@@ -32,17 +35,8 @@ import { answerWhenAsked } from "./operator/answer-when-asked.ts";
 import type { ServerServices } from "./operator/services.ts";
 import type { Setting } from "./operator/operations.ts";
 import type { OperatorRate } from "./operator/operator-rates.ts";
-import type { AdminCredentials, AdminListener } from "./operator/start-admin.ts";
-import {
-  type Closable,
-  followCertificate,
-  followWebhookSecrets,
-  openCredentials,
-  type PartContext,
-  readCertificate,
-  startTracer,
-  startWebhook,
-} from "./optional-parts.ts";
+import type { AdminCredentials } from "./operator/sign-in/open-credentials.ts";
+import type { AdminListener } from "./operator/start-admin.ts";
 import { PETSTORE_DOCUMENTS } from "./petstore/documents.ts";
 import { createEndpoints } from "./petstore/handlers.ts";
 import { PublicApp } from "./public/public-app.ts";
@@ -82,7 +76,10 @@ interface AppOptions {
   readonly shownSettings?: readonly Setting[];
 }
 
-/** The composition root: Config → adapters → services → server. */
+/**
+ * The composition root: Config → adapters → services → server. Code that not every server needs is imported when it is
+ * used, so that others start sooner.
+ */
 export async function startApp(config: Config, options: AppOptions = {}): Promise<App> {
   const log = options.log ?? createLog();
   const clock = options.clock ?? createClock({ onStep: (byMs) => log.event("clock.changed", { byMs }) });
@@ -97,7 +94,17 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   }
 }
 
-type Context = AppOptions & PartContext;
+/** What every part of a server is made of. */
+interface Context extends AppOptions {
+  readonly adapters: Adapters;
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+interface Closable {
+  close(): void | Promise<void>;
+}
 
 /** Closing the app closes the adapters. If it cannot start, they stay open. */
 export async function serveOn(
@@ -117,7 +124,7 @@ export async function serveOn(
   const authenticator = createAuthenticator(context);
   const changeReader = await openChangeReader(context, authenticator);
   const observers = add(await openObservers(context));
-  const tls = await readCertificate(config);
+  const tls = config.tls && (await import("./config/tls.ts")).readTlsFiles(config.tls);
   const credentials = await openCredentials(context);
 
   const webhook = add(await startWebhook(context, add(followWebhookSecrets(context))));
@@ -189,7 +196,17 @@ async function openObservers(context: Context) {
       : await (await import("./observe/access-log.ts")).openAccessLog({ file, omit, log });
   /** Undefined if the request log is off. */
   const requestLog = maxBytes === 0 ? undefined : new RequestLog({ maxBytes, now: () => clock.now() });
-  const tracer = await startTracer(context, OPERATION_PATHS);
+  const tracer =
+    config.tracing &&
+    new (await import("./observe/tracer.ts")).Tracer({
+      ...config.tracing,
+      omit,
+      environment: config.environment,
+      serverId: adapters.servers.self.id,
+      isTls: config.tls !== undefined,
+      routes: OPERATION_PATHS,
+      log,
+    });
   return {
     requests,
     requestLog,
@@ -200,6 +217,46 @@ async function openObservers(context: Context) {
       await Promise.all([accessLog?.close(), tracer?.close()]);
     },
   };
+}
+
+/** Returns undefined if the listener for operators is off. */
+async function openCredentials(context: Context): Promise<AdminCredentials | undefined> {
+  const { adapters, config, clock, log } = context;
+  if (config.admin === undefined) return undefined;
+  const { openAdminCredentials } = await import("./operator/sign-in/open-credentials.ts");
+  const { operators } = adapters;
+  return openAdminCredentials(config.admin, { directory: config.directory, operators, clock, log });
+}
+
+/** The secrets with which events are signed. */
+function followWebhookSecrets({ config: { webhook }, log }: Context): FollowedSetting<readonly Uint8Array[]> {
+  return followSetting(
+    { setting: "webhook-secret-file", file: webhook?.secretFile, first: webhook?.secrets ?? [] },
+    (file) => readFromFile(WEBHOOK_OPTIONS["webhook-secret"], file),
+    reportSettingFiles(log),
+  );
+}
+
+/** Returns undefined if no webhook is configured. */
+async function startWebhook(
+  { adapters, config, clock, log }: Context,
+  secrets: FollowedSetting<readonly Uint8Array[]>,
+): Promise<WebhookSender | undefined> {
+  if (config.webhook === undefined) return undefined;
+  const { WebhookSender } = await import("./background/webhook-delivery.ts");
+  const { webhooks, audit, retentionNow, servers } = adapters;
+  return new WebhookSender({
+    ...config.webhook,
+    secrets: () => secrets.current,
+    environment: config.environment,
+    webhooks,
+    audit,
+    isOnlyServer: config.databaseUrl === undefined,
+    server: servers.self.id,
+    clock,
+    retentionNow,
+    log,
+  });
 }
 
 /** The parts of a server. Each is made of the context and of parts before it. */
@@ -326,6 +383,23 @@ function startFollowing(
     onReadable: () => log.event("key-changes.readable"),
     onUnban: (keyId) => log.event("key.unbanned", { keyId }),
     onUnbanError: (keyId, error) => log.event("key.unban-failed", { keyId, error }),
+  });
+}
+
+/** Returns undefined without TLS. */
+async function followCertificate(
+  { config: { tls: files }, log }: Context,
+  servers: readonly Pick<HttpServer, "setTlsCertificate">[],
+): Promise<Closable | undefined> {
+  if (files === undefined) return undefined;
+  const { followTlsFiles } = await import("./config/tls.ts");
+  return followTlsFiles(files, {
+    onChange(certificate) {
+      for (const server of servers) server.setTlsCertificate(certificate);
+      log.event("tls.certificate-changed", { file: files.certFile });
+    },
+    onIncomplete: (error) => log.event("tls.certificate-incomplete", { error }),
+    onInvalid: (error) => log.event("tls.certificate-invalid", { error }),
   });
 }
 

@@ -14,7 +14,7 @@ import { createAdminApp } from "./admin-app.ts";
 import { listenForOperators } from "./admin-listener.ts";
 import type { ServerServices } from "./services.ts";
 import { type OperatorRate, OperatorRates } from "./operator-rates.ts";
-import type { FollowTokens } from "./sign-in/setting-tokens.ts";
+import type { AdminCredentials } from "./sign-in/open-credentials.ts";
 import { ProviderSignIn } from "./sign-in/provider-sign-in.ts";
 import { AdminAuthentication } from "./sign-in/admin-authentication.ts";
 import { createSignInUrl } from "./sign-in/code.ts";
@@ -31,13 +31,6 @@ export interface AdminListener {
   /** Replaces the certificate of the listener. */
   setTlsCertificate(certificate: TlsCertificate): void;
   close(): Promise<void>;
-}
-
-/** The credentials in the database and the data directory. */
-export interface AdminCredentials {
-  readonly followTokens: FollowTokens;
-  /** The file of a token; undefined if the token is in a variable, or only operators have theirs. */
-  readonly tokenFile: string | undefined;
 }
 
 interface StartAdminOptions extends ServerServices {

@@ -43,8 +43,7 @@ const ARROWS: Readonly<Record<string, string>> = {
   "docs-site": "public petstore client domain api browser-bundle pages runtime text executable",
   console: "operator pages domain api runtime text",
   doctor: "operator adapters store rate-limit observe http1 domain config data-directory runtime text",
-  "optional-parts": "adapters operator background observe domain config http1 runtime",
-  app: "optional-parts adapters public petstore operator docs-site changes auth background observe domain api config http1 clock runtime",
+  app: "adapters public petstore operator docs-site changes auth background observe domain api config http1 clock runtime",
   demo: "app adapters store client operator observe domain config runtime text",
   cli: "app adapters demo doctor operator public petstore archive store background observe config domain api clock data-directory runtime text executable",
 };

@@ -37,7 +37,7 @@ function tokenIn(text: string, path: string): string {
   return token;
 }
 
-interface OpenFirstTokenOptions {
+export interface OpenFirstTokenOptions {
   readonly directory: DataDirectory;
   readonly operators: OperatorStore;
   readonly clock: Pick<Clock, "now">;
