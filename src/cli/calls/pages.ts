@@ -15,14 +15,18 @@ interface ReadPages<P extends ListPage> {
   readonly pageLimit?: number;
 }
 
-/** The pages of a list, up to a number of items. `hasMore` is whether other items follow. */
+/** Whether other items follow those of a page. */
+export const hasMoreAfter = ({ nextCursor }: ListPage) => Boolean(nextCursor);
+
+/** The pages of a list, up to a number of items. */
 export async function* pagesOf<P extends ListPage>(list: ReadPages<P>) {
   const { limit, read, start, pageLimit = ADMIN_PAGE_LIMIT.max } = list;
   let left = limit;
   for (let cursor = start; ;) {
-    const { items, nextCursor }: P = await read({ limit: Math.min(left, pageLimit), cursor });
+    const page = await read({ limit: Math.min(left, pageLimit), cursor });
+    const { items, nextCursor } = page;
     left -= items.length;
-    yield { items: items as P["items"], hasMore: Boolean(nextCursor) };
+    yield page;
     if (!nextCursor || left <= 0) return;
     if (nextCursor === cursor) throw new Failure("the server responds with the same page again");
     cursor = nextCursor;
@@ -38,7 +42,7 @@ export async function firstItems<P extends ListPage>(
   let hasMore = false;
   for await (const page of pagesOf({ limit, read })) {
     items.push(...page.items);
-    ({ hasMore } = page);
+    hasMore = hasMoreAfter(page);
   }
   return { items, hasMore };
 }

@@ -13,7 +13,7 @@ import type { AuditItem } from "../../operator/operations.ts";
 import type { CallOperation } from "../calls/call.ts";
 import { firstItems } from "../calls/pages.ts";
 import { follow, type Followed, followOption } from "../follow.ts";
-import { limitOption, listCommand } from "../operation-command.ts";
+import { limitOption, listCommand } from "../list-command.ts";
 import { ID_TYPES } from "../operation-flags.ts";
 import { shortened } from "../output.ts";
 

@@ -5,7 +5,8 @@ import { switchOption, list } from "../../config/value-types.ts";
 import { environmentOf } from "../../domain/secrets.ts";
 import type { AuditItem, Key } from "../../operator/operations.ts";
 import { Failure } from "../command.ts";
-import { confirmed, listCommand, operationCommand, YES_OPTION } from "../operation-command.ts";
+import { listCommand } from "../list-command.ts";
+import { confirmed, operationCommand, YES_OPTION } from "../operation-command.ts";
 import { expiryFlag, overlapFlag } from "../operation-flags.ts";
 import { columns, formatLimits, formatSecret, type Screen, shortened, type TableColumn } from "../output.ts";
 

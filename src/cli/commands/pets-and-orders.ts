@@ -4,7 +4,8 @@ import { quoted } from "../../config/quoted.ts";
 import { labelOf } from "../../domain/fields.ts";
 import { type Pet, PET_FIELDS, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/pets-and-orders.ts";
 import type { AdminOrder, BodyOf } from "../../operator/operations.ts";
-import { confirmed, limitOption, listCommand, operationCommand, YES_OPTION } from "../operation-command.ts";
+import { limitOption, listCommand } from "../list-command.ts";
+import { confirmed, operationCommand, YES_OPTION } from "../operation-command.ts";
 import { convertedFlag, ID_TYPES } from "../operation-flags.ts";
 import { columns, shortened, table, type TableColumn } from "../output.ts";
 

@@ -5,7 +5,8 @@ import { DEFAULT_POLICY, POLICY_SETTINGS } from "../../domain/policy.ts";
 import { BAN_BOUNDS } from "../../domain/ban-rules.ts";
 import type { BanRulesView, PlanLimits } from "../../operator/operations.ts";
 import type { Command } from "../command.ts";
-import { listCommand, operationCommand } from "../operation-command.ts";
+import { listCommand } from "../list-command.ts";
+import { operationCommand } from "../operation-command.ts";
 import { convertedFlag } from "../operation-flags.ts";
 import { columns, formatLimits } from "../output.ts";
 
