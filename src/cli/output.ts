@@ -308,7 +308,7 @@ function waysToTry(url: string, command: string): string {
   return `Try it in a browser or with curl:\n\n  ${docsUrl(url)}#try-it\n  ${command}`;
 }
 
-/** Lists pets. `key` is an API key, or what a shell expands to one. */
-export function curlLine(key: string, url: string): string {
-  return curlCommand({ url: `${url}/pets`, key, showsHeaders: true }, " ");
+/** Lists pets. `secret` is that of an API key, or what a shell expands to it. */
+export function curlLine(secret: string, url: string): string {
+  return curlCommand({ url: `${url}/pets`, secret, showsHeaders: true }, " ");
 }

@@ -28,8 +28,8 @@ const ORDERS = 30;
 /** Adds pets and orders, with requests of the clients that also add them later. */
 export async function addPetsAndOrders(url: string, keys: readonly DemoKey[]): Promise<void> {
   const petstoreOf = (habit: DemoClient["habit"]) => {
-    const key = keys.find(({ client }) => client.habit === habit)?.secret ?? "";
-    return new Petstore({ key, baseUrl: url });
+    const secret = keys.find(({ client }) => client.habit === habit)?.secret ?? "";
+    return new Petstore({ key: secret, baseUrl: url });
   };
   const { pets } = petstoreOf("imports");
   const added = await Promise.all(
@@ -64,8 +64,8 @@ export function startTraffic({ url: baseUrl, keys, clock, scheduler }: TrafficOp
   let lastPet = PETS;
   const anyPet = () => 1 + Math.floor(Math.random() * lastPet);
   // Each request is sent once and without delay, so that the console shows the rejected ones.
-  const petstoreOf = (key: string) =>
-    new Petstore({ key, baseUrl, waitForRateLimit: false, maxRetries: 0, onDeprecation: () => {} });
+  const petstoreOf = (secret: string) =>
+    new Petstore({ key: secret, baseUrl, waitForRateLimit: false, maxRetries: 0, onDeprecation: () => {} });
 
   const clients = keys.flatMap(({ client, secret }) => {
     if (client.perSecond === 0) return [];

@@ -3,8 +3,8 @@ interface CurlRequest {
   /** The method; by default GET without a body, and POST with one. */
   readonly method?: string;
   readonly url: string;
-  /** An API key, or what a shell expands to one: `$KEY`. */
-  readonly key?: string;
+  /** The secret of an API key, or what a shell expands to it: `$KEY`. */
+  readonly secret?: string;
   readonly headers?: readonly (readonly [name: string, value: string])[];
   readonly body?: string;
   /** Whether curl prints the status and the headers of the response too. */
@@ -15,7 +15,7 @@ const LINE_BREAK = " \\\n  ";
 
 /** Each header and the body are on lines of their own unless `separator` is a space. */
 export function curlCommand(request: CurlRequest, separator = LINE_BREAK): string {
-  const { url, key, headers = [], body, showsHeaders = false } = request;
+  const { url, secret, headers = [], body, showsHeaders = false } = request;
   const implied = body === undefined ? "GET" : "POST";
   const { method = implied } = request;
   const options = [
@@ -24,7 +24,7 @@ export function curlCommand(request: CurlRequest, separator = LINE_BREAK): strin
     shellWord(url),
   ];
   const lines = [`curl ${options.join(" ")}`];
-  if (key !== undefined) lines.push(`-H "Authorization: Bearer ${key}"`);
+  if (secret !== undefined) lines.push(`-H "Authorization: Bearer ${secret}"`);
   for (const [name, value] of headers) lines.push(`-H ${shellWord(`${name}: ${value}`)}`);
   if (body !== undefined) lines.push(`-d ${shellWord(body)}`);
   return lines.join(separator);

@@ -11,7 +11,7 @@ test("a command names the method only if curl would choose another", () => {
 
 test("a shell expands the key and nothing else", () => {
   const headers = [["Idempotency-Key", "$1"]] as const;
-  expect(curlCommand({ url, key: "$KEY", headers, showsHeaders: true }, " ")).toBe(
+  expect(curlCommand({ url, secret: "$KEY", headers, showsHeaders: true }, " ")).toBe(
     `curl -i ${url} -H "Authorization: Bearer $KEY" -H 'Idempotency-Key: $1'`,
   );
 });

@@ -33,7 +33,7 @@ export function SecretDialog(props: IssuedSecret) {
   const [isCopied, setCopied] = useState(false);
   const [isAsking, setAsking] = useState(false);
   useLeaveGuard(isCopied ? undefined : `You have not copied the ${noun}, and nobody can see it again.`);
-  const curl = publicUrl && noun === "secret" && curlCommand({ url: `${publicUrl}/pets`, key: secret });
+  const curl = publicUrl && noun === "secret" && curlCommand({ url: `${publicUrl}/pets`, secret });
   function leave() {
     if (!isCopied && !isAsking) return setAsking(true);
     closeDialog();

@@ -45,7 +45,7 @@ function Steps({ hasRequests, children }: Omit<FirstStepsProps, "isUsed">) {
         </Empty>
       </>
     );
-  const curl = curlCommand({ url: `${publicUrl}/pets`, key: "YOUR_SECRET" });
+  const curl = curlCommand({ url: `${publicUrl}/pets`, secret: "YOUR_SECRET" });
   const steps = (
     <section class="card" aria-label="First steps">
       <h2>{isUsed ? "It works" : "Send a first request"}</h2>

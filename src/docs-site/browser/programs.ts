@@ -35,7 +35,7 @@ export function programsOf(input: ProgramInput): readonly Example[] {
       code: curlCommand({
         method,
         url: url.href,
-        key: "$PETSTORE_KEY",
+        secret: "$PETSTORE_KEY",
         headers,
         ...(body !== undefined && { body: json }),
       }),
