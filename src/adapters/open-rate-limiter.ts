@@ -108,7 +108,7 @@ async function valkeyRateLimiter(
 /** Errors that only an operator can fix. */
 const MISCONFIGURED = /^(?:NOAUTH|WRONGPASS|NOPERM|MOVED|CROSSSLOT|ERR)\b/;
 
-type OpenValkeyOptions = Omit<
+export type OpenValkeyOptions = Omit<
   ValkeyRateLimiterOptions,
   "urls" | "readServers" | "ca" | "prefix" | "addresses" | "counter"
 > & {

@@ -25,25 +25,24 @@ export async function openDataHere(
   { data, onUnreadable }: { readonly data: DataUse; readonly onUnreadable: OnUnreadable },
 ): Promise<OpenedOperations> {
   const storage = storageOf(commandLine.values);
-  const { clock, warn } = context;
+  const { clock } = context;
   const { openStores } = await import("../../adapters/open-stores.ts");
   const { dataHandlers } = await import("../../operator/handlers/data-handlers.ts");
   await using opening = new AsyncDisposableStack();
   const stores = await openStores(storage, { use: data === "creates" ? "create" : "existing" });
   opening.defer(() => stores.close());
   const quotas = await openQuotas(storage, stores, context);
-  opening.defer(() => quotas.close());
+  opening.defer(() => quotas.rateLimiter.close());
   const policy = { current: await stores.policies.readPolicy() };
   const servers = openRegister(stores.serverReports, clock);
   const asked = { storage, questions: stores.questions, servers, onUnreadable };
   const handlers = dataHandlers({
     ...stores,
     environment: storage.environment,
-    rateLimiter: quotas,
+    ...quotas,
     servers,
     clock,
     policy,
-    limiterMonitor: monitorOf(quotas, warn),
     // Running servers see the change within a second.
     applyChanges: async () => {},
     applyOperatorChanges: () => {},
@@ -62,20 +61,6 @@ export async function openDataHere(
     },
     savedUrl: async () => (await stores.storedValues.readValues())[PUBLIC_URL],
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
-  };
-}
-
-/** Says whether the quotas can be read, and warns of each problem once. */
-function monitorOf(quotas: { readonly problem: string | undefined }, warn: Context["warn"]) {
-  let warnedOf: string | undefined;
-  return {
-    get isAvailable() {
-      const { problem } = quotas;
-      if (problem !== undefined && problem !== warnedOf)
-        warn(`${problem} (used quotas, strikes and bans are unknown)`);
-      warnedOf = problem;
-      return problem === undefined;
-    },
   };
 }
 
