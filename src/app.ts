@@ -1,5 +1,6 @@
 import { OPERATION_PATHS, PETSTORE_API, RESPONSE_STATUSES } from "./petstore/operations.ts";
 import packageJson from "../package.json" with { type: "json" };
+import { hostname } from "node:os";
 import { type Adapters, openAdapters } from "./adapters/open-adapters.ts";
 import { SECURITY_HEADER_LINES } from "./api/responses.ts";
 import { Authenticator } from "./auth/authenticator.ts";
@@ -17,6 +18,7 @@ import { readFromFile } from "./config/parse-options.ts";
 import { reportedSettings } from "./config/reported-settings.ts";
 import { createDocsSite } from "./docs-site/docs-site.ts";
 import type { Clock } from "./domain/ports/clock.ts";
+import { ActivityCollector } from "./domain/servers.ts";
 import { scheduler, yieldToEventLoop } from "./runtime/scheduler.ts";
 import { HttpServer, type RequestHandler, slowRejectedClients, type TlsCertificate } from "./http1/index.ts";
 import { byServer } from "./background/attribution.ts";
@@ -26,6 +28,7 @@ import { LastBackup } from "./background/last-backup.ts";
 import { createLog, type Log } from "./observe/log.ts";
 import { AppMetrics } from "./observe/metrics.ts";
 import { startRegularWork } from "./background/regular-work.ts";
+import { ReportingRegister } from "./background/server-register.ts";
 import { RequestLog } from "./observe/request-log.ts";
 import { RequestMetrics } from "./observe/request-metrics.ts";
 import { activityOf } from "./observe/server-activity.ts";
@@ -100,6 +103,9 @@ interface Context extends AppOptions {
   readonly config: Config;
   readonly clock: Clock;
   readonly log: Log;
+  /** What this server reports to the others. */
+  readonly activity: ActivityCollector;
+  readonly servers: ReportingRegister;
 }
 
 interface Closable {
@@ -116,13 +122,18 @@ export async function serveOn(
   await using parts = new AsyncDisposableStack();
   const add = <Part extends Closable | undefined>(part: Part) =>
     parts.adopt(part, async (each) => each?.close());
-  const context = { ...options, adapters, config };
+  const { clock } = options;
+  const activity = new ActivityCollector();
+  const servers = add(await registerServer(adapters, clock, activity));
+  const context = { ...options, adapters, config, activity, servers };
   const { peerOf } = new Addresses(config.trustedProxies);
   const responseCache = new CacheStatistics();
 
   // What has to be read or written to start comes first: once a server listens, a database that fails does not end it.
-  const authenticator = createAuthenticator(context);
-  const changeReader = await openChangeReader(context, authenticator);
+  const { keys, policy, rateLimiter } = adapters;
+  const { environment } = config;
+  const authenticator = new Authenticator({ keys, environment, policy, clock, rateLimiter });
+  const changeReader = await ChangeReader.open({ keys, authenticator, clock });
   const observers = add(await openObservers(context));
   const tls = config.tls && (await import("./config/tls.ts")).readTlsFiles(config.tls);
   const credentials = await openCredentials(context);
@@ -146,7 +157,7 @@ export async function serveOn(
   start.resolve(true);
   add(answerWhenAsked(services, changes.onQuestions));
   // Commands and other servers know at once where it listens.
-  await adapters.servers.report();
+  await servers.report();
   add(await followCertificate(context, admin ? [server, admin] : [server]));
   // A server that cannot listen has changed no limits.
   const policyChange = add(await savePolicy(context, changes));
@@ -170,20 +181,21 @@ function urlOf({ publicUrl, host, tls }: Config, { port }: HttpServer): string {
   return publicUrl ?? listenUrl(host, port, { isTls: tls !== undefined });
 }
 
-function createAuthenticator({ adapters, config, clock }: Context): Authenticator {
-  const { keys, rateLimiter, policy } = adapters;
-  return new Authenticator({ keys, environment: config.environment, policy, clock, rateLimiter });
-}
-
-function openChangeReader({ adapters, clock }: Context, authenticator: Authenticator): Promise<ChangeReader> {
-  return ChangeReader.open({ keys: adapters.keys, authenticator, clock });
+function registerServer(
+  { serverReports: reports }: Adapters,
+  clock: Clock,
+  activity: ActivityCollector,
+): Promise<ReportingRegister> {
+  const { version } = packageJson;
+  const self = { id: crypto.randomUUID(), name: hostname(), version, startedAt: clock.now() };
+  return ReportingRegister.open(self, { reports, clock, activity: () => activity.collect() });
 }
 
 /** The observers of each request. */
 type Observers = Awaited<ReturnType<typeof openObservers>>;
 
 async function openObservers(context: Context) {
-  const { adapters, config, clock, log } = context;
+  const { adapters, config, clock, log, servers } = context;
   const { accessLog: file, accessLogOmit: omit, requestLogBytes: maxBytes } = config;
   const requests = new RequestMetrics({
     operations: RESPONSE_STATUSES,
@@ -202,7 +214,7 @@ async function openObservers(context: Context) {
       ...config.tracing,
       omit,
       environment: config.environment,
-      serverId: adapters.servers.self.id,
+      serverId: servers.self.id,
       isTls: config.tls !== undefined,
       routes: OPERATION_PATHS,
       log,
@@ -239,12 +251,12 @@ function followWebhookSecrets({ config: { webhook }, log }: Context): FollowedSe
 
 /** Returns undefined if no webhook is configured. */
 async function startWebhook(
-  { adapters, config, clock, log }: Context,
+  { adapters, config, clock, log, servers }: Context,
   secrets: FollowedSetting<readonly Uint8Array[]>,
 ): Promise<WebhookSender | undefined> {
   if (config.webhook === undefined) return undefined;
   const { WebhookSender } = await import("./background/webhook-delivery.ts");
-  const { webhooks, audit, retentionNow, servers } = adapters;
+  const { webhooks, audit, retentionNow } = adapters;
   return new WebhookSender({
     ...config.webhook,
     secrets: () => secrets.current,
@@ -342,12 +354,13 @@ function publicHandler(server: HttpServer, options: PublicParts): RequestHandler
 function startMetrics(
   options: With<"authenticator" | "observers" | "responseCache" | "webhook" | "server" | "lastBackup">,
 ): AppMetrics {
-  const { adapters, config, clock, log, authenticator, observers, responseCache } = options;
+  const { adapters, config, clock, log, servers, authenticator, observers, responseCache } = options;
   const { webhook, server, lastBackup } = options;
   return new AppMetrics({
     version: packageJson.version,
     environment: config.environment,
     server,
+    servers,
     authenticator,
     adapters,
     requests: observers.requests,
@@ -424,9 +437,9 @@ function startWork({ adapters, clock, log }: Context, policyChange: GivenPolicyC
 
 /** Gives the other servers and operators a report of what this server does. */
 function reportActivity(context: Context, server: HttpServer, metrics: AppMetrics): Closable {
-  const { adapters, config, shownSettings = [] } = context;
+  const { activity, config, shownSettings = [] } = context;
   const settings = reportedSettings(shownSettings, urlOf(config, server));
-  const remove = adapters.activity.add(() => ({
+  const remove = activity.add(() => ({
     ...activityOf(server, metrics),
     ...settings,
     ...(config.admin === undefined && { adminUrl: null }),
@@ -444,11 +457,12 @@ async function respondToWaitingClients(): Promise<void> {
 function serverServices(
   options: With<"observers" | "webhook" | "changes" | "server" | "metrics">,
 ): ServerServices {
-  const { adapters, config, clock, log, observers, webhook, server, metrics, changes } = options;
+  const { adapters, config, clock, log, servers, observers, webhook, server, metrics, changes } = options;
   const publicUrl = urlOf(config, server);
   return {
     ...adapters,
     environment: config.environment,
+    servers,
     metrics,
     requestLog: observers.requestLog,
     webhook,
@@ -473,9 +487,8 @@ async function openAdmin(
   services: ServerServices,
   options: With<"credentials" | "tls" | "peerOf">,
 ): Promise<AdminListener | undefined> {
-  const { adapters, config, credentials, tls, peerOf, operatorRate } = options;
+  const { config, activity, credentials, tls, peerOf, operatorRate } = options;
   if (config.admin === undefined || credentials === undefined) return undefined;
   const { startAdmin } = await import("./operator/start-admin.ts");
-  const { activity } = adapters;
   return startAdmin({ ...services, admin: config.admin, credentials, activity, operatorRate, tls, peerOf });
 }

@@ -1,4 +1,3 @@
-import packageJson from "../../package.json" with { type: "json" };
 import { hostname } from "node:os";
 import type { Config } from "../config/config.ts";
 import { followStorageUrls } from "../config/storage-urls.ts";
@@ -7,12 +6,10 @@ import type { RateLimiter } from "../domain/ports/rate-limiter.ts";
 import type { KeyStore } from "../domain/ports/keys.ts";
 import type { Clock } from "../domain/ports/clock.ts";
 import type { Policy, PolicyInEffect } from "../domain/policy.ts";
-import { ActivityCollector } from "../domain/servers.ts";
 import { BanRecorder } from "../background/ban-recorder.ts";
 import { byServer } from "../background/attribution.ts";
 import { logAudit, reportSettingFiles } from "../observe/event-reports.ts";
 import type { Log } from "../observe/log.ts";
-import { ReportingRegister } from "../background/server-register.ts";
 import { RetentionClock } from "../store/retention-clock.ts";
 import type { Migrator } from "../store/sql/migrations.ts";
 import { type OpenedRateLimiter, openRateLimiter } from "./open-rate-limiter.ts";
@@ -21,12 +18,9 @@ import { type MonitoredStores, openStores, prepareDirectory } from "./open-store
 export interface Adapters extends MonitoredStores, Omit<OpenedRateLimiter, "restoredBans"> {
   /** Records the bans of the rate limiter. */
   readonly bans: BanRecorder;
-  readonly servers: ReportingRegister;
   /** The policy that this server applies. `applyPolicy` replaces it. */
   readonly policy: PolicyInEffect;
   readonly applyPolicy: (stored: Policy) => void;
-  /** What this server reports to the others. */
-  readonly activity: ActivityCollector;
   /** Returns the time by which old data is deleted. */
   readonly retentionNow: () => number;
   /** Resolves when the server has to stop, with the reason. */
@@ -68,18 +62,10 @@ export async function openAdapters(
     opened.defer(() => stores.close());
     await retention.start(stores.storedValues);
     opened.defer(() => retention.stop());
+    // The rate limiter bans by the policy in effect and reports its bans, so it opens after both.
     const bans = new BanRecorder({ audit: stores.audit, keys: stores.keys, log, server: hostname() });
     opened.defer(() => bans.close());
     const onBan = bans.record;
-    const activity = new ActivityCollector();
-    const { version } = packageJson;
-    const self = { id: crypto.randomUUID(), name: hostname(), version, startedAt: clock.now() };
-    const servers = await ReportingRegister.open(self, {
-      reports: stores.serverReports,
-      clock,
-      activity: () => activity.collect(),
-    });
-    opened.defer(() => servers.close());
     const policy = { current: await stores.policies.readPolicy() };
     const ban = () => policy.current.ban;
     const { limiterMonitor, rateLimiter, restoredBans } = await openRateLimiter(config, {
@@ -100,8 +86,7 @@ export async function openAdapters(
       policy.current = stored;
       log.event("limits.changed");
     };
-    const shared = { policy, applyPolicy, servers, activity };
-    return { ...stores, ...shared, rateLimiter, bans, limiterMonitor, retentionNow, failed, close };
+    return { ...stores, policy, applyPolicy, rateLimiter, bans, limiterMonitor, retentionNow, failed, close };
   } catch (error) {
     await opened
       .disposeAsync()

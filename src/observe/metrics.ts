@@ -48,8 +48,8 @@ interface MetricsOptions {
     /** The free space on the disk of SQLite. */
     readonly freeBytes?: () => number;
     readonly petJson: { readonly cacheStatistics?: CacheStatistics };
-    readonly servers: { list(): readonly ServerState[] };
   };
+  readonly servers: { list(): readonly ServerState[] };
 }
 
 type MetricSources = MetricsOptions & Pick<AppMetrics, "eventLoopDelay">;
@@ -106,7 +106,7 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   ),
   petstore_servers_differing_settings: gauge(
     "Servers whose version or settings differ from those of most others.",
-    ({ adapters }) => differingSettings(adapters.servers.list()).size,
+    ({ servers }) => differingSettings(servers.list()).size,
   ),
   petstore_draining: gauge("1 while the server drains before it stops.", ({ server }) =>
     Number(server.isShuttingDown),
