@@ -1,44 +1,30 @@
 import { isExpired, NEVER, newQuota, type Subject, type Quota } from "../../domain/rate-limit.ts";
 
+type Ban = Pick<Quota, "bannedAt" | "bannedUntil" | "lastBanMs">;
+
+const NO_BAN: Ban = { bannedAt: NEVER, bannedUntil: NEVER, lastBanMs: 0 };
+
 /**
  * A subject and its quota. One object, because a full garbage collection takes as long as there are objects; of twelve
  * fields, because the runtime takes half as much again for one with thirteen.
  */
-export interface QuotaEntry {
-  readonly id: Subject["id"];
-  minuteOpenedAt: number;
-  minuteUsed: number;
-  minuteGraceBeganAt: number;
-  minuteStrikes: number;
-  dayOpenedAt: number;
-  dayUsed: number;
-  dayGraceBeganAt: number;
-  dayStrikes: number;
+export class QuotaEntry {
+  minuteOpenedAt = 0;
+  minuteUsed = 0;
+  minuteGraceBeganAt = NEVER;
+  minuteStrikes = 0;
+  dayOpenedAt = 0;
+  dayUsed = 0;
+  dayGraceBeganAt = NEVER;
+  dayStrikes = 0;
   /** Few subjects have one. */
-  ban: Pick<Quota, "bannedAt" | "bannedUntil" | "lastBanMs">;
+  ban = NO_BAN;
   /** Whether the entry waits to be written to the store. */
-  isQueued: boolean;
+  isQueued = false;
   /** Whether the entry was removed from the table. */
-  isRemoved: boolean;
-}
+  isRemoved = false;
 
-const NO_BAN: QuotaEntry["ban"] = { bannedAt: NEVER, bannedUntil: NEVER, lastBanMs: 0 };
-
-function newEntry({ id }: Subject, { minute, day, ...ban }: Quota): QuotaEntry {
-  return {
-    id,
-    minuteOpenedAt: minute.openedAt,
-    minuteUsed: minute.used,
-    minuteGraceBeganAt: minute.graceBeganAt,
-    minuteStrikes: minute.strikes,
-    dayOpenedAt: day.openedAt,
-    dayUsed: day.used,
-    dayGraceBeganAt: day.graceBeganAt,
-    dayStrikes: day.strikes,
-    ban: ban.bannedUntil === NEVER ? NO_BAN : ban,
-    isQueued: false,
-    isRemoved: false,
-  };
+  constructor(readonly id: Subject["id"]) {}
 }
 
 /** The quota of an entry: a new object, or one that is used again. */
@@ -108,8 +94,9 @@ export class QuotaTable {
   }
 
   /** Adds a subject that has no entry. */
-  add(subject: Subject, quota = newQuota()): QuotaEntry {
-    const entry = newEntry(subject, quota);
+  add(subject: Subject, quota?: Quota): QuotaEntry {
+    const entry = new QuotaEntry(subject.id);
+    if (quota !== undefined) storeQuota(entry, quota);
     if (subject.kind === "key") this.#keys.set(subject.id, entry);
     else {
       if (subject.id.length > MAX_ADDRESS_LENGTH)
