@@ -127,7 +127,7 @@ export async function serveOn(
   const servers = add(await registerServer(adapters, clock, activity));
   const context = { ...options, adapters, config, activity, servers };
   const { peerOf } = new Addresses(config.trustedProxies);
-  const responseCache = new CacheStatistics();
+  const responseCacheStatistics = new CacheStatistics();
 
   // What has to be read or written to start comes first: once a server listens, a database that fails does not end it.
   const { keys, policy, rateLimiter } = adapters;
@@ -142,11 +142,11 @@ export async function serveOn(
   /** Resolves to true when every listener is open, and to false if that fails. */
   const start = Promise.withResolvers<boolean>();
   const changes = add(startFollowing(context, authenticator, changeReader));
-  const forClients = { ...context, authenticator, changes, observers, responseCache, tls, peerOf };
-  const server = add(listen({ ...forClients, hasStarted: start.promise }));
+  const common = { ...context, authenticator, changes, observers, responseCacheStatistics, tls, peerOf };
+  const server = add(listen({ ...common, hasStarted: start.promise }));
   parts.defer(() => start.resolve(false));
   const lastBackup = add(new LastBackup(adapters.storedValues));
-  const metrics = add(startMetrics({ ...forClients, webhook, server, lastBackup }));
+  const metrics = add(startMetrics({ ...common, webhook, server, lastBackup }));
   const origin = originOf({ host: config.host, port: server.port, isTls: tls !== undefined });
   add({ close: config.directory.saveUrl(origin) });
   add(reportActivity(context, server, metrics));
@@ -279,7 +279,7 @@ interface Parts {
   readonly observers: Observers;
   readonly tls: TlsCertificate | undefined;
   readonly peerOf: Addresses["peerOf"];
-  readonly responseCache: CacheStatistics;
+  readonly responseCacheStatistics: CacheStatistics;
   /** Undefined if no webhook is configured. */
   readonly webhook: WebhookSender | undefined;
   readonly changes: ChangeFollower;
@@ -293,7 +293,7 @@ interface Parts {
 type With<Part extends keyof Parts> = Context & Pick<Parts, Part>;
 
 type PublicParts = With<
-  "authenticator" | "observers" | "tls" | "peerOf" | "responseCache" | "changes" | "hasStarted"
+  "authenticator" | "observers" | "tls" | "peerOf" | "responseCacheStatistics" | "changes" | "hasStarted"
 >;
 
 function listen(options: PublicParts): HttpServer {
@@ -320,13 +320,14 @@ function listen(options: PublicParts): HttpServer {
 }
 
 function publicHandler(server: HttpServer, options: PublicParts): RequestHandler {
-  const { adapters, config, authenticator, changes, observers, responseCache, clock, log } = options;
+  const { adapters, config, authenticator, changes, observers, responseCacheStatistics, clock, log } =
+    options;
   const { rateLimiter, policy } = adapters;
   const baseUrl = urlOf(config, server);
   const docsSettings = { ...config, baseUrl, policy, now: () => clock.now() };
   return new PublicApp({
     api: PETSTORE_API,
-    endpoints: createEndpoints({ ...adapters, clock, baseUrl, responseCacheStatistics: responseCache }),
+    endpoints: createEndpoints({ ...adapters, clock, baseUrl, responseCacheStatistics }),
     authenticator,
     rateLimiter,
     policy,
@@ -352,9 +353,12 @@ function publicHandler(server: HttpServer, options: PublicParts): RequestHandler
 }
 
 function startMetrics(
-  options: With<"authenticator" | "observers" | "responseCache" | "webhook" | "server" | "lastBackup">,
+  options: With<
+    "authenticator" | "observers" | "responseCacheStatistics" | "webhook" | "server" | "lastBackup"
+  >,
 ): AppMetrics {
-  const { adapters, config, clock, log, servers, authenticator, observers, responseCache } = options;
+  const { adapters, config, clock, log, servers, authenticator, observers, responseCacheStatistics } =
+    options;
   const { webhook, server, lastBackup } = options;
   return new AppMetrics({
     version: packageJson.version,
@@ -364,7 +368,7 @@ function startMetrics(
     authenticator,
     adapters,
     requests: observers.requests,
-    responseCache,
+    responseCacheStatistics,
     webhook,
     tracer: observers.tracer,
     log,

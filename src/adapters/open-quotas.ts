@@ -33,11 +33,8 @@ export async function openPostgresQuotas(
   openKeyCounter: PostgresStores["openKeyCounter"],
   clock: Clock,
 ): Promise<Quotas> {
-  const { MemoryRateLimiter } = await import("../rate-limit/memory/memory-rate-limiter.ts");
-  const { PostgresKeyLimiter } = await import("../rate-limit/postgres/postgres-key-limiter.ts");
-  const { KeyAndAddressLimiter } = await import("../rate-limit/key-and-address-limiter.ts");
-  const keys = new PostgresKeyLimiter(openKeyCounter({ clock, ban }), clock);
-  return new KeyAndAddressLimiter(keys, new MemoryRateLimiter({ clock, ban }));
+  const { postgresLimiter } = await import("./open-rate-limiter.ts");
+  return postgresLimiter(openKeyCounter({ clock, ban }), { clock, ban });
 }
 
 /** The quotas that servers count in Valkey. The first call opens them, because most commands make none. */

@@ -2,7 +2,7 @@ import { messageOf } from "../runtime/message-of.ts";
 import type { Config } from "../config/config.ts";
 import { describeStorage, type StorageConfig } from "../config/storage.ts";
 import { type StorageUrls, storageUrlsOf, valkeyOf } from "../config/storage-urls.ts";
-import type { RateLimiter } from "../domain/ports/rate-limiter.ts";
+import type { KeyCounter, RateLimiter } from "../domain/ports/rate-limiter.ts";
 import type { Clock } from "../domain/ports/clock.ts";
 import type { BanRules } from "../domain/ban-rules.ts";
 import type { OnBan } from "../domain/rate-limit.ts";
@@ -68,14 +68,23 @@ async function postgresRateLimiter(
   database: DatabaseMonitor,
   { clock, testClock, ban, onBan, onEarlierBan }: RateLimiterOptions,
 ): Promise<OpenedRateLimiter> {
-  const { MemoryRateLimiter } = await import("../rate-limit/memory/memory-rate-limiter.ts");
-  const { PostgresKeyLimiter } = await import("../rate-limit/postgres/postgres-key-limiter.ts");
   const limiterMonitor = new EngineMonitor("PostgreSQL", { uses: database });
   const onResponse = (ms: number) => limiterMonitor.responded(ms);
   const counter = openKeyCounter({ clock, testClock, ban, onBan, onEarlierBan, onResponse });
-  const keys = new PostgresKeyLimiter(counter, clock);
-  const rateLimiter = new KeyAndAddressLimiter(keys, new MemoryRateLimiter({ clock, ban }));
-  return { rateLimiter, limiterMonitor, restoredBans: [] };
+  return { rateLimiter: await postgresLimiter(counter, { clock, ban }), limiterMonitor, restoredBans: [] };
+}
+
+/** Keys are counted in PostgreSQL, and addresses in the memory of this process. */
+export async function postgresLimiter(
+  counter: KeyCounter,
+  { clock, ban }: Pick<RateLimiterOptions, "clock" | "ban">,
+): Promise<KeyAndAddressLimiter> {
+  const { MemoryRateLimiter } = await import("../rate-limit/memory/memory-rate-limiter.ts");
+  const { PostgresKeyLimiter } = await import("../rate-limit/postgres/postgres-key-limiter.ts");
+  return new KeyAndAddressLimiter(
+    new PostgresKeyLimiter(counter, clock),
+    new MemoryRateLimiter({ clock, ban }),
+  );
 }
 
 async function valkeyRateLimiter(

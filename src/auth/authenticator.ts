@@ -96,7 +96,7 @@ export class Authenticator {
     return this.#lookup({ secret, authorization, client });
   }
 
-  /** Lookups of unknown keys that wait. */
+  /** The number of lookups of unknown keys that wait. */
   get lookupQueueLength(): number {
     return this.#queue.length;
   }
@@ -229,7 +229,7 @@ const MAX_CHANGED_KEYS = 100_000;
 
 /**
  * Verified keys by the header with their secret. When the cache is full, the key that was verified longest ago is
- * evicted. The header comment of `QuotaTable` has the memory that it takes.
+ * evicted. The comment of `QuotaTable` has the memory that it takes.
  *
  * The time of a lookup does not help to guess a secret: a Map compares at least eight characters at once.
  */

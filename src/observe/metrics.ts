@@ -20,7 +20,7 @@ interface MetricsOptions {
   readonly server: Pick<HttpServer, "statistics" | "maxConnections" | "isShuttingDown" | "tlsCertificate">;
   readonly requests: RequestMetrics;
   /** The hits and misses of the response cache. */
-  readonly responseCache: CacheStatistics;
+  readonly responseCacheStatistics: CacheStatistics;
   /** Undefined if no webhook is configured. */
   readonly webhook?:
     | {
@@ -291,9 +291,12 @@ function responseSamples({ requests }: MetricSources): Sample[] {
     );
 }
 
-function cacheSamples({ authenticator, adapters, responseCache }: MetricSources): Sample[] {
+function cacheSamples({ authenticator, adapters, responseCacheStatistics }: MetricSources): Sample[] {
   const { cacheStatistics: pets } = adapters.petJson;
-  const caches = { keys: authenticator.cacheStatistics, ...(pets && { responses: responseCache, pets }) };
+  const caches = {
+    keys: authenticator.cacheStatistics,
+    ...(pets && { responses: responseCacheStatistics, pets }),
+  };
   return Object.entries(caches).flatMap(([cache, { hits, misses }]) => [
     { labels: { cache, result: "hit" }, value: hits },
     { labels: { cache, result: "miss" }, value: misses },

@@ -1,7 +1,7 @@
 import { messageOf } from "./message-of.ts";
 
 /** The most causes of an outage that are reported. */
-const MAX_CAUSES = 5;
+export const MAX_CAUSES = 5;
 
 /** Reports each cause of an outage once: a server that starts fails in another way than one that is down. */
 export class OutageCauses {

@@ -36,7 +36,7 @@ const LIMITS_TIMEOUT_MS = 550;
 const VALKEY_UNAVAILABLE = [
   ...NO_ERRORS,
   expect.takesOverWithin(LIMITS_TIMEOUT_MS),
-  expect.loggedOnce("Valkey"),
+  expect.loggedEachCauseOnce("Valkey"),
   expect.recoversWithin(1_000),
 ];
 /** Under full load a response waits for the cores as long as there are others. */
@@ -44,7 +44,7 @@ const VALKEY_UNAVAILABLE_UNDER_FULL_LOAD = [
   ...expect.ALWAYS,
   expect.onlyErrors("503 unavailable"),
   expect.retryAfterPresent,
-  expect.loggedOnce("Valkey"),
+  expect.loggedEachCauseOnce("Valkey"),
   expect.recoversWithin(2_000),
 ];
 const ONLY_503 = [
@@ -57,7 +57,7 @@ const POSTGRES_RESTARTED = [...ONLY_503, expect.respondsWithin(expect.QUERY_TIME
 const POSTGRES_UNAVAILABLE = [
   ...POSTGRES_RESTARTED,
   expect.failsFastWithin(50),
-  expect.loggedOnce("PostgreSQL"),
+  expect.loggedEachCauseOnce("PostgreSQL"),
 ];
 /**
  * The expectations when servers stop. Servers that start take processor time from the others, so the response time only

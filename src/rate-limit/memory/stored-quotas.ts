@@ -5,8 +5,8 @@ import type { QuotaStore, RateLimiter } from "../../domain/ports/rate-limiter.ts
 import { canUnban, isBanned, type Quota, type Subject, unban } from "../../domain/rate-limit.ts";
 
 /**
- * What a server has stored of the quotas in its memory, for other processes. A running server stores them every second,
- * so they are at most a second old.
+ * What a server has stored of the quotas in its memory, for other processes. A running server stores each change
+ * within about a second.
  */
 export class StoredQuotas implements Pick<RateLimiter, "quota" | "bannedKeys" | "unban" | "close"> {
   /**

@@ -1,4 +1,4 @@
-/* What commands do with Valkey while servers use it. */
+/* What is done with Valkey besides limiting requests: copies and checks of commands, and the timeline of PostgreSQL. */
 
 import type { Timeline } from "../../domain/timeline.ts";
 import { COMMAND_BAN_RULES } from "../../domain/ban-rules.ts";

@@ -41,7 +41,7 @@ export interface Replies {
 const SHA = createHash("sha1").update(text).digest("hex");
 
 /**
- * The server does not have the script because it was restarted, promoted or flushed, or a cluster moved the slot to
+ * Valkey does not have the script because it was restarted, promoted or flushed, or a cluster moved the slot to
  * another node. The script did not run, so sending its text counts every request once.
  */
 const DID_NOT_RUN = /^(?:NOSCRIPT|MOVED|ASK) /;

@@ -28,7 +28,7 @@ export interface PostgresClientStoreOptions {
   readonly onCommit?: (writes: number, ms: number) => void;
 }
 
-/** Each write with an Idempotency-Key takes one of the server's locks, of which there are 6,400 by default. */
+/** Each write with an Idempotency-Key takes one of PostgreSQL's locks, of which there are 6,400 by default. */
 const MAX_PETS_PER_TRANSACTION = 128;
 
 const COLUMNS = Object.keys(PET_ROWS.writtenColumns).join(", ");
@@ -95,7 +95,7 @@ export class PostgresClientStore extends SqlClientStore implements ClientStore {
   /** Creates pets in one transaction. */
   async #createPets(creations: readonly PetCreation[]): Promise<CreateResult[]> {
     if (creations.every(({ request }) => request === undefined)) {
-      // A single statement is a transaction: it takes one round trip, and the server sends its end after the commit.
+      // A single statement is a transaction: it takes one round trip, and PostgreSQL sends its end after the commit.
       return this.pools.creates.query((sql) => insertPets(sql, creations));
     }
     const results = await this.pools.creates.transaction(async (tx) => {

@@ -50,13 +50,13 @@ export class Pools {
   readonly creates: ConnectionPool;
   /** Each transaction occupies a connection. */
   readonly orders: ConnectionPool;
-  /** They run on the connections for orders. */
+  /** Transactions that change one row, one after the other for each row, on the connections for orders. */
   readonly rowTransactions: RowTransactions;
   /** These writes are few: they come from operators and from the usage history. */
   readonly writes: ConnectionPool;
   /** Anybody can cause lookups of keys, so a server runs few of them at a time. */
   readonly lookups: ConnectionPool;
-  /** Every request needs a decision about its key, so a commit of these does not wait for the disk. */
+  /** Every request needs a decision about its key, so a commit of counts does not wait for the disk. */
   readonly limits: ConnectionPool;
   /** Lists, searches and sums of operators. Each occupies a connection, for longer than a client may wait. */
   readonly operatorReads: ConnectionPool;
@@ -120,7 +120,7 @@ export class Pools {
     // A server that is paused holds its locks until its idle transaction is ended.
     const limits = { maxConnections: SIZES.limits, lockMs: longLockMs, waitsForDisk: false } as const;
     this.limits = pool(limits, writing);
-    // Only a frozen server takes longer than its own limit. How long operators wait is not the latency of PostgreSQL.
+    // Only a frozen PostgreSQL takes longer than its own limit. What operators wait for is not its latency.
     const slow = { timeoutMs: operatorReadMs + timeoutMs, onResponse: undefined };
     this.operatorReads = pool(
       { maxConnections: SIZES.operatorReads, statementMs: operatorReadMs, idleSeconds },
@@ -157,8 +157,8 @@ export class Pools {
 }
 
 /**
- * The timeouts of the server. They are shorter than that of the client, so that a slow statement does not look like a
- * dead server.
+ * The timeouts of PostgreSQL. They are shorter than that of this process, `timeoutMs`: a slow statement must not look
+ * like a dead PostgreSQL.
  */
 function timeoutsWithin(timeoutMs: number): Timeouts {
   return {
