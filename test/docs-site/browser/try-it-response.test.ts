@@ -4,6 +4,7 @@ import {
   type ApiResponse,
   indentedJson,
   retryAtOf,
+  send,
   windowOf,
 } from "../../../src/docs-site/browser/response.ts";
 
@@ -40,4 +41,21 @@ test("a request that got 429 may be repeated after Retry-After", () => {
   expect(retryAtOf(response(429, { "retry-after": "23" }))).toBe(24_000);
   expect(retryAtOf(response(429, {}))).toBeUndefined();
   expect(retryAtOf(response(503, { "retry-after": "1" }))).toBeUndefined();
+});
+
+test("the duration of a response is the time from the request to the end of the body", async () => {
+  const delayMs = 30;
+  using server = Bun.serve({
+    port: 0,
+    async fetch() {
+      await Bun.sleep(delayMs);
+      return new Response("[]");
+    },
+  });
+  const startedAt = performance.now();
+  const request = { method: "GET", url: server.url, headers: [], members: [] } as const;
+  const outcome = (await send(request, new AbortController().signal)) as ApiResponse;
+  expect(outcome).toMatchObject({ kind: "response", status: 200, body: "[]" });
+  expect(outcome.durationMs).toBeGreaterThanOrEqual(delayMs - 1);
+  expect(outcome.durationMs).toBeLessThanOrEqual(performance.now() - startedAt);
 });
