@@ -81,11 +81,13 @@ export function liveFigures(used: readonly DemoUsage[], now: number): FiguresOf 
   const connections = used.filter(({ hours }) => hours.size > 0).length;
   return (startsAt, stepMs) => {
     const hourAt = intervalStart("hour", startsAt);
-    const usedMs = Math.min(hourAt + HOUR_MS, now) - Math.max(hourAt, now - OPEN_MS);
+    const usedFrom = Math.max(hourAt, now - OPEN_MS);
+    const usedMs = Math.min(hourAt + HOUR_MS, now) - usedFrom;
     const hours = used.flatMap(({ hours: all }) => all.get(hourAt) ?? []);
     const inStep = (of: (hour: Hour) => number) => {
       const all = hours.reduce((sum, hour) => sum + of(hour), 0);
-      return usedMs > 0 ? Math.floor((all * stepMs) / usedMs + Math.random()) : 0;
+      const before = (time: number) => Math.floor((all * Math.max(0, time - usedFrom)) / usedMs);
+      return usedMs > 0 ? before(startsAt + stepMs) - before(startsAt) : 0;
     };
     const admitted = inStep((hour) => countsOf(hour, 1).admitted);
     const clientError = Math.round(admitted * 0.02);
