@@ -8,7 +8,7 @@ import { limitOption } from "../list-command.ts";
 import { operationCommand } from "../operation-command.ts";
 import { ID_TYPES } from "../operation-flags.ts";
 import { type CallOperation, locationOf } from "../calls/call.ts";
-import { firstItems } from "../calls/pages.ts";
+import { hasMoreAfter, pagesOf } from "../calls/pages.ts";
 import { shortened, table, type TableColumn } from "../output.ts";
 
 const MAX_LIMIT = 10_000;
@@ -71,13 +71,20 @@ export const requests = operationCommand<"listRequests", typeof OPTIONS, Listed>
 });
 
 async function readRequests(call: CallOperation, query: Query, limit: number): Promise<Listed> {
-  let servers: Servers = [];
-  const listed = await firstItems(limit, async (page) => {
-    const read = await call("listRequests", { query: { ...query, ...page } });
-    servers = read.servers;
-    return read;
-  });
-  return { ...listed, servers };
+  const items: RequestEntry[] = [];
+  const servers = new Map<string, Servers[number]>();
+  let hasMore = false;
+  const read = (page: object) => call("listRequests", { query: { ...query, ...page } });
+  for await (const page of pagesOf({ limit, read })) {
+    items.push(...page.items);
+    hasMore = hasMoreAfter(page);
+    // What a server had for an earlier page stays missing, also if the next page has older requests of it.
+    for (const server of page.servers) {
+      const problem = servers.get(server.id)?.problem ?? server.problem;
+      servers.set(server.id, { ...server, problem });
+    }
+  }
+  return { items, hasMore, servers: [...servers.values()] };
 }
 
 function followed(
