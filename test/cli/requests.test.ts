@@ -97,11 +97,14 @@ test("--limit says that more follow, and conditions that none meets say so", asy
 
 test("a server that is missing on one page is named, although the next page has requests of it", async () => {
   const [item] = JSON.parse((await run("requests --request-id first --json")).out);
-  const items = [2, 1].map((id) => ({ ...item, id, server: id === 2 ? "web-1" : "web-2" }));
   const servers = (problem: string | null) =>
     ["web-1", "web-2"].map((id) => ({ id, name: id, problem: id === "web-2" ? problem : null, since: null }));
-  const first = { items: items.slice(0, 1), nextCursor: "2", servers: servers("timeout") };
-  const second = { items: items.slice(1), nextCursor: null, servers: servers(null) };
+  const first = {
+    items: [{ ...item, id: 2, server: "web-1" }],
+    nextCursor: "2",
+    servers: servers("timeout"),
+  };
+  const second = { items: [{ ...item, id: 1, server: "web-2" }], nextCursor: null, servers: servers(null) };
   using fake = Bun.serve({
     port: 0,
     fetch: ({ url }) => Response.json(url.includes("cursor=") ? second : first),
