@@ -25,7 +25,7 @@ interface RateLimiterOptions extends Pick<OpenValkeyOptions, "onEarlierBan" | "s
 export interface OpenedRateLimiter {
   /** `queueLength` is the number of decisions that wait, of a rate limiter with a queue. */
   readonly rateLimiter: RateLimiter & { readonly queueLength?: number };
-  /** Monitors the adapter that counts for the rate limits. */
+  /** Monitors the engine that counts for the rate limits. */
   readonly limiterMonitor: LimiterMonitor;
   /** Keys with a ban of the last server in this directory. */
   readonly restoredBans: readonly number[];

@@ -7,7 +7,7 @@ export const LARGE_BODY_BYTES = 2 * 1024;
 /** The most large bodies that wait to be parsed. All together take less than a second. */
 export const MAX_LARGE_BODIES = 1_000;
 
-/** They are counted over all listeners of the process, which share its event loop. */
+/** The large bodies that wait, of all listeners of the process, which share its event loop. */
 let largeBodies = 0;
 let lastIteration: Promise<unknown> = Promise.resolve();
 

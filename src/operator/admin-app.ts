@@ -184,7 +184,10 @@ class AdminApp {
     );
   }
 
-  /** check the origin → authenticate → check role and rate → dispatch: validate → the checks again → handler */
+  /**
+   * check the origin → authenticate → check role and rate → dispatch: validate → after a body, authenticate and check
+   * the role again → handler
+   */
   async #respondWithApi(request: Request, requestId: string): Promise<Response> {
     if (isFromOtherOrigin(request)) return reject(FORBIDDEN_ORIGIN);
     await this.#turn();

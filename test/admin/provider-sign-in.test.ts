@@ -79,7 +79,7 @@ test("a person with a role signs in: the operator is the verified address, and t
   expect(created).toMatchObject({ action: "operator.created", after: { subject, role: "admin" } });
 });
 
-test("a person without a role is refused with the reason; the audit trail has the claims that were seen", async () => {
+test("a person without a role may not sign in; the message says why, and the audit trail has the claims that were seen", async () => {
   const { status, json } = await signIn("eve");
   expect({ status, code: json["code"] }).toEqual({ status: 403, code: "sign_in_not_allowed" });
   expect(json["message"]).toContain("No rule of --oidc-role grants you a role");

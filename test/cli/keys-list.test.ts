@@ -108,6 +108,11 @@ test("a damaged quota store: usage is unknown, everything else is shown", async 
     strikes: null,
     bannedUntil: null,
   });
+  const warningsOf = async (line: string) => (await cli.run(line)).out.match(/warning: .*/g) ?? [];
+  for (const line of ["keys list", "keys list --banned", "keys list --used-percent 80", "keys show 1"])
+    expect(await warningsOf(line)).toEqual([warning]);
+  for (const line of ["pets list", "plans list", "operators list", "audit"])
+    expect(await warningsOf(line)).toEqual([]);
 });
 
 test("damage that only a read finds is reported with the file", async () => {

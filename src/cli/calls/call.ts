@@ -72,3 +72,8 @@ export type OnUnreadable = (rows: number) => void;
 export function locationOf(values: CallValues): string {
   return values.server ?? describeEnvironment(storageOf(values));
 }
+
+/** Adds to the message which command lists what exists, and where. */
+export function doesNotExist(message: string, list: string, values: CallValues): Failure {
+  return new Failure(`${message} See petstore ${list}; this is ${locationOf(values)}.`);
+}

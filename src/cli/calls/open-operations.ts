@@ -10,8 +10,8 @@ import { errorMessage } from "../error-message.ts";
 import { type Context, type DataUse, Failure } from "../command.ts";
 import type { OperationFlags } from "../operation-flags.ts";
 import {
-  locationOf,
   type CallCommandLine,
+  doesNotExist,
   type OpenedOperations,
   RejectedCall,
   UnansweredCall,
@@ -74,7 +74,7 @@ function explained(error: RejectedCall, { values, context, flags }: Explanation)
   if (code === "invalid_token" && context.loginServer !== undefined)
     return new Failure(`${message} Run petstore login ${context.loginServer} again.`);
   const list = LISTS[code];
-  return list ? new Failure(`${message} See petstore ${list}; this is ${locationOf(values)}.`) : error;
+  return list ? doesNotExist(message, list, values) : error;
 }
 
 /** The command that lists what exists, by the code of the error that something does not. */

@@ -3,10 +3,9 @@ import { EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
 import { NO_TOKEN, ROLE_MEANINGS, ROLES } from "../../domain/operators.ts";
 import type { OperatorView, OperatorWithToken } from "../../operator/operations.ts";
 import { printable } from "../../text/formatting.ts";
-import { Failure } from "../command.ts";
 import { listCommand } from "../list-command.ts";
 import { confirmed, operationCommand, YES_OPTION } from "../operation-command.ts";
-import { type CallCommandLine, type CallOperation, locationOf } from "../calls/call.ts";
+import { type CallCommandLine, type CallOperation, doesNotExist, locationOf } from "../calls/call.ts";
 import { expiryFlag, overlapFlag } from "../operation-flags.ts";
 import { type Screen, SHOWN_ONCE, type TableColumn } from "../output.ts";
 
@@ -49,7 +48,7 @@ async function operatorOf(
   const operator = found.find(({ state }) => state === "active") ?? found.at(-1);
   if (operator) return operator;
   const message = `Operator ${printable(String(idOrName))} does not exist.`;
-  throw new Failure(`${message} See petstore operators list; this is ${locationOf(values)}.`);
+  throw doesNotExist(message, "operators list", values);
 }
 
 function tokenText({ token, operator: { role } }: OperatorWithToken): string {

@@ -96,7 +96,7 @@ function Value({ text }: { readonly text: string | null }) {
   return text === null ? <span class="muted">not set</span> : <code class="wrap">{text}</code>;
 }
 
-function adapterText({ kind, state, latencyMs }: Server["database"] | Server["rateLimiter"]): string {
+function engineText({ kind, state, latencyMs }: Server["database"] | Server["rateLimiter"]): string {
   return `${kind}, ${state}${latencyMs === null ? "" : `, ${latency(latencyMs)}`}`;
 }
 
@@ -110,8 +110,8 @@ function ServerSection({ server }: { readonly server: Server }) {
           "Public URL": <code class="wrap">{server.publicUrl}</code>,
           Address: `${server.instance.address}, process ${server.instance.pid}`,
           Started: <LocalTimeAndAgo at={server.startedAt} />,
-          Database: adapterText(server.database),
-          "Rate limits": adapterText(server.rateLimiter),
+          Database: engineText(server.database),
+          "Rate limits": engineText(server.rateLimiter),
           State: server.draining ? "About to stop" : "Serving",
         }}
       />

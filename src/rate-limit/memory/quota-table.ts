@@ -1,8 +1,10 @@
 import { isExpired, NEVER, newQuota, type Subject, type Quota } from "../../domain/rate-limit.ts";
 
-type Ban = Pick<Quota, "bannedAt" | "bannedUntil" | "lastBanMs">;
-
-const NO_BAN: Ban = { bannedAt: NEVER, bannedUntil: NEVER, lastBanMs: 0 };
+const NO_BAN: Pick<Quota, "bannedAt" | "bannedUntil" | "lastBanMs"> = {
+  bannedAt: NEVER,
+  bannedUntil: NEVER,
+  lastBanMs: 0,
+};
 
 /**
  * A subject and its quota. One object, because a full garbage collection takes as long as there are objects; of twelve

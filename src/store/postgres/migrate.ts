@@ -136,7 +136,7 @@ async function lockMissingSteps(sql: SQL, schema: string | undefined, use: Table
       return { from: state.version, steps: [] };
     }
   }
-  // The lock is polled for. Building an index concurrently waits for every transaction, and would also wait for an
+  // The lock is polled for. Building an index concurrently waits for every transaction, and would also wait for a
   // server that waits for this lock.
   if (!(await takeLock(sql, MIGRATIONS_LOCK, LOCK_WAIT_MS))) {
     throw new Error("another server is migrating it; start this one when that is done");
