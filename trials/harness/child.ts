@@ -1,3 +1,4 @@
+import { DeadlineExceeded, withTimeout } from "../../src/runtime/timeout.ts";
 import { cleanUpAtExit } from "./cleanup.ts";
 
 export interface ChildOptions {
@@ -19,12 +20,24 @@ export interface ChildOptions {
 
 const MAX_OUTPUT = 65_536;
 const STOP_TIMEOUT_MS = 12_000;
+/** What is left in a pipe is read in milliseconds, but a process that outlives its parent can hold the pipe open. */
+const REST_OF_OUTPUT_MS = 5_000;
+/** Shorter than the limit of a test, so that its failure says what it waited for. */
+const WAIT_TIMEOUT_MS = 45_000;
+
+/** Settles as `work` does, or rejects with a message that says what was waited for. */
+export function waitFor<T>(what: string, work: Promise<T>, details = () => ""): Promise<T> {
+  return withTimeout(WAIT_TIMEOUT_MS, work).catch((error: unknown) => {
+    if (!(error instanceof DeadlineExceeded)) throw error;
+    throw new Error(`waited ${WAIT_TIMEOUT_MS / 1000} s for ${what}${details()}`, { cause: error });
+  });
+}
 
 /** A child process. It never outlives this process, and its output is read so that it never blocks on a full pipe. */
 export class Child {
   /** The end of its output on both streams. */
   output = "";
-  /** Resolves to the exit code once all output is read. */
+  /** Resolves to the exit code once all output is read, or what was read of it five seconds after the exit. */
   readonly ended: Promise<number>;
   readonly #process: Bun.Subprocess<"ignore", "pipe", "pipe">;
   readonly #name: string | undefined;
@@ -47,8 +60,10 @@ export class Child {
     if (onLine) this.#listeners.add(onLine);
     const { pid, exited, stdout, stderr } = this.#process;
     cleanUpAtExit({ process: pid, quit });
-    this.ended = Promise.all([exited, this.#read(stdout), this.#read(stderr)]).then(([code]) => {
+    const read = Promise.all([this.#read(stdout), this.#read(stderr)]);
+    this.ended = exited.then(async (code) => {
       cleanUpAtExit({ ended: pid });
+      await withTimeout(REST_OF_OUTPUT_MS, read).catch(ignoreLateness);
       return code;
     });
   }
@@ -82,6 +97,11 @@ export class Child {
     return promise.finally(() => this.#listeners.delete(listener));
   }
 
+  /** What a failure tells of it: whether it runs, and the end of its output. */
+  describe(): string {
+    return `; ${this.#name} (${this.pid}) ${this.hasExited ? "has ended" : "is running"}:\n${this.output}`;
+  }
+
   kill(signal: NodeJS.Signals): void {
     this.#process.kill(signal);
   }
@@ -106,6 +126,10 @@ export class Child {
       for (const line of lines) for (const listener of this.#listeners) listener(line);
     }
   }
+}
+
+function ignoreLateness(error: unknown): void {
+  if (!(error instanceof DeadlineExceeded)) throw error;
 }
 
 interface ProgramOptions extends Pick<ChildOptions, "cwd" | "env" | "timeout"> {

@@ -1,6 +1,7 @@
 import { SQL } from "bun";
 import { chmodSync, chownSync, copyFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { waitFor } from "./child.ts";
 import { temporaryDirectory } from "./cleanup.ts";
 import { type Certificate, onFreePort, type Server, startServer } from "./server.ts";
 import { signal } from "./processes.ts";
@@ -38,13 +39,15 @@ export async function startStandby(
   const data = { pgdata: join(directory, "data"), dbname: primary.url, checkpoint: "fast" };
   run([executable(PG_BASEBACKUP), "--write-recovery-conf", "--no-sync", ...flags(data)], user);
   const standby = await serve(directory, user, options);
-  await using own = new SQL(standby.url, { max: 1 });
-  await untilRow(() => own`SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming'`);
+  await ask(standby, "a standby that streams", (sql) =>
+    untilRow(() => sql`SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming'`),
+  );
   if (!isSynchronous) return standby;
-  await using sql = new SQL(primary.url, { max: 1 });
-  await sql.unsafe("ALTER SYSTEM SET synchronous_standby_names = '*'");
-  await sql`SELECT pg_reload_conf()`;
-  await untilRow(() => sql`SELECT FROM pg_stat_replication WHERE sync_state = 'sync'`);
+  await ask(primary, "a synchronous standby", async (sql) => {
+    await sql.unsafe("ALTER SYSTEM SET synchronous_standby_names = '*'");
+    await sql`SELECT pg_reload_conf()`;
+    await untilRow(() => sql`SELECT FROM pg_stat_replication WHERE sync_state = 'sync'`);
+  });
   return standby;
 }
 
@@ -52,16 +55,34 @@ async function untilRow(select: () => Promise<readonly unknown[]>): Promise<void
   while ((await select()).length === 0) await Bun.sleep(20);
 }
 
+/** Runs work on a connection of its own. Work that takes too long ends, because the connection is closed. */
+async function ask<T>(server: Server, what: string, work: (sql: SQL) => Promise<T>): Promise<T> {
+  const sql = new SQL(server.url, { max: 1 });
+  try {
+    return await waitFor(what, work(sql));
+  } finally {
+    void sql.close({ timeout: 0 });
+  }
+}
+
+/** PostgreSQL waits for the end of the promotion for this time. */
+const PROMOTION_SECONDS = 30;
+
 export async function promote(standby: Server): Promise<void> {
-  await using sql = new SQL(standby.url, { max: 1 });
-  await sql`SELECT pg_promote()`;
+  const [{ isDone }] = await ask(
+    standby,
+    "a promotion",
+    (sql) => sql<[{ isDone: boolean }]>`SELECT pg_promote(true, ${PROMOTION_SECONDS}) AS "isDone"`,
+  );
+  if (!isDone) throw new Error(`the standby was not promoted within ${PROMOTION_SECONDS} s`);
 }
 
 /** Makes commits stop waiting for a standby. */
 export async function stopWaitingForStandby(primary: Server): Promise<void> {
-  await using sql = new SQL(primary.url, { max: 1 });
-  await sql.unsafe("ALTER SYSTEM RESET synchronous_standby_names");
-  await sql`SELECT pg_reload_conf()`;
+  await ask(primary, "a change of synchronous_standby_names", async (sql) => {
+    await sql.unsafe("ALTER SYSTEM RESET synchronous_standby_names");
+    await sql`SELECT pg_reload_conf()`;
+  });
 }
 
 function serve(

@@ -1,5 +1,5 @@
 import { readFileSync, rmSync } from "node:fs";
-import { Child, type ChildOptions } from "./child.ts";
+import { Child, type ChildOptions, waitFor } from "./child.ts";
 import { freezeTree, isRunning, killTree, signal, thawTree } from "./processes.ts";
 
 /** The paths of PEM files. */
@@ -23,10 +23,13 @@ export type Server = Awaited<ReturnType<typeof startServer>>;
 /** Starts a PostgreSQL or Valkey server on the loopback address. */
 export async function startServer(options: ServerOptions) {
   let child = await spawn(options);
+  const untilEnded = () => waitFor("the end of a server", child.ended, () => child.describe());
   const stop = async () => {
-    thawTree(child.pid);
-    signal(child.pid, options.stop);
-    await child.ended;
+    if (!child.hasExited) {
+      thawTree(child.pid);
+      signal(child.pid, options.stop);
+    }
+    await untilEnded();
   };
   return {
     url: options.url,
@@ -45,8 +48,8 @@ export async function startServer(options: ServerOptions) {
     },
     /** Sends SIGKILL to all its processes. */
     async kill() {
-      await killTree(child.pid);
-      await child.ended;
+      if (!child.hasExited) await killTree(child.pid);
+      await untilEnded();
     },
     /** Sends SIGSTOP: connections stay open and the kernel accepts new ones, but the server does not respond. */
     freeze: () => void freezeTree(child.pid),
@@ -63,7 +66,7 @@ async function spawn({ command, ready, ...options }: ServerOptions): Promise<Chi
   const env = { PATH: process.env.PATH, LC_ALL: "C" };
   const child = new Child(command, { ...options, env, ownSession: true });
   child.unref();
-  await child.line(ready);
+  await waitFor("a server that starts", child.line(ready), () => child.describe());
   return child;
 }
 

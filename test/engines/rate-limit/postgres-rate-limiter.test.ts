@@ -25,8 +25,8 @@ const database = await createMigrated();
 const { sql, url } = database;
 afterAll(() => database[Symbol.asyncDispose]());
 
-/** On a busy machine a query takes longer than the default. */
-const PATIENT = { timeoutMs: 60_000 };
+/** On a busy machine a query takes longer than the default. One that hangs fails before its test does, and says so. */
+const PATIENT = { timeoutMs: 30_000 };
 
 interface Settings {
   readonly limitsUrl?: string;
@@ -259,7 +259,7 @@ test.each(Object.entries(FAULTS))(
     await using opened = new AsyncDisposableStack();
     opened.defer(after.stop);
     const open = async (at: string) => {
-      const stores = await openPostgres(at, { schema: "production", timeoutMs: 60_000 });
+      const stores = await openPostgres(at, { schema: "production", ...PATIENT });
       opened.defer(stores.close);
       const ban = () => ({ ...DEFAULT_BAN, strikes: 1, graceMs: 0 });
       return stores.openKeyCounter({ clock, ban });
