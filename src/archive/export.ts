@@ -1,6 +1,5 @@
 /* Writes the rows of a database to a file, as NDJSON or CSV. */
 
-import { gzipSync } from "node:zlib";
 import { AUDIT_FIELDS } from "../domain/audit.ts";
 import { columnOf } from "../domain/fields.ts";
 import { KEY_FIELDS } from "../domain/key-fields.ts";
@@ -59,7 +58,7 @@ export async function exportRows(options: ExportOptions): Promise<number | undef
   const exported: Exported = EXPORTED[kind];
   const { header, encoder } = ENCODERS[format];
   const encode = encoder(located(exported), options.forSpreadsheets ? spreadsheetCell : undefined);
-  const write = (text: string) => output.write(isGzip ? gzipSync(text) : text);
+  const write = (text: string) => output.write(isGzip ? Bun.gzipSync(text) : text);
   let text = header(Object.keys(exported.fields));
   let count = 0;
   // SQLite never yields to the event loop by itself, so this loop does; otherwise no signal would arrive.

@@ -1,11 +1,8 @@
 /* The files that an import reads and an export writes. */
 
-import { randomUUID } from "node:crypto";
 import { closeSync, fstatSync, readSync, type Stats, statSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Readable } from "node:stream";
-import { createGunzip } from "node:zlib";
 import { messageOf } from "../runtime/message-of.ts";
 import { createFile, disk, openToRead, removeFile, renameDurably, statOf } from "../runtime/own-files.ts";
 import { InputError } from "./row-readers.ts";
@@ -54,7 +51,7 @@ function openFile(path: string): number {
 
 /** Copies standard input to a file. The file has no name, so nothing remains after the process, however it ends. */
 async function copyOf(bytes: AsyncIterable<Uint8Array>): Promise<number> {
-  const path = join(tmpdir(), `petstore-import-${randomUUID()}`);
+  const path = join(tmpdir(), `petstore-import-${crypto.randomUUID()}`);
   const descriptor = createFile(path);
   removeFile(path);
   const failure = `cannot copy standard input to ${tmpdir()}; TMPDIR can name a directory with more space`;
@@ -122,6 +119,8 @@ function isGzip(descriptor: number): boolean {
 }
 
 async function* gunzip(compressed: Iterable<Buffer>): AsyncGenerator<Uint8Array> {
+  const { Readable } = process.getBuiltinModule("node:stream");
+  const { createGunzip } = process.getBuiltinModule("node:zlib");
   const stream = Readable.from(compressed).pipe(createGunzip({ chunkSize: PIECE_BYTES }));
   try {
     yield* stream;

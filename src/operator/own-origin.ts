@@ -1,6 +1,6 @@
-import { isIP } from "node:net";
 import { READ_METHODS } from "../api/api.ts";
 import type { Request } from "../http1/index.ts";
+import { ipVersionOf } from "../runtime/ip-network.ts";
 
 /**
  * Whether the client looked up a name of this server. A page elsewhere can point its own name to this address (DNS
@@ -12,7 +12,7 @@ export function isOwnHost({ headers }: Pick<Request, "headers">, hostnames: read
   if (host === null) return true;
   const name = host.replace(/:\d*$/, "").toLowerCase();
   const address = name.replace(/^\[(.*)\]$/, "$1");
-  if (isIP(address) !== 0 || name === "localhost") return true;
+  if (ipVersionOf(address) !== undefined || name === "localhost") return true;
   return hostnames.includes(name);
 }
 

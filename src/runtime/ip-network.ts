@@ -82,7 +82,10 @@ export function formatIpNetwork({ address, prefixLength }: IpNetwork): string {
     : `${address.toString()}/${prefixLength}`;
 }
 
-const LOOPBACK = ["127.0.0.0/8", "::1"].flatMap((text) => parseIpNetwork(text) ?? []);
+const LOOPBACK: readonly IpNetwork[] = [
+  { address: IPv6.parse("::ffff:7f00:0"), prefixLength: IPV4.prefixLength + 8 },
+  { address: IPv6.parse("::1"), prefixLength: 128 },
+];
 
 export function isLoopback(host: string): boolean {
   if (host === "localhost") return true;

@@ -1,6 +1,5 @@
 /* Every HTTP request that this process sends to an address that somebody has named. */
 
-import { getCACertificates } from "node:tls";
 import packageJson from "../../package.json" with { type: "json" };
 import { scheduler } from "./scheduler.ts";
 import { systemErrorField } from "./system-error.ts";
@@ -129,6 +128,7 @@ let authorities: string[] | undefined;
 
 /** The certificate is verified also if NODE_TLS_REJECT_UNAUTHORIZED turns that off. */
 function trustedTls(): TlsOptions {
+  const { getCACertificates } = process.getBuiltinModule("node:tls");
   authorities ??= [...new Set([...getCACertificates("default"), ...getCACertificates("system")])];
   return { rejectUnauthorized: true, ca: authorities };
 }

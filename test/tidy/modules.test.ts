@@ -140,6 +140,28 @@ describe("modules", () => {
     expect(code.flatMap(({ path }) => circleFrom(path, []) ?? [])).toEqual([]);
   });
 
+  test("what takes milliseconds to load is imported when it is used: no command and no server loads it at its start", () => {
+    const slow = /^(?:yaml|ioredis|openid-client|oxc-transform|node:(?:zlib|tls|net|http|https))$/;
+    const importsOf = new Map(
+      source.map(({ path, text }) => {
+        const loader = path.endsWith("x") ? "tsx" : "ts";
+        // Without the imports of types alone.
+        const all = new Bun.Transpiler({ loader }).scanImports(text);
+        const atStart = all.filter(({ kind }) => kind === "import-statement");
+        return [path, atStart.map((each) => each.path)];
+      }),
+    );
+    const reached = new Set(["src/cli/main.ts", "src/cli/command-table.ts", "src/app.ts"]);
+    for (const path of reached)
+      for (const name of importsOf.get(path) ?? [])
+        if (name.startsWith(".")) reached.add(join(dirname(path), name));
+    expect(reached.size).toBeGreaterThan(200);
+    const faults = [...reached].flatMap((path) =>
+      (importsOf.get(path) ?? []).filter((name) => slow.test(name)).map((name) => `${path}: ${name}`),
+    );
+    expect(faults).toEqual([]);
+  });
+
   test("client and domain import no package and use nothing of the runtime", () => {
     const isPortable = (path: string) => PORTABLE.has(moduleOf(path));
     expect(imports.filter(({ from, of }) => isPortable(from) && !of.startsWith("src/"))).toEqual([]);

@@ -14,7 +14,7 @@ import { json, type Screen } from "../../output.ts";
 import { setByWarning } from "../plans.ts";
 import { callServer } from "../../calls/remote-server.ts";
 import { type Change, type Current, hasAny, planChanges } from "./changes.ts";
-import { type Declared, readDeclared } from "./file.ts";
+import type { Declared } from "./file.ts";
 
 /** The longest file. One of 10,000 keys has about 2 MB. */
 const MAX_BYTES = 16 * 2 ** 20;
@@ -47,6 +47,8 @@ export const apply = defineCommand({
     const { positionals, values } = commandLine;
     const { FILE: path } = positionals;
     const { "dry-run": isDryRun, "secrets-file": secretsFile, prune, server } = values;
+    // The parser of YAML is loaded when it is used, because that takes 40 ms.
+    const { readDeclared } = await import("./file.ts");
     const { declared, problems, describe } = readDeclared(await textOf(path, context));
     const fail = (lines: readonly string[]): never => {
       for (const line of lines.slice(0, MAX_SHOWN)) context.warn(printable(line));

@@ -8,14 +8,8 @@ import { LIMITED_PLANS } from "../../../domain/policy.ts";
 import type { BanRulesView, Key, OperatorView, PlanLimits } from "../../../operator/operations.ts";
 import { formatTime } from "../../../text/formatting.ts";
 import type { CallOperation } from "../../calls/call.ts";
-import {
-  type Declared,
-  type DeclaredKey,
-  type DeclaredOperator,
-  keyNames,
-  type KeyReference,
-  labelOfKey,
-} from "./file.ts";
+import type { Declared, DeclaredKey, DeclaredOperator, KeyReference } from "./file.ts";
+import { keyNames, labelOfKey } from "./key-labels.ts";
 
 /** What there is now. */
 export interface Current {

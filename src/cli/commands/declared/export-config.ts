@@ -10,7 +10,7 @@ import { openOperations } from "../../calls/open-operations.ts";
 import { json } from "../../output.ts";
 import { readCurrent } from "./apply.ts";
 import type { Current } from "./changes.ts";
-import { keyNames, labelOfKey } from "./file.ts";
+import { keyNames, labelOfKey } from "./key-labels.ts";
 
 export const exportConfig = defineCommand({
   name: "export config",

@@ -36,16 +36,8 @@ export interface Declared {
   readonly keys: readonly DeclaredKey[] | undefined;
 }
 
-/** A key has its name in files as a label with this prefix, which is at most 50 characters long. */
-const ID_LABEL = "id:";
+/** With `id:` before it, it is a label, which has at most 50 characters. */
 const KEY_NAME = /^[a-z][a-z0-9._-]{0,46}$/;
-
-export const labelOfKey = (name: string): string => ID_LABEL + name;
-
-/** The names in files among the labels of a key. */
-export function keyNames(labels: readonly string[]): readonly string[] {
-  return labels.flatMap((label) => (label.startsWith(ID_LABEL) ? label.slice(ID_LABEL.length) : []));
-}
 
 const keyReference = valueSchema<KeyReference, { readonly kind: "other" }>(
   {
