@@ -63,7 +63,7 @@ export function listCommand<Id extends ListOperationId, O extends Options = Reco
       const start = typeof cursor === "string" ? cursor : undefined;
       const read = (page: object) => call(operation, { query: { ...defaults, ...conditions, ...page } });
       if (follow && isFollowed(values))
-        await follow(call, (await firstItems(limit, read)).items, { query, execution });
+        await follow(call, await firstItems(limit, read), { query, execution });
 
       // Only what is printed of each page is kept: a list can be larger than the memory.
       const array = new JsonItems();

@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
 import type { Dialog, Page } from "playwright-core";
+import { MAX_OVERLAP_MS } from "../../src/domain/key-fields.ts";
 import { until } from "../timing.ts";
 import { test, untilTrue } from "./browser.ts";
 import { consoleFixture, untilAt } from "./console-fixture.ts";
@@ -86,6 +87,10 @@ test("a rotation with an overlap keeps the earlier secret, and one without needs
   await page.locator(".secrets li").nth(1).waitFor();
 
   await page.getByRole("button", { name: "Rotate secret" }).click();
+  // The longest overlap that is offered is the longest that the server accepts.
+  const radios = await page.getByRole("radio").all();
+  const overlaps = await Promise.all(radios.map((radio) => radio.inputValue()));
+  expect(Math.max(...overlaps.map(Number))).toBe(MAX_OVERLAP_MS / 1_000);
   await page.getByRole("radio", { name: /^None/ }).check();
   const rotate = page.getByRole("button", { name: "Rotate secret" }).last();
   expect(await rotate.isDisabled()).toBe(true);

@@ -6,8 +6,9 @@ import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, wri
 import { dirname, join } from "node:path";
 import { checkClock } from "../../src/doctor/clock.ts";
 import { checkOpenFiles } from "../../src/doctor/files.ts";
+import { checkSettingsFiles } from "../../src/doctor/settings-files.ts";
 import { SETTINGS } from "../../src/config/options.ts";
-import type { Options } from "../../src/config/parse-options.ts";
+import type { Option, Options } from "../../src/config/parse-options.ts";
 import { latestVersion } from "../../src/store/sql/migrations.ts";
 import { WEBHOOK_SECRET } from "../../trials/harness/webhook-receiver.ts";
 import { fillData } from "../archive/sample-data.ts";
@@ -312,6 +313,28 @@ test("files of settings: one that everybody can read is a warning if it has a se
   expect(await found("env-file")).toMatchObject({ level: "ok" });
   write("PETSTORE_ADMIN_TOKEN=a-token-of-an-operator\n", 0o644);
   expect(await found("env-file")).toMatchObject({ level: "warning" });
+});
+
+test("each file with a secret is a warning if everybody can read it", () => {
+  const contents: Readonly<Record<string, string>> = {
+    "admin-token-file": "a-token-of-an-operator",
+    "database-url-file": "postgres://petstore:password@db.example/petstore",
+    "limits-url-file": "redis://:password@valkey.example",
+    "oidc-client-secret-file": "the-secret-of-the-client",
+    "webhook-secret-file": WEBHOOK_SECRET,
+  };
+  const named = Object.values<Option>(SETTINGS).flatMap(({ type, fileOption }) =>
+    type.secret && fileOption !== undefined ? fileOption : [],
+  );
+  expect(named.toSorted()).toEqual(Object.keys(contents).toSorted());
+  const file = join(cliDirectory(), "secret");
+  for (const [setting, text] of Object.entries({ ...contents, "tls-key": "" })) {
+    writeFileSync(file, text);
+    chmodSync(file, 0o644);
+    const findings = checkSettingsFiles((each) => (each === setting ? file : undefined));
+    expect(findings).toMatchObject([{ level: "warning", remedy: `chmod o= ${file}` }]);
+    expect(findings[0]?.message).toContain(`(--${setting}), which has a secret`);
+  }
 });
 
 test("a database without a backup is a warning, and so is one whose last backup is older than two days", async () => {

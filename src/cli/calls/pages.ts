@@ -37,12 +37,8 @@ export async function* pagesOf<P extends ListPage>(list: ReadPages<P>) {
 export async function firstItems<P extends ListPage>(
   limit: number,
   read: ReadPages<P>["read"],
-): Promise<{ readonly items: readonly P["items"][number][]; readonly hasMore: boolean }> {
+): Promise<readonly P["items"][number][]> {
   const items: P["items"][number][] = [];
-  let hasMore = false;
-  for await (const page of pagesOf({ limit, read })) {
-    items.push(...page.items);
-    hasMore = hasMoreAfter(page);
-  }
-  return { items, hasMore };
+  for await (const page of pagesOf({ limit, read })) items.push(...page.items);
+  return items;
 }

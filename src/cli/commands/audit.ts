@@ -102,8 +102,8 @@ async function followed(
   items: readonly AuditItem[],
   { query, limit }: Following,
 ): Promise<Followed<AuditItem>> {
-  const list = async (most: number, start: object) =>
-    (await firstItems(most, (page) => call("listAudit", { query: { ...query, ...start, ...page } }))).items;
+  const list = (most: number, start: object) =>
+    firstItems(most, (page) => call("listAudit", { query: { ...query, ...start, ...page } }));
   let last = BigInt(String(query["after"] ?? 0));
   let first = items;
   if (query["after"] === undefined) {

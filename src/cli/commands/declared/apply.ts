@@ -126,7 +126,7 @@ export async function readCurrent(
     plans: (await call("listPlans")).items,
     banRules: await call("getBanRules"),
     operators: operators === undefined ? [] : (await call("listOperators")).items,
-    keys: keys === undefined ? [] : (await firstItems(Infinity, list)).items,
+    keys: keys === undefined ? [] : await firstItems(Infinity, list),
   };
 }
 
