@@ -216,6 +216,23 @@ describe("a file that changes", () => {
     expect(await actions()).toEqual(["operator.rotated", "operator.created"]);
     expect(events()).toEqual(["admin.token-imported", "admin.token-not-imported", "admin.token-imported"]);
   });
+
+  test("while the database is unavailable at the start is reported once, and stored afterwards", async () => {
+    let rejected = 0;
+    const { operators } = stores;
+    const unreliable: OperatorStore = Object.create(operators, {
+      importOperator: {
+        async value(...call: Parameters<OperatorStore["importOperator"]>) {
+          if (++rejected <= 2) throw new Error("down");
+          return operators.importOperator(...call);
+        },
+      },
+    });
+    writeFileSync(file, ONE);
+    await start({ metricsTokenFile: file }, unreliable);
+    await until(async () => ONE in (await valid()), 3_000);
+    expect(events()).toEqual(["admin.token-not-imported", "admin.token-imported"]);
+  });
 });
 
 test("sessions and codes of earlier releases that do not say which token is theirs let nobody in", async () => {
