@@ -115,6 +115,17 @@ describe("the reference", () => {
   });
 });
 
+test("the sidebar has the sections of a page, without those below them, unless there are more than twelve", () => {
+  const counts = [...pages].map(([path, html]) => {
+    const [, list = ""] = /<ul class="sections">(.*?)<\/ul>/.exec(html) ?? [];
+    const [, content = ""] = html.split("<main");
+    const sections = [...content.matchAll(/<h2[^>]* id="([^"]+)"/g)].map(([, id = ""]) => `#${id}`);
+    expect([path, hrefsOf(list)]).toEqual([path, sections.length > 12 ? [] : sections]);
+    return sections.length;
+  });
+  expect(Math.max(...counts)).toBeGreaterThan(12);
+});
+
 test("examples have at most 72 columns, so that they are not cut off", () => {
   const examples = [...pages].flatMap(([path, html]) =>
     [...html.matchAll(/data-language="\w+">.*?<code>(?<code>.*?)<\/code>/gs)].map(
