@@ -180,6 +180,11 @@ test("a key close to its limit is amber, labels are cut after three, hints are c
   const { page } = await open("/keys?search=close");
   const row = page.getByRole("row").filter({ hasText: "close" });
   await row.locator(".quota-bar[data-close]", { hasText: "8 / 10 ▲" }).first().waitFor();
+  await row
+    .getByTitle(/^8 of 10\. Resets in \d/)
+    .first()
+    .waitFor();
+  expect(await page.getByRole("columnheader", { name: "Owner" }).count()).toBe(0);
   // Where there is no room for the column of the day, the other one has what is close.
   const day = row.getByText("▲ 80 % of 24 h");
   await day.waitFor({ state: "hidden" });

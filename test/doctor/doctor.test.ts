@@ -34,6 +34,9 @@ test("on a sound store every check is ok, and nothing changes", async () => {
   const checks = ["configuration", "data directory", "SQLite", "database", "migrations", "clock", "TLS"];
   for (const check of checks) expect(lines.find((line) => line.includes(check))).toStartWith("ok ");
   expect(out).toContain("production.db is sound: 49 pets, 1 order, 2 keys");
+  // What is wrong is followed by what to do, and what is sound by nothing.
+  expect(out).toMatch(/→ .*petstore backup/);
+  expect(out).not.toContain("undefined");
   expect(out).toMatch(/\n\d+ checks: 0 errors, \d warnings?\.\n$/);
   expect(readdirSync(cli.dataDir).toSorted()).toEqual(before);
 });
