@@ -62,6 +62,7 @@ test("a pet is corrected: clients see the new name and category at once, exact t
 
 test("white space around the category of a pet is no change, and an error about no field is shown as it is", async () => {
   const { page } = await open(`/pets/${await newPet("Spot")}`);
+  await page.getByText("Clients can order it.").waitFor();
   const save = page.getByRole("button", { name: "Save changes" });
   const category = page.getByLabel("Category");
   await category.fill(" 9007199254740993 ");
@@ -110,6 +111,7 @@ test("an order is completed: its pet is sold, and a pet with orders says why it 
 
   await page.goto(`${server.adminUrl}/pets/${petId}`);
   await page.getByText("it cannot be deleted").waitFor();
+  await page.getByText("Clients cannot order it.").waitFor();
   expect(await page.getByRole("button", { name: "Delete" }).isDisabled()).toBe(true);
 });
 
