@@ -12,6 +12,9 @@ const NEAR = 12;
 /** How many test files with programs are run: they are slow. */
 const MOST_WITH_PROGRAMS = 10;
 
+/** Three quarters of the test files take less than this, and together a sixth of the time of all. */
+const QUICK_MS = 3_500;
+
 const isProgramTest = (path: string) => /^test\/(?:engines|browser|system)\//.test(path);
 /** These have their promises kept by databases, or by a browser. */
 const NEEDS_PROGRAMS: readonly (readonly [source: RegExp, tests: RegExp])[] = [
@@ -22,9 +25,12 @@ const NEEDS_PROGRAMS: readonly (readonly [source: RegExp, tests: RegExp])[] = [
 /** The test files of a directory, and the modules that each of them imports. */
 export class TestChoice {
   readonly #tests: readonly string[];
+  /** How long each test file takes, in milliseconds. */
+  readonly #timings: Readonly<Record<string, number>>;
   readonly #importers = new Map<string, string[]>();
 
   constructor(root: string) {
+    this.#timings = JSON.parse(readFileSync(join(root, "test/timings.json"), "utf8")).files;
     const files = [...new Glob("{src,test,trials,bench,scripts}/**/*.{ts,tsx}").scanSync(root)];
     for (const from of files) {
       for (const [, name = ""] of readFileSync(join(root, from), "utf8").matchAll(IMPORT)) {
@@ -35,7 +41,7 @@ export class TestChoice {
     this.#tests = files.filter((file) => /^test\/.*\.test\.ts$/.test(file)).toSorted();
   }
 
-  /** Groups of tests, in the order in which they are run: those that are near the file, and the others. */
+  /** Groups of tests, in the order in which they are run: those near the file, then the others, quick ones first. */
   of(source: string): readonly (readonly string[])[] {
     const distances = this.#distancesTo(source);
     const rank = (path: string) =>
@@ -46,9 +52,15 @@ export class TestChoice {
     const needed = NEEDS_PROGRAMS.find(([pattern]) => pattern.test(source))?.[1];
     const withPrograms =
       needed === undefined ? [] : byRank.filter((path) => needed.test(path)).slice(0, MOST_WITH_PROGRAMS);
-    return [plain.slice(0, NEAREST), plain.slice(NEAREST, NEAR), withPrograms, plain.slice(NEAR)].filter(
-      ({ length }) => length > 0,
-    );
+    const isQuick = (path: string) => (this.#timings[path] ?? 0) < QUICK_MS;
+    const far = plain.slice(NEAR);
+    return [
+      plain.slice(0, NEAREST),
+      plain.slice(NEAREST, NEAR),
+      far.filter(isQuick),
+      withPrograms,
+      far.filter((path) => !isQuick(path)),
+    ].filter(({ length }) => length > 0);
   }
 
   #distancesTo(source: string): ReadonlyMap<string, number> {
