@@ -118,6 +118,7 @@ function isGzip(descriptor: number): boolean {
   return readSync(descriptor, magic, 0, 2, 0) === 2 && magic.readUInt16BE() === 0x1f8b;
 }
 
+/** The modules of streams and of gzip are loaded when they are used, because that takes 15 ms. */
 async function* gunzip(compressed: Iterable<Buffer>): AsyncGenerator<Uint8Array> {
   const { Readable } = process.getBuiltinModule("node:stream");
   const { createGunzip } = process.getBuiltinModule("node:zlib");

@@ -41,6 +41,16 @@ async function start(settings: Partial<AdminConfig>, operators: OperatorStore = 
   servers.defer(follow());
 }
 
+/** The operators in a database that is unavailable for an import while this is true. */
+function unavailableWhile(isDown: () => boolean): OperatorStore {
+  const { operators } = stores;
+  const value = async (...call: Parameters<OperatorStore["importOperator"]>) => {
+    if (isDown()) throw new Error("down");
+    return operators.importOperator(...call);
+  };
+  return Object.create(operators, { importOperator: { value } });
+}
+
 /** Who is let in, by their tokens. */
 async function valid(): Promise<Record<string, string>> {
   const { tokens } = await stores.operators.readAccess();
@@ -193,18 +203,9 @@ describe("a file that changes", () => {
   test("while the database is unavailable is read, and stored afterwards; the last of several counts", async () => {
     let isDown = false;
     let rejected = 0;
-    const { operators } = stores;
-    const unreliable: OperatorStore = Object.create(operators, {
-      importOperator: {
-        async value(...call: Parameters<OperatorStore["importOperator"]>) {
-          if (!isDown) return operators.importOperator(...call);
-          rejected++;
-          throw new Error("down");
-        },
-      },
-    });
     writeFileSync(file, ONE);
-    await start({ metricsTokenFile: file }, unreliable);
+    const operators = unavailableWhile(() => isDown && ++rejected > 0);
+    await start({ metricsTokenFile: file }, operators);
     isDown = true;
     replaceFile(TWO);
     await until(() => rejected === 1, 3_000);
@@ -219,17 +220,11 @@ describe("a file that changes", () => {
 
   test("while the database is unavailable at the start is reported once, and stored afterwards", async () => {
     let rejected = 0;
-    const { operators } = stores;
-    const unreliable: OperatorStore = Object.create(operators, {
-      importOperator: {
-        async value(...call: Parameters<OperatorStore["importOperator"]>) {
-          if (++rejected <= 2) throw new Error("down");
-          return operators.importOperator(...call);
-        },
-      },
-    });
     writeFileSync(file, ONE);
-    await start({ metricsTokenFile: file }, unreliable);
+    await start(
+      { metricsTokenFile: file },
+      unavailableWhile(() => ++rejected <= 2),
+    );
     await until(async () => ONE in (await valid()), 3_000);
     expect(events()).toEqual(["admin.token-not-imported", "admin.token-imported"]);
   });

@@ -25,11 +25,12 @@ const REST_OF_OUTPUT_MS = 5_000;
 /** Shorter than the limit of a test, so that its failure says what it waited for. */
 const WAIT_TIMEOUT_MS = 45_000;
 
-/** Settles as `work` does, or rejects with a message that says what was waited for. */
-export function waitFor<T>(what: string, work: Promise<T>, details = () => ""): Promise<T> {
+/** Settles as `work` does, or rejects with a message that says what was waited for, and how the process is. */
+export function waitFor<T>(what: string, work: Promise<T>, child?: Child): Promise<T> {
   return withTimeout(WAIT_TIMEOUT_MS, work).catch((error: unknown) => {
     if (!(error instanceof DeadlineExceeded)) throw error;
-    throw new Error(`waited ${WAIT_TIMEOUT_MS / 1000} s for ${what}${details()}`, { cause: error });
+    const state = child ? `; ${child.describe()}` : "";
+    throw new Error(`waited ${WAIT_TIMEOUT_MS / 1000} s for ${what}${state}`, { cause: error });
   });
 }
 
@@ -37,7 +38,7 @@ export function waitFor<T>(what: string, work: Promise<T>, details = () => ""): 
 export class Child {
   /** The end of its output on both streams. */
   output = "";
-  /** Resolves to the exit code once all output is read, or what was read of it five seconds after the exit. */
+  /** Resolves to the exit code once all output is read, at most five seconds after the exit. */
   readonly ended: Promise<number>;
   readonly #process: Bun.Subprocess<"ignore", "pipe", "pipe">;
   readonly #name: string | undefined;
@@ -97,9 +98,9 @@ export class Child {
     return promise.finally(() => this.#listeners.delete(listener));
   }
 
-  /** What a failure tells of it: whether it runs, and the end of its output. */
+  /** Whether it runs, and the end of its output. */
   describe(): string {
-    return `; ${this.#name} (${this.pid}) ${this.hasExited ? "has ended" : "is running"}:\n${this.output}`;
+    return `${this.#name} (${this.pid}) ${this.hasExited ? "has ended" : "is running"}:\n${this.output}`;
   }
 
   kill(signal: NodeJS.Signals): void {

@@ -23,7 +23,7 @@ export type Server = Awaited<ReturnType<typeof startServer>>;
 /** Starts a PostgreSQL or Valkey server on the loopback address. */
 export async function startServer(options: ServerOptions) {
   let child = await spawn(options);
-  const untilEnded = () => waitFor("the end of a server", child.ended, () => child.describe());
+  const untilEnded = () => waitFor("the end of a server", child.ended, child);
   const stop = async () => {
     if (!child.hasExited) {
       thawTree(child.pid);
@@ -66,7 +66,7 @@ async function spawn({ command, ready, ...options }: ServerOptions): Promise<Chi
   const env = { PATH: process.env.PATH, LC_ALL: "C" };
   const child = new Child(command, { ...options, env, ownSession: true });
   child.unref();
-  await waitFor("a server that starts", child.line(ready), () => child.describe());
+  await waitFor("a server that starts", child.line(ready), child);
   return child;
 }
 

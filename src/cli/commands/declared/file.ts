@@ -36,7 +36,7 @@ export interface Declared {
   readonly keys: readonly DeclaredKey[] | undefined;
 }
 
-/** With `id:` before it, it is a label, which has at most 50 characters. */
+/** The name of a key in a file. Its label is `id:` and the name, and a label has at most 50 characters. */
 const KEY_NAME = /^[a-z][a-z0-9._-]{0,46}$/;
 
 const keyReference = valueSchema<KeyReference, { readonly kind: "other" }>(
