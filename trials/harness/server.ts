@@ -70,6 +70,9 @@ async function spawn({ command, ready, ...options }: ServerOptions): Promise<Chi
   return child;
 }
 
+/** A port of another protocol to which no browser connects: the Fetch standard blocks it. */
+const BLOCKED_PORT = 10_080;
+
 /**
  * Finds a free port below the range from which the kernel takes the ports of outgoing connections. Inside that range,
  * an outgoing connection could take the port of a server that is down; a client that retries until the port opens could
@@ -80,7 +83,7 @@ export function freePort(): number {
   const start = Math.min(10_000, end - 1_000);
   for (;;) {
     const port = start + Math.floor(Math.random() * (end - start));
-    if (isFree(port)) return port;
+    if (port !== BLOCKED_PORT && isFree(port)) return port;
   }
 }
 
