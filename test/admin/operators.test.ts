@@ -69,12 +69,13 @@ describe("roles", () => {
   test("metrics may rotate its token 20 times at once, and 20 times an hour", async () => {
     let { operator, token } = await newOperator("metrics");
     const request = { method: "POST", path: `/api/operators/${operator.id}/rotate` };
-    for (let i = 0; i < 20; i++) token = String((await service.ok({ ...request, token }))["token"]);
-    const blocked = await service.admin({ ...request, token });
-    expect(blocked).toMatchObject({ status: 429, json: { code: "too_many_attempts" } });
-    expect(blocked.headers.get("retry-after")).toBe("180");
-    service.clock.advance(2 * 180_000);
-    await service.ok({ ...request, token });
+    for (const times of [20, 2]) {
+      for (let i = 0; i < times; i++) token = String((await service.ok({ ...request, token }))["token"]);
+      const blocked = await service.admin({ ...request, token });
+      expect(blocked).toMatchObject({ status: 429, json: { code: "too_many_attempts" } });
+      expect(blocked.headers.get("retry-after")).toBe("180");
+      service.clock.advance(2 * 180_000);
+    }
   });
 
   test("every operator may rotate their own token, and an admin that of everybody", async () => {

@@ -233,6 +233,9 @@ describe("what goes wrong", () => {
     await page.unrouteAll();
     await page.route("**/v1/**", () => undefined);
     await sendButton.click();
+    await page.getByText("Waiting for the response …").waitFor();
+    // What the last request got is gone.
+    expect(await page.getByText(/^No response:/).count()).toBe(0);
     await page.getByRole("button", { name: "Cancel" }).click();
     await page.getByText(/^Cancelled\./).waitFor();
 

@@ -38,6 +38,8 @@ test.each(COMMANDS.map((command) => [command.name, command] as const))(
     expect(code).toBe(0);
     for (const flag of Object.keys(options)) expect(out).toContain(`--${flag}`);
     for (const line of out.split("\n")) expect(line.length).toBeLessThanOrEqual(100);
+    // A list in a sentence has something in it.
+    expect(out).not.toMatch(/:\s+\.\s/);
     expect(await run(`help ${name}`)).toEqual({ code: 0, out, err: "" });
   },
 );

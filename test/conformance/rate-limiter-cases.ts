@@ -1,4 +1,5 @@
 import { expect } from "bun:test";
+import { NEVER } from "../../src/domain/rate-limit.ts";
 import { address, key } from "../subjects.ts";
 import { ADDRESS, all, FREE, KEY, OTHER_KEY, second, type TestCase } from "./rate-limiter-fixture.ts";
 
@@ -76,6 +77,14 @@ export function rateLimiterCases(test: TestCase): void {
     await limiter.decides({ outcome: "banned", retryAfterSeconds: 300 });
     limiter.advance(300_000);
     await limiter.decides({ outcome: "allowed" });
+  });
+
+  test("an unban ends a ban that began later than a clock says that was set back", async (limiter) => {
+    await limiter.earnBan();
+    limiter.advance(-86_400_000);
+    await limiter.unban();
+    await limiter.decides({ outcome: "limited" });
+    expect(await limiter.quota()).toMatchObject({ bannedUntil: NEVER });
   });
 
   test("peek shows what the next request of an address would get, and counts nothing", async (limiter) => {

@@ -62,6 +62,8 @@ export class TestLimiter {
   advance = (ms: number) => this.opened.advance(ms);
   quota = async (subject = KEY) => this.opened.rateLimiter.quota(subject);
 
+  unban = async (subject = KEY) => this.opened.rateLimiter.unban(subject, 0);
+
   peek = (limits = FREE, subject: Subject = ADDRESS) => this.opened.rateLimiter.peek(subject, limits);
 
   async decide(limits = FREE, subject = KEY) {

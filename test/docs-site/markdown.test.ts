@@ -23,6 +23,15 @@ describe("a page", () => {
     expect(textOf(html)).toContain("curl # no heading");
   });
 
+  test("a row with a form says so, because its code comes first on a narrow screen; the next row does not", () => {
+    const content = new PageContent("/docs/errors");
+    content.form("<form></form>", "");
+    content.code("<pre></pre>");
+    content.prose("<p></p>");
+    const shapes = [...content.finish().html.matchAll(/<div class="(row[^"]*)"/g)].map(([, shape]) => shape);
+    expect(shapes.map((shape) => shape?.includes("with-form"))).toEqual([true, false]);
+  });
+
   test("a paragraph in italics after a figure is its caption", () => {
     const html = pageOf("![Alt](f.svg)\n\n_A caption of\n`two_lines`._\n\n_Text_");
     expect(html).toContain(

@@ -177,25 +177,20 @@ describe("migrations", () => {
 });
 
 describe("opening a database", () => {
-  test("durability and memory are configured", () => {
+  test("durability, memory and the size of the log are configured", () => {
     using directory = disposableDirectory();
     const connection = open(directory.path("a.db"), []);
-    const settings = [
-      "journal_mode",
-      "synchronous",
-      "foreign_keys",
-      "cache_size",
-      "mmap_size",
-      "busy_timeout",
-    ];
-    expect(settings.map((name) => connection.value(`PRAGMA ${name}`))).toEqual([
-      "wal",
-      2n,
-      1n,
-      -2048n,
-      0n,
-      40n,
-    ]);
+    const settings = {
+      journal_mode: "wal",
+      synchronous: 2n,
+      foreign_keys: 1n,
+      cache_size: -2048n,
+      mmap_size: 0n,
+      busy_timeout: 40n,
+      journal_size_limit: 64n * 1024n * 1024n,
+    };
+    const actual = Object.keys(settings).map((name) => [name, connection.value(`PRAGMA ${name}`)]);
+    expect(Object.fromEntries(actual)).toEqual(settings);
     connection.close();
   });
 

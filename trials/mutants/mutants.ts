@@ -19,8 +19,8 @@ const HELP = `Usage: npm run mutants [-- OPTIONS]
 
 Changes one line of src at a time, at random, and runs the tests: an operator, a number, a condition or a statement. Every
 line that can be changed has the same chance; texts and styles stay. The tests that are near the file run first, then the
-quick ones, then those with the programs that it needs, then the other tests of npm test, until one fails. A test that
-fails without the change, too, does not count. Prints each change that no test notices, a survivor. Works on copies of this
+quick ones, then some with databases or a browser, then the other tests of npm test, until one fails. A test that fails
+without the change, too, does not count. Prints each change that no test notices, a survivor. Works on copies of this
 directory. Exits with 1 if less than ${LEAST_PERCENT} % of the changes are noticed.
 
   --seed N         Repeat the changes of an earlier run (default: by chance, printed)

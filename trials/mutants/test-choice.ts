@@ -16,11 +16,9 @@ const MOST_WITH_PROGRAMS = 10;
 const QUICK_MS = 3_500;
 
 const isProgramTest = (path: string) => /^test\/(?:engines|browser|system)\//.test(path);
-/** These have their promises kept by databases, or by a browser. */
-const NEEDS_PROGRAMS: readonly (readonly [source: RegExp, tests: RegExp])[] = [
-  [/^src\/(?:console|pages|docs-site\/browser)\//, /^test\/browser\//],
-  [/^src\/(?:store\/postgres|rate-limit\/(?:postgres|valkey))\//, /^test\/engines\//],
-];
+
+/** The files whose promises a browser shows. Databases show those of the others. */
+const OF_BROWSERS = /^src\/(?:console|pages|docs-site\/browser)\//;
 
 /** The test files of a directory, and the modules that each of them imports. */
 export class TestChoice {
@@ -49,9 +47,8 @@ export class TestChoice {
       3 * Number(basename(path).includes(basename(source).replace(/\.tsx?$/, "")));
     const byRank = this.#tests.toSorted((a, b) => rank(a) - rank(b));
     const plain = byRank.filter((path) => !isProgramTest(path));
-    const needed = NEEDS_PROGRAMS.find(([pattern]) => pattern.test(source))?.[1];
-    const withPrograms =
-      needed === undefined ? [] : byRank.filter((path) => needed.test(path)).slice(0, MOST_WITH_PROGRAMS);
+    const group = OF_BROWSERS.test(source) ? "test/browser/" : "test/engines/";
+    const withPrograms = byRank.filter((path) => path.startsWith(group)).slice(0, MOST_WITH_PROGRAMS);
     const isQuick = (path: string) => (this.#timings[path] ?? 0) < QUICK_MS;
     const far = plain.slice(NEAR);
     return [

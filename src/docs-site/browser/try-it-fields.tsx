@@ -78,7 +78,7 @@ interface FieldInputProps {
 
 /** The input of a row, and below it what the API will reject. */
 export function FieldInput({ field, text, onChange }: FieldInputProps) {
-  const { name, anchor, type, values, isRequired, default: assumed } = field;
+  const { name, anchor, values, isRequired, default: assumed } = field;
   const problem = fieldProblem(field, text);
   const attributes = {
     id: inputIdOf(field),
@@ -97,7 +97,6 @@ export function FieldInput({ field, text, onChange }: FieldInputProps) {
           <input
             {...attributes}
             type="text"
-            inputMode={type === "integer" ? "numeric" : "text"}
             placeholder={isRequired ? "" : placeholder}
             autocomplete="off"
             autocapitalize="off"
