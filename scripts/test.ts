@@ -3,6 +3,8 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { BROWSER_VARIABLE, startChromium } from "../trials/harness/chromium.ts";
 import { runCommand, UsageError } from "../trials/harness/command-line.ts";
+import { builtExecutable } from "../trials/harness/executable.ts";
+import { EXECUTABLE_VARIABLE } from "../trials/harness/petstore.ts";
 import { POSTGRES_VARIABLE, startPostgres } from "../trials/harness/postgres.ts";
 import * as P from "../trials/harness/programs.ts";
 import { startValkey, VALKEY_VARIABLE } from "../trials/harness/valkey.ts";
@@ -57,17 +59,22 @@ function choose(args: readonly string[]) {
   return { files, flags: rest.filter((arg) => !isPath(arg)), leavesOut: paths.length === 0 && !isAll };
 }
 
-/** Starts one server of each kind and one browser, for all test files. They end with this process. */
+/**
+ * Starts one server of each kind and one browser, and builds one executable, for all test files. They end with this
+ * process. `npm test`, which needs none of these, runs the source.
+ */
 async function startFor(programs: ReadonlySet<P.Program>): Promise<Record<string, string | undefined>> {
-  const [postgres, valkey, browser] = await Promise.all([
+  const [postgres, valkey, browser, built] = await Promise.all([
     programs.has(P.POSTGRES) ? startPostgres() : undefined,
     programs.has(P.VALKEY) ? startValkey() : undefined,
     programs.has(P.CHROMIUM) ? startChromium() : undefined,
+    programs.size > 0 ? builtExecutable() : undefined,
   ]);
   return {
     [POSTGRES_VARIABLE]: postgres?.url,
     [VALKEY_VARIABLE]: valkey?.url,
     [BROWSER_VARIABLE]: browser,
+    [EXECUTABLE_VARIABLE]: built,
   };
 }
 

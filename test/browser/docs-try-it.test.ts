@@ -160,7 +160,7 @@ describe("the key", () => {
   test("without one, the page says how to get one; a wrong one is explained", async () => {
     await open("/docs/reference/listPets");
     await page.getByText("Get a key").click();
-    await page.getByText('npx petstore keys create --name "my key" --plan free').waitFor();
+    await page.getByText('petstore keys create --name "my key" --plan free').waitFor();
     expect(await send()).toBe("401 Unauthorized");
     await page.getByText("Enter your API key above.").waitFor();
     expect(await look("try-it-401")).toEqual([]);

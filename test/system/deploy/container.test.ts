@@ -3,9 +3,9 @@ import { copyFileSync, cpSync, mkdirSync, realpathSync, writeFileSync } from "no
 import { dirname, join } from "node:path";
 import { Child } from "../../../trials/harness/child.ts";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
+import { builtExecutable } from "../../../trials/harness/executable.ts";
 import { freePort } from "../../../trials/harness/server.ts";
 import { BUILDAH, executable as pathOf } from "../../../trials/harness/programs.ts";
-import { BUILT_EXECUTABLE } from "../executable/built-executable.ts";
 import { expectSettings, readDeploy, ROOT } from "./deploy-files.ts";
 
 const directory = temporaryDirectory("container");
@@ -43,7 +43,7 @@ function buildBase(): void {
 cpSync(join(ROOT, "deploy/container"), join(context, "deploy/container"), { recursive: true });
 copyFileSync(join(ROOT, ".dockerignore"), join(context, ".dockerignore"));
 mkdirSync(dirname(executable));
-copyFileSync(BUILT_EXECUTABLE, executable);
+copyFileSync(await builtExecutable(), executable);
 buildBase();
 const file = join(context, "deploy/container/Containerfile");
 const flags = ["--build-arg", "BASE=localhost/base", "--format", "docker", "-t", "petstore", "-f", file];

@@ -4,24 +4,24 @@ import { join } from "node:path";
 import { bearer } from "../../bearer.ts";
 import packageJson from "../../../package.json" with { type: "json" };
 import { Child } from "../../../trials/harness/child.ts";
+import { builtExecutable, COMMIT } from "../../../trials/harness/executable.ts";
 import { startPetstore } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { cleanUp, InProcessCli, resultOf, spawnTracked, cliDirectory } from "../../cli/cli.ts";
-import { BUILT_EXECUTABLE, COMMIT } from "./built-executable.ts";
 
 afterAll(cleanUp);
 
+const EXECUTABLE = await builtExecutable();
+
 /** Runs it in a directory without node_modules, and without Node, npm and Bun on the path. */
 const run = (argv: readonly string[], cwd = cliDirectory()) =>
-  resultOf(
-    spawnTracked([BUILT_EXECUTABLE, ...argv], { cwd, variables: { PATH: "/nonexistent", HOME: cwd } }),
-  );
+  resultOf(spawnTracked([EXECUTABLE, ...argv], { cwd, variables: { PATH: "/nonexistent", HOME: cwd } }));
 
 const serve = (...argv: string[]) => {
   const cwd = cliDirectory();
   const alone = ["env", "-i", "-C", cwd, "PATH=/nonexistent", `HOME=${cwd}`];
-  return startPetstore(["--port", "0", "--admin-address", "127.0.0.1:0", ...argv], alone, [BUILT_EXECUTABLE]);
+  return startPetstore(["--port", "0", "--admin-address", "127.0.0.1:0", ...argv], alone, [EXECUTABLE]);
 };
 const withKey = ({ key }: { key: string | undefined }) => bearer(key);
 
@@ -139,7 +139,7 @@ test("a server of the executable on PostgreSQL and Valkey counts requests there"
 
 test("the demo of the executable starts, and Ctrl-C ends it", async () => {
   const cwd = cliDirectory();
-  const child = new Child([BUILT_EXECUTABLE, "demo"], { cwd, env: { PATH: "/nonexistent", HOME: cwd } });
+  const child = new Child([EXECUTABLE, "demo"], { cwd, env: { PATH: "/nonexistent", HOME: cwd } });
   await child.line(/This key is for you/);
   expect(await child.stop("SIGINT")).toBe(0);
 });
