@@ -45,7 +45,7 @@ const SWAPS: readonly (readonly [pattern: RegExp, change: Change])[] = [
   [/(?<=\bif \()(?=.*\) )/g, "false && "],
   [/(?<=\b(?:if|while) \()(?!.*\) )/g, "!"],
   [/!(?=[\w(])/g, ""],
-  [/(?<![\w.#$])\d[\d_]*n?(?![\w.])/g, ([digits]) => changedNumber(digits)],
+  [/(?<![-\w.#$])\d[\d_]*n?(?![\w.])/g, ([digits]) => changedNumber(digits)],
 ];
 
 /** A long time or a large bound gets ten times as long; a small number is another one. */

@@ -9,23 +9,31 @@ const IMPORT = /\b(?:from|import)\s*\(?\s*"(\.[^"]+)"/g;
 /** How many test files are nearest, and how many are near. */
 const NEAREST = 3;
 const NEAR = 12;
-/** How many test files with programs are run: they are slow. */
-const MOST_WITH_PROGRAMS = 10;
+/** How many test files with databases are run: they are slow. */
+const MOST_WITH_DATABASES = 10;
 
 /** Three quarters of the test files take less than this, and together a sixth of the time of all. */
 const QUICK_MS = 3_500;
 
 const isProgramTest = (path: string) => /^test\/(?:engines|browser|system)\//.test(path);
 
-/** The files whose promises a browser shows. Databases show those of the others. */
-const OF_BROWSERS = /^src\/(?:console|pages|docs-site\/browser)\//;
+/** The pages that no test imports, and the tests that open them in a browser. */
+const OPENED_BY: readonly (readonly [source: RegExp, tests: RegExp])[] = [
+  [/^src\/console\//, /^test\/browser\/(?!docs-)/],
+  [/^src\/docs-site\/browser\//, /^test\/browser\/(?!console-)/],
+  [/^src\/pages\//, /^test\/browser\//],
+];
+
+/** What starts the program does not import it. */
+const PROGRAM = "src/cli/main.ts";
+const STARTS_PROGRAM = ["trials/harness/petstore.ts", "test/cli/cli.ts"];
 
 /** The test files of a directory, and the modules that each of them imports. */
 export class TestChoice {
   readonly #tests: readonly string[];
   /** How long each test file takes, in milliseconds. */
   readonly #timings: Readonly<Record<string, number>>;
-  readonly #importers = new Map<string, string[]>();
+  readonly #importers = new Map([[PROGRAM, [...STARTS_PROGRAM]]]);
 
   constructor(root: string) {
     this.#timings = JSON.parse(readFileSync(join(root, "test/timings.json"), "utf8")).files;
@@ -39,23 +47,30 @@ export class TestChoice {
     this.#tests = files.filter((file) => /^test\/.*\.test\.ts$/.test(file)).toSorted();
   }
 
-  /** Groups of tests, in the order in which they are run: those near the file, then the others, quick ones first. */
+  /**
+   * Groups of tests that run the file, in the order in which they are run: those near the file, then the others, quick
+   * ones first.
+   */
   of(source: string): readonly (readonly string[])[] {
     const distances = this.#distancesTo(source);
-    const rank = (path: string) =>
-      (distances.get(path) ?? 100) -
-      3 * Number(basename(path).includes(basename(source).replace(/\.tsx?$/, "")));
-    const byRank = this.#tests.toSorted((a, b) => rank(a) - rank(b));
+    const isOpenedBy = OPENED_BY.find(([pattern]) => pattern.test(source))?.[1];
+    const isNamesake = (path: string) => basename(path).includes(basename(source).replace(/\.tsx?$/, ""));
+    const rank = (path: string) => (distances.get(path) ?? 0) - 3 * Number(isNamesake(path));
+    const byRank = this.#tests
+      .filter((path) => distances.has(path) || isOpenedBy?.test(path))
+      .toSorted((a, b) => rank(a) - rank(b));
     const plain = byRank.filter((path) => !isProgramTest(path));
-    const group = OF_BROWSERS.test(source) ? "test/browser/" : "test/engines/";
-    const withPrograms = byRank.filter((path) => path.startsWith(group)).slice(0, MOST_WITH_PROGRAMS);
+    const withPrograms = isOpenedBy
+      ? byRank.filter((path) => isOpenedBy.test(path))
+      : byRank.filter((path) => path.startsWith("test/engines/")).slice(0, MOST_WITH_DATABASES);
     const isQuick = (path: string) => (this.#timings[path] ?? 0) < QUICK_MS;
     const far = plain.slice(NEAR);
     return [
       plain.slice(0, NEAREST),
       plain.slice(NEAREST, NEAR),
       far.filter(isQuick),
-      withPrograms,
+      isOpenedBy ? withPrograms.filter(isNamesake) : [],
+      isOpenedBy ? withPrograms.filter((path) => !isNamesake(path)) : withPrograms,
       far.filter((path) => !isQuick(path)),
     ].filter(({ length }) => length > 0);
   }
