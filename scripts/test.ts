@@ -3,11 +3,11 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { BROWSER_VARIABLE, startChromium } from "../trials/harness/chromium.ts";
 import { runCommand, UsageError } from "../trials/harness/command-line.ts";
-import { builtExecutable } from "../trials/harness/executable.ts";
 import { EXECUTABLE_VARIABLE } from "../trials/harness/petstore.ts";
 import { POSTGRES_VARIABLE, startPostgres } from "../trials/harness/postgres.ts";
 import * as P from "../trials/harness/programs.ts";
 import { startValkey, VALKEY_VARIABLE } from "../trials/harness/valkey.ts";
+import { builtExecutable } from "./built-executable.ts";
 
 /**
  * Runs `npm test` and `npm run test:all`. Tests that need programs are in the directory of their group; all others need
@@ -20,17 +20,7 @@ const CHECKERS = [P.PROMTOOL, P.SYSTEMD_ANALYZE, P.BUILDAH, P.DPKG_DEB, P.RPMBUI
 const GROUPS: Readonly<Record<string, readonly P.Program[]>> = {
   engines: [...DATABASES, P.PG_BASEBACKUP, P.OPENSSL, P.BASH],
   browser: [P.CHROMIUM],
-  system: [
-    ...DATABASES,
-    ...SHELLS,
-    ...BALANCERS,
-    ...CHECKERS,
-    P.PROMETHEUS,
-    P.OPENSSL,
-    P.CURL,
-    P.PYTHON,
-    P.SS,
-  ],
+  system: [...DATABASES, ...SHELLS, ...BALANCERS, ...CHECKERS, P.PROMETHEUS, P.OPENSSL, P.CURL, P.PYTHON],
 };
 
 const ROOT = join(import.meta.dir, "..");

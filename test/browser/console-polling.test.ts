@@ -25,13 +25,13 @@ async function poll(page: Page): Promise<void> {
 
 /** Every operation responds as it did first. Only the latency of the database is another one each time. */
 async function repeatResponses(page: Page): Promise<void> {
-  const responses = new Map<string, Record<string, unknown>>();
+  const responses = new Map<string, { readonly database?: object }>();
   let latencyMs = 0;
   await page.route("**/api/**", async (route) => {
     const { pathname } = new URL(route.request().url());
     const json = responses.get(pathname) ?? (await (await route.fetch()).json());
     responses.set(pathname, json);
-    const database = { kind: "SQLite", state: "available", latencyMs: ++latencyMs };
+    const database = { ...json.database, latencyMs: ++latencyMs };
     await route.fulfill({ json: pathname === "/api/server" ? { ...json, database } : json });
   });
 }

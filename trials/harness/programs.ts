@@ -29,7 +29,6 @@ export const ETCD = program("etcd", "etcd-server");
 export const PATRONI = program("patroni");
 export const PROMETHEUS = program("prometheus");
 export const PROMTOOL = program("promtool", "prometheus");
-export const SS = program("ss", "iproute2");
 export const OPENSSL = program("openssl");
 /** The package of a library that simulates another clock for a process. */
 export const FAKETIME = program("faketime");

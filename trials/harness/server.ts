@@ -72,6 +72,8 @@ async function spawn({ command, ready, ...options }: ServerOptions): Promise<Chi
 
 /** A port of another protocol to which no browser connects: the Fetch standard blocks it. */
 const BLOCKED_PORT = 10_080;
+/** More than the workers of the test runner, each of which has ports of its own: a server takes its port later. */
+const MAX_WORKERS = 16;
 
 /**
  * Finds a free port below the range from which the kernel takes the ports of outgoing connections. Inside that range,
@@ -80,9 +82,11 @@ const BLOCKED_PORT = 10_080;
  */
 export function freePort(): number {
   const end = Number.parseInt(readFileSync("/proc/sys/net/ipv4/ip_local_port_range", "utf8"), 10);
-  const start = Math.min(10_000, end - 1_000);
+  const first = Math.min(10_000, end - 1_000);
+  const size = Math.floor((end - first) / MAX_WORKERS);
+  const start = first + size * (Number(process.env.JEST_WORKER_ID ?? 0) % MAX_WORKERS);
   for (;;) {
-    const port = start + Math.floor(Math.random() * (end - start));
+    const port = start + Math.floor(Math.random() * size);
     if (port !== BLOCKED_PORT && isFree(port)) return port;
   }
 }

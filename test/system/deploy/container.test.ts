@@ -3,7 +3,7 @@ import { copyFileSync, cpSync, mkdirSync, realpathSync, writeFileSync } from "no
 import { dirname, join } from "node:path";
 import { Child } from "../../../trials/harness/child.ts";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
-import { builtExecutable } from "../../../trials/harness/executable.ts";
+import { builtExecutable } from "../../../scripts/built-executable.ts";
 import { freePort } from "../../../trials/harness/server.ts";
 import { BUILDAH, executable as pathOf } from "../../../trials/harness/programs.ts";
 import { expectSettings, readDeploy, ROOT } from "./deploy-files.ts";

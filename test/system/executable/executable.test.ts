@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { bearer } from "../../bearer.ts";
 import packageJson from "../../../package.json" with { type: "json" };
 import { Child } from "../../../trials/harness/child.ts";
-import { builtExecutable, COMMIT } from "../../../trials/harness/executable.ts";
+import { builtExecutable, COMMIT } from "../../../scripts/built-executable.ts";
 import { startPetstore } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { buildExecutable } from "../../scripts/build.ts";
-import { temporaryDirectory } from "./cleanup.ts";
-import { EXECUTABLE_VARIABLE } from "./petstore.ts";
+import { buildExecutable } from "./build.ts";
+import { temporaryDirectory } from "../trials/harness/cleanup.ts";
+import { EXECUTABLE_VARIABLE } from "../trials/harness/petstore.ts";
 
 /** The commit that the executable names. */
 export const COMMIT = "0123456789ab";
