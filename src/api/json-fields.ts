@@ -113,7 +113,7 @@ function scanFields(text: string, shapes: FieldShapes): Record<string, unknown> 
 
   function begin(first: number): void {
     if (open.length === 0 && isObject) wanted.push({ fields, shapes, path: [] });
-    const parent = open.length > 0 ? target() : undefined;
+    const parent = target();
     const value = parent && wantedOf(first, shapeIn(parent, name), pathIn(parent, name));
     if (parent) put(parent, value === undefined ? NESTED : "items" in value ? value.items : value.fields);
     if (value) wanted.push(value);

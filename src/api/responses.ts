@@ -22,7 +22,7 @@ export function jsonResponse(status: Status, headerLines: string, body: string):
 }
 
 /** A response without a body has no Content-Type. */
-export function emptyResponse(status: 204 | 304, headerLines: string): Response {
+export function emptyResponse(status: Status, headerLines: string): Response {
   return { status, headerLines, body: null };
 }
 

@@ -50,9 +50,9 @@ export function maxConnectionsWithin(
 }
 
 /** Returns the limit of open files; undefined if it cannot be read. */
-export function maxDescriptors(): number | undefined {
+export function maxDescriptors(limitsFile = "/proc/self/limits"): number | undefined {
   try {
-    const limit = /^Max open files +(\d+|unlimited)/m.exec(readFileSync("/proc/self/limits", "latin1"))?.[1];
+    const limit = /^Max open files +(\d+|unlimited)/m.exec(readFileSync(limitsFile, "latin1"))?.[1];
     if (limit === undefined) return undefined;
     return limit === "unlimited" ? Infinity : Number(limit);
   } catch {
@@ -81,7 +81,7 @@ export class ConnectionLimits {
   readonly #handshakes: LimitEpisode;
   #second = 0;
   /** The last search that found no connection to close. The next search is in another second, or for a lighter peer. */
-  #fruitlessSearch = { second: -1, weight: 0 };
+  #fruitlessSearch: { readonly second: number; readonly weight: number } | undefined;
 
   constructor(private readonly options: ConnectionLimitOptions) {
     this.#all = new LimitEpisode("all", options.onLimit);
@@ -162,8 +162,8 @@ export class ConnectionLimits {
   /** Closes connections for a new one of the peer, and returns whether it found any. */
   #evict(peer: Peer): boolean {
     const weight = this.#weightOf(peer);
-    const { second, weight: lightest } = this.#fruitlessSearch;
-    if (second === this.#second && weight >= lightest) return false;
+    const last = this.#fruitlessSearch;
+    if (last?.second === this.#second && weight >= last.weight) return false;
     const victims = this.#firstToEvict(weight);
     if (victims.length === 0) {
       this.#fruitlessSearch = { second: this.#second, weight };

@@ -21,12 +21,12 @@ export function tuneListenSocket(listener: object): void {
 }
 
 const SO_ATTACH_FILTER = 26;
-/** Drops packets with the flag SYN in byte 13 of the TCP header: code, jumps if true and if false, and operand. */
+/** Drops packets with the flag SYN in byte 13 of the TCP header: code, instructions to skip if false, and operand. */
 const WITHOUT_SYN = [
-  [0x30, 0, 0, 13],
-  [0x45, 0, 1, 2],
-  [0x06, 0, 0, 0],
-  [0x06, 0, 0, 0xffff_ffff],
+  [0x30, 0, 13],
+  [0x45, 1, 2],
+  [0x06, 0, 0],
+  [0x06, 0, 0xffff_ffff],
 ] as const;
 
 /**
@@ -41,10 +41,9 @@ export function stopHandshakes(listener: object): void {
     const program = new DataView(bytes.buffer);
     program.setUint16(0, WITHOUT_SYN.length, true);
     program.setBigUint64(8, BigInt(ptr(bytes) + 16), true);
-    for (const [i, [code, ifTrue, ifFalse, operand]] of WITHOUT_SYN.entries()) {
+    for (const [i, [code, ifFalse, operand]] of WITHOUT_SYN.entries()) {
       const at = 16 + 8 * i;
       program.setUint16(at, code, true);
-      program.setUint8(at + 2, ifTrue);
       program.setUint8(at + 3, ifFalse);
       program.setUint32(at + 4, operand, true);
     }

@@ -61,7 +61,7 @@ export function headerLine(name: string, value: string): string {
 /** The header lines of every response: `Date`, to the second, and those of the server's options. */
 export class CommonLines {
   #lines = "";
-  #second = 0;
+  #second: number | undefined;
 
   constructor(private readonly own: string) {}
 

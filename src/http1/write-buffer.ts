@@ -17,7 +17,7 @@ export class WriteBuffer {
   constructor(
     private readonly socket: Writable,
     /** Counts the bytes of all buffers. */
-    private readonly traffic = { bytesSent: 0 },
+    private readonly traffic: { bytesSent: number },
   ) {}
 
   /** Whether there are bytes that were not yet written to the socket. */

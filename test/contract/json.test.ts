@@ -1,6 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { INT64_MAX, INT64_MIN, isInt64, parseIdentifier, parseNumber, toJson } from "../../src/api/json.ts";
+import {
+  INT64_MAX,
+  INT64_MIN,
+  isInt64,
+  parseIdentifier,
+  parseNumber,
+  toJson,
+  toSafeNumber,
+} from "../../src/api/json.ts";
 import { int64, Invalid } from "../../src/api/schema.ts";
 import { isEverFasterThan } from "../timing.ts";
 
@@ -121,4 +129,9 @@ describe("parseIdentifier", () => {
     "%p is rejected",
     (text) => expect(parseIdentifier(text)).toBeUndefined(),
   );
+
+  test("an identifier that a double does not represent is that of no key", () => {
+    const ids = [7, 9_007_199_254_740_991n, 9_007_199_254_740_992n, INT64_MIN];
+    expect(ids.map(toSafeNumber)).toEqual([7, 9_007_199_254_740_991, 0, 0]);
+  });
 });

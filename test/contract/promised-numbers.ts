@@ -71,7 +71,7 @@ const queue = {
 } as const;
 const handshakes = {
   kept: { "http1/tls.ts": "MAX_HANDSHAKES_PER_SECOND = 100" },
-  proof: ["test/system/http1/tls.test.ts", "closes connections beyond 100 of one address in a second"],
+  proof: ["test/http1/tls.test.ts", "closes connections beyond 100 of one address in a second"],
 } as const;
 
 /** Every number with a unit, and every other number, of these pages. */

@@ -61,6 +61,10 @@ test.each([
   expect(json).toMatchObject({ code: "unsupported_media_type", message: expect.stringContaining(message) });
 });
 
+test("createPet 201: the Content-Encoding identity is none", async () => {
+  expect((await create(REX, { "Content-Encoding": "Identity" })).status).toBe(201);
+});
+
 test("createPet: a body of 16 KiB is read, one byte more is 413, also without a length", async () => {
   expect(padded(16_384)).toHaveLength(16_384);
   expect((await create(padded(16_384))).status).toBe(201);

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { ConnectionLimits, maxConnectionsWithin } from "../../src/http1/connection-limits.ts";
+import { join } from "node:path";
+import { ConnectionLimits, maxConnectionsWithin, maxDescriptors } from "../../src/http1/connection-limits.ts";
 import type { LimitEvent } from "../../src/http1/index.ts";
+import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { get, nextIteration, post, respond, TestConnection } from "./test-connection.ts";
 
 const LOAD_BALANCER = "192.0.2.1";
@@ -75,6 +77,21 @@ describe("the maximum of connections", () => {
     expect(maxConnectionsWithin(100, 256)).toBe(100);
     expect(maxConnectionsWithin(undefined, 1_000_000)).toBe(20_000);
     expect(maxConnectionsWithin(undefined, 10)).toBe(1);
+    expect(maxConnectionsWithin()).toBe(maxConnectionsWithin(20_000, maxDescriptors()));
+  });
+
+  test.each([
+    ["Max open files            1024                 524288               files", 1_024],
+    ["Max open files            unlimited            unlimited            files", Infinity],
+    ["Max processes             127236               127236               processes", undefined],
+  ])("follows from the limit of open files: %s", async (limit, expected) => {
+    const path = join(temporaryDirectory("limits"), "limits");
+    expect(maxDescriptors(path)).toBeUndefined();
+    await Bun.write(
+      path,
+      `Limit                     Soft Limit           Hard Limit           Units\n${limit}\n`,
+    );
+    expect(maxDescriptors(path)).toBe(expected);
   });
 
   test("makes room for a new connection by closing the oldest that has sent nothing", async () => {
@@ -156,6 +173,12 @@ describe("the maximum of connections", () => {
     expect(areClosed(clients)).toEqual([true, false]);
   });
 
+  test("closes none at once of an address that has only one connection more", async () => {
+    const server = new LimitedServer({ maxConnections: 1 });
+    await sendAll(server.openMany(1), UNFINISHED_BODY);
+    expect(server.open("203.0.113.2")).toBeUndefined();
+  });
+
   test("closes new connections while every one is busy; 16 more are reserved for load balancers", async () => {
     const server = new LimitedServer({ maxConnections: 2 });
     await sendAll(server.openMany(2), get("/slow"));
@@ -217,6 +240,14 @@ describe("where connections that are not authenticated make room first", () => {
     expect(areClosed([...single, ...eight])).toEqual([true, ...Array(8).fill(false)]);
   });
 
+  test("they do although another address has more connections that are authenticated", async () => {
+    const server = new LimitedServer({ maxConnections: 10, evictsUnauthenticatedFirst: true });
+    await sendAll(server.openMany(9, "203.0.113.1"), get("/", KEY));
+    const other = server.openMany(1, "203.0.113.2");
+    server.open("203.0.113.3");
+    expect(areClosed(other)).toEqual([true]);
+  });
+
   test("an authenticated connection whose next request is not authenticated is one of them", async () => {
     const server = start();
     const clients = server.openMany(4);
@@ -264,5 +295,9 @@ describe("the maximum of connections of an address", () => {
     expect(server.openMany(3, LOAD_BALANCER)).toHaveLength(3);
     server.limits.onSecond();
     expect(server.open()).toBeDefined();
+    server.passSeconds(9);
+    expect(server.events.slice(1)).toEqual([
+      { limit: "handshakes", isOver: true, peer: "203.0.113.1", evicted: 0, rejected: 1 },
+    ]);
   });
 });

@@ -39,6 +39,14 @@ describe("a time slice of a connection", () => {
     expect(client.statuses.length).toBe(14);
     expect(handled(new Uint8Array(10 * 1024)).statuses.length).toBe(7);
     expect(handled("x".repeat(100_000)).statuses.length).toBe(1);
+    const scheduler = new TestScheduler();
+    const isOver = ([0, 1] as const).map((requests) =>
+      [65_535, 65_536].map((bytes) => scheduler.isSliceOver(requests, bytes)),
+    );
+    expect(isOver).toEqual([
+      [false, false],
+      [false, true],
+    ]);
   });
 
   test("ends when the iteration of the event loop has taken 4 milliseconds", () => {
@@ -60,16 +68,20 @@ describe("an iteration of the event loop", () => {
     expect(atEndOfIteration).toBe(16 + 4);
   });
 
-  test("is not over before 16 requests, or before 4 milliseconds", () => {
-    const scheduler = new TestScheduler().countRequests(15).pass(100);
-    expect(scheduler.isBusy).toBe(false);
-    expect(scheduler.countRequests(1).pass(4).isBusy).toBe(false);
-    expect(scheduler.pass(0.1).isBusy).toBe(true);
+  test("is not over before 16 requests, or before 4 milliseconds, and the next one begins anew", async () => {
+    const scheduler = new TestScheduler();
+    for (let iteration = 0; iteration < 2; iteration++) {
+      expect(scheduler.countRequests(15).pass(100).isBusy).toBe(false);
+      expect(scheduler.countRequests(1).pass(4).isBusy).toBe(false);
+      expect(scheduler.pass(0.1).isBusy).toBe(true);
+      await nextIteration();
+    }
   });
 
   test("that is over leaves requests to the next one", async () => {
     const client = new TestConnection(echoTarget, { scheduler: busyScheduler() });
-    client.receive(get("/1")).receive(get("/2"));
+    expect(client.receive(get("/1")).events).toEqual(["pause"]);
+    client.receive(get("/2"));
     expect([client.statuses, client.events]).toEqual([[], ["pause"]]);
     await nextIteration();
     expect(client.statuses).toEqual([200]);
@@ -151,10 +163,12 @@ describe("a connection that gets 401 or 429", () => {
     jest.useFakeTimers();
     const scheduler = new ConnectionScheduler(() => 0);
     const taken: string[] = [];
-    const [closed, open] = ["closed", "open"].map((name) => ({ runTimeSlice: () => void taken.push(name) }));
-    for (const connection of [closed, open]) if (connection) scheduler.queueSlowed(connection);
-    if (closed) scheduler.forget(closed);
+    const client = new TestConnection(rejecting(401), { scheduler, pace: () => "slow down" });
+    client.receive(get("/"));
+    scheduler.queueSlowed({ runTimeSlice: () => void taken.push("open") });
+    client.terminate();
     jest.advanceTimersByTime(10);
+    expect(scheduler.queueLength).toBe(1);
     await nextIteration();
     expect(taken).toEqual(["open"]);
   });

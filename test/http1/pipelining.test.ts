@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import type { Response } from "../../src/http1/index.ts";
 import { WriteBuffer } from "../../src/http1/write-buffer.ts";
 import {
   deferredHandler,
@@ -32,16 +33,18 @@ describe("pipelined requests", () => {
 });
 
 describe("a client that does not read its responses", () => {
-  const handle = () => respond("猫".repeat(10));
-
-  test("gets every byte once it reads, and only then the next response", () => {
+  test.each<[string, () => Response]>([
+    ["text", () => respond("猫".repeat(10))],
+    ["bytes", () => ({ ...respond(""), body: Buffer.from("猫".repeat(10)) })],
+  ])("gets every byte of %s once it reads, and only then the next response", (_, handle) => {
     const expected = new TestConnection(handle).receive(get("/"), get("/")).sent;
-    for (let writableBytes = 0; writableBytes < expected.length; writableBytes += 7) {
+    for (let writableBytes = 0; writableBytes < expected.length; writableBytes++) {
       const client = new TestConnection(handle);
       client.writableBytes = writableBytes;
       client.receive(get("/"), get("/"));
       client.drain(5).drain();
       expect(client.sent).toBe(expected);
+      expect(client.traffic).toEqual({ bytesReceived: 2 * get("/").length, bytesSent: expected.length });
       const count = (event: string) => client.events.filter((other) => other === event).length;
       expect(count("pause")).toBe(count("resume"));
     }
@@ -66,7 +69,8 @@ describe("a client that does not read its responses", () => {
 
 test("responses are collected up to 64 KiB before they are written", () => {
   const writes: number[] = [];
-  const writeBuffer = new WriteBuffer({ write: (data) => (writes.push(data.length), data.length) });
+  const socket = { write: (data: string | Uint8Array) => (writes.push(data.length), data.length) };
+  const writeBuffer = new WriteBuffer(socket, { bytesSent: 0 });
   writeBuffer.append("x".repeat(65_536), 65_536);
   expect(writes).toEqual([]);
   writeBuffer.append("x", 1);

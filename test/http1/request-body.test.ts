@@ -160,5 +160,5 @@ test("a response is dropped if the client disconnected before it was ready", asy
   const client = new TestConnection(handle).receive(get("/"));
   client.terminate();
   await resolve("late");
-  expect([client.sent, client.events]).toEqual(["", ["terminate"]]);
+  expect([client.sent, client.events, client.traffic.bytesSent]).toEqual(["", ["terminate"], 0]);
 });

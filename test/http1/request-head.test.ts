@@ -19,7 +19,14 @@ describe("header fields", () => {
   };
 
   test("are found by name in any case, without the whitespace around their values", () => {
-    const fields = fieldsOf("Host: a", "CONTENT-type:\t application/json \t", "Empty:", "Latin: \xe9\xa0");
+    const fields = fieldsOf(
+      "Hos: b",
+      "Host: a",
+      "Hosts: c",
+      "CONTENT-type:\t application/json \t",
+      "Empty:",
+      "Latin: \xe9\xa0",
+    );
     const values = ["host", "content-type", "empty", "latin", "other"].map((name) => fields.get(name));
     expect(values).toEqual(["a", "application/json", "", "\xe9\xa0", null]);
   });
@@ -55,5 +62,14 @@ describe("successive requests on one connection", () => {
     expect(headersOf("a")).toBe(first);
     headersOf("b");
     expect(headersOf("a")).not.toBe(first);
+  });
+
+  test("reuse header fields of up to 2 KiB", () => {
+    const isReused = (bytes: number) => {
+      const [parser, line] = [new RequestHeadParser(), `Host: ${"a".repeat(bytes - "Host: \r\n".length)}`];
+      const [first, second] = [1, 2].map(() => framingOf(parse(parser, "GET / HTTP/1.1", line)));
+      return first === second;
+    };
+    expect([isReused(2_048), isReused(2_049)]).toEqual([true, false]);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { headerLine } from "../../src/http1/index.ts";
+import { type HeaderFields, headerLine, type Request } from "../../src/http1/index.ts";
 import { DATE_LINE, get, nextIteration, respond, TestConnection } from "./test-connection.ts";
 
 describe("a response", () => {
@@ -9,6 +9,18 @@ describe("a response", () => {
     const sent = Buffer.from(client.sent, "latin1").toString();
     expect(sent).toBe(`HTTP/1.1 201 Created\r\nA: b\r\n${DATE_LINE}Content-Length: 5\r\n\r\n"猫"`);
     expect(client.events).toEqual([]);
+  });
+
+  test.each([
+    ["204: neither a length nor a body", "GET", 204, null],
+    ["to HEAD: the length, but no text", "HEAD", 200, "猫"],
+    ["to HEAD: the length, but no bytes", "HEAD", 200, Buffer.from("猫")],
+  ] as const)("%s", (_, method, status, body) => {
+    const client = new TestConnection(() => ({ status, headerLines: "", body }));
+    client.receive(get("/").replace("GET", method).repeat(2));
+    const [phrase, length] = body === null ? ["No Content", ""] : ["OK", "Content-Length: 3\r\n"];
+    expect(client.sent).toBe(`HTTP/1.1 ${status} ${phrase}\r\n${DATE_LINE}${length}\r\n`.repeat(2));
+    expect(client.traffic.bytesSent).toBe(client.sent.length);
   });
 
   test("is handleError's when the handler throws or rejects, and the connection stays open", async () => {
@@ -35,8 +47,13 @@ test("a header value that could inject another line is an error", () => {
   }
 });
 
-test("the remote address is the socket's; empty if the client disconnected before the connection was accepted", () => {
-  const handle = ({ remoteAddress }: { remoteAddress: string }) => respond(`<${remoteAddress}>`);
-  expect(new TestConnection(handle).receive(get("/")).bodies).toEqual(["<203.0.113.9>"]);
-  expect(new TestConnection(handle, { remoteAddress: null }).receive(get("/")).bodies).toEqual(["<>"]);
+test("the remote address is the one of the socket, if it had any when it was accepted; the address of the client follows from the peer", () => {
+  const handle = ({ remoteAddress, clientAddress }: Request) =>
+    respond(`<${remoteAddress}> ${clientAddress}`);
+  const seen = (options: ConstructorParameters<typeof TestConnection>[1]) =>
+    new TestConnection(handle, options).receive(get("/", "X-For: 192.0.2.1")).bodies;
+  expect(seen({})).toEqual(["<203.0.113.9> 203.0.113.9"]);
+  expect(seen({ remoteAddress: null })).toEqual(["<> "]);
+  const clientOf = (headers: Pick<HeaderFields, "get">) => headers.get("x-for") ?? "";
+  expect(seen({ peer: { id: "203.0.113.0", clientOf } })).toEqual(["<203.0.113.9> 192.0.2.1"]);
 });

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, jest, test } from "bun:test";
+import { afterEach, describe, expect, jest, spyOn, test } from "bun:test";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
@@ -6,6 +6,7 @@ import {
   HttpServer,
   type HttpServerOptions,
   type LimitEvent,
+  RequestAborted,
   type RequestHandler,
   type Response,
 } from "../../src/http1/index.ts";
@@ -100,13 +101,27 @@ describe("a server", () => {
     await Promise.all([server.close(0), server.close(10_000)]);
   });
 
+  test("tells a handler that its client has disconnected", async () => {
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    const server = listen(async (request) => {
+      await Promise.resolve(request.body(10)).catch(resolve);
+      return respond("");
+    });
+    const { socket } = connectTo(server);
+    socket.write("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\na");
+    await iterateUntil(() => server.statistics.bytesReceived > 0);
+    socket.resetAndDestroy();
+    expect(await promise).toBeInstanceOf(RequestAborted);
+  });
+
   test("closes a connection in which an error occurs, and reports the error", async () => {
     const errors: unknown[] = [];
     const response = { ...respond(""), body: 5 as never };
-    const { socket, rest } = connectTo(listen(() => response, { onError: (error) => errors.push(error) }));
-    socket.write(GET);
-    await rest();
+    const client = connectTo(listen(() => response, { onError: (error) => errors.push(error) }));
+    client.socket.write(GET);
+    await client.rest();
     expect(errors).toEqual([expect.any(TypeError)]);
+    expect(client.error).toMatchObject({ code: "ECONNRESET" });
   });
 
   test("closes connections above its limits, counts them, and reports the limits", async () => {
@@ -117,16 +132,19 @@ describe("a server", () => {
     const open = async (address: string) => {
       const client = connectTo(server, address);
       client.socket.write(GET);
-      await client.until((text) => text.endsWith("ok"));
+      bytesSent += (await client.until((text) => text.endsWith("ok"))).length;
       return client;
     };
+    let bytesSent = 0;
     const first = await open("127.0.0.2");
     await connectTo(server, "127.0.0.2").rest();
     await open("127.0.0.3");
     await open("127.0.0.4");
     expect(await first.rest()).toEndWith("ok");
     await iterateUntil(() => server.statistics.connections === 2);
-    expect(server.statistics).toMatchObject({ accepted: 3, rejected: 1, evicted: 1 });
+    const traffic = { bytesReceived: 3 * GET.length, bytesSent };
+    const counts = { connections: 2, accepted: 3, rejected: 1, evicted: 1, queueLength: 0 };
+    expect(server.statistics).toEqual({ ...counts, ...traffic });
     jest.advanceTimersByTime(10_000);
     expect(events.map(({ limit, isOver, peer }) => [limit, isOver, peer])).toEqual([
       ["peer", false, "127.0.0.2"],
@@ -134,6 +152,26 @@ describe("a server", () => {
       ["all", true, "127.0.0.4"],
       ["peer", true, "127.0.0.2"],
     ]);
+  });
+
+  test.each([
+    ["the connection that was opened first", 0, {}],
+    ["one that is not authenticated, if such bodies have less time", 1, { unauthenticatedBodySeconds: 5 }],
+  ])("makes room by closing %s", async (_, closed, options) => {
+    const handle: RequestHandler["handle"] = (request) => {
+      if (request.path === "/known") request.markAuthenticated();
+      return respond("ok");
+    };
+    const server = listen(handle, { maxConnections: 2, ...options });
+    const clients = [connectTo(server), connectTo(server)];
+    for (const [i, { socket, until }] of clients.entries()) {
+      socket.write(GET.replace("/", i === 0 ? "/known" : "/"));
+      await until((text) => text.endsWith("ok"));
+    }
+    connectTo(server);
+    expect(await clients[closed]?.rest()).toEndWith("ok");
+    expect(server.statistics).toMatchObject({ accepted: 3, evicted: 1, rejected: 0 });
+    expect(server).toMatchObject(options);
   });
 });
 
@@ -201,16 +239,27 @@ describe("a connection above the maximum of its peer", () => {
     await other.until((text) => text.endsWith("ok"));
     await isClosed;
   });
+
+  test("is closed when the server closes, although its client does not close its side", async () => {
+    const server = await fullServer();
+    const { promise: isClosed, resolve } = Promise.withResolvers<void>();
+    openWithoutEnd(server).on("close", resolve);
+    await iterateUntil(() => server.statistics.rejected === 1);
+    await server.close(0);
+    await isClosed;
+  });
 });
 
-test("the Date header follows the clock, second by second", async () => {
+test("the Date header follows the clock, and is made once a second", async () => {
   jest.useFakeTimers({ now: Date.UTC(2026, 10, 15, 12, 0, 0, 900) });
+  using formatted = spyOn(Date.prototype, "toUTCString");
   const { socket, until } = connectTo(listen(() => respond("")));
   for (const second of ["00", "01"]) {
-    socket.write(GET);
-    await until((text) => text.includes(`Date: Sun, 15 Nov 2026 12:00:${second} GMT\r\n`));
+    socket.write(GET.repeat(5));
+    await until((text) => text.split(`Date: Sun, 15 Nov 2026 12:00:${second} GMT\r\n`).length === 6);
     jest.advanceTimersByTime(100);
   }
+  expect(formatted).toHaveBeenCalledTimes(2);
 });
 
 describe("a graceful shutdown", () => {
@@ -322,7 +371,7 @@ describe("a graceful shutdown", () => {
     const { socket, until, rest } = connectTo(server);
     socket.write(GET.repeat(30));
     await until((text) => countResponses(text, 401) === 21);
-    const closed = server.close(0);
+    const closed = server.close();
     jest.advanceTimersByTime(0);
     await closed;
     expect(countResponses(await rest(), 401)).toBe(21);
@@ -353,8 +402,10 @@ describe("a graceful shutdown", () => {
     const { socket, rest, until } = connectTo(server);
     socket.write(GET);
     await until((text) => text.length > 0);
+    socket.pause();
     const closed = server.close(0);
-    jest.advanceTimersByTime(0);
+    await advance(0, 1_000);
+    socket.resume();
     await until((text) => text.length > 8_000_000);
     jest.advanceTimersByTime(1_000);
     await rest();

@@ -14,7 +14,10 @@ const UNFINISHED_BODY = post("/", "abc").slice(0, -1);
 
 const connect = () => new TestConnection(echoTarget);
 /** After the last response the client still sends: that is read and dropped. */
-const closing = () => connect().receive(get("/a", "Connection: close") + get("/b"));
+const closing = () =>
+  connect()
+    .passSeconds(5)
+    .receive(get("/a", "Connection: close") + get("/b"));
 
 interface Closing {
   /** What the client sends each second. */
@@ -46,6 +49,9 @@ describe("a connection without a request closes", () => {
     expectClosed(connect().receive(`${get("/")}\r\n`), 75, { sends: "\r\n", statuses: [200] }));
 
   test("after 10 seconds if it has never sent anything", () => expectClosed(connect(), 10));
+
+  test("after 10 seconds, although the system could send more of nothing", () =>
+    expectClosed(connect().passSeconds(4).drain(), 6));
 
   test("after 10 seconds if it has sent nothing but empty lines", () =>
     expectClosed(connect(), 10, { sends: "\r\n" }));
@@ -97,6 +103,28 @@ test("a client that does not read its response is disconnected 30 seconds after 
   client.writableBytes = 10;
   client.receive(get("/")).passSeconds(30).drain(10);
   expectClosed(client, 30, { event: "terminate", statuses: [200] });
+});
+
+test("a client that does not read its 408 is disconnected 30 seconds after it", () => {
+  const client = connect().receive("GET / HT");
+  client.writableBytes = 20;
+  expectClosed(client.passSeconds(31), 30, { event: "terminate", statuses: [408] });
+});
+
+test("the end of a shutdown closes a connection without a response that is due, and drops the first part of a head", () => {
+  const closed = (text: string) => {
+    const { connection, events } = connect().receive(text);
+    connection.closeBetweenRequests();
+    return events;
+  };
+  expect(["", "GET / HT", UNFINISHED_BODY].map(closed)).toEqual([["end"], ["end"], []]);
+});
+
+test("a connection remembers its last header fields for 2 seconds", () => {
+  const headers: unknown[] = [];
+  const client = new TestConnection((request) => (headers.push(request.headers), respond("")));
+  for (const seconds of [0, 2, 3]) client.passSeconds(seconds).receive(get("/"));
+  expect([headers[1] === headers[0], headers[2] === headers[1]]).toEqual([true, false]);
 });
 
 describe("what follows the last response is dropped", () => {

@@ -1,0 +1,66 @@
+import { dlopen } from "bun:ffi";
+import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
+import { connect } from "node:net";
+import type { HttpServer } from "../../src/http1/index.ts";
+import { stopHandshakes } from "../../src/http1/listen-socket.ts";
+import { startEchoServer } from "./echo-server.ts";
+import { iterateUntil } from "./test-connection.ts";
+
+const [SOL_SOCKET, SO_RCVBUF, SO_GET_FILTER] = [1, 8, 26];
+const [IPPROTO_TCP, TCP_INFO, MAX_BACKLOG_AT] = [6, 11, 28];
+
+const { symbols } = dlopen("libc.so.6", {
+  getsockopt: { args: ["i32", "i32", "i32", "ptr", "ptr"], returns: "i32" },
+});
+
+let server: HttpServer;
+let listener: object;
+beforeEach(() => {
+  using listen = spyOn(Bun, "listen");
+  server = startEchoServer();
+  listener = Object(listen.mock.results[0]?.value);
+});
+afterEach(() => server.close(0));
+
+/** What the kernel knows of the listening socket. `length` is in the unit of the option. */
+function optionOf(level: number, option: number, length: number): DataView {
+  const bytes = new Uint8Array(128);
+  const fd = Number(Reflect.get(listener, "fd"));
+  expect(symbols.getsockopt(fd, level, option, bytes, new Uint32Array([length]))).toBe(0);
+  return new DataView(bytes.buffer);
+}
+
+test("the backlog is the system's maximum, and the receive buffer has 64 KiB", async () => {
+  const systemMaximum = Number(await Bun.file("/proc/sys/net/core/somaxconn").text());
+  const backlog = optionOf(IPPROTO_TCP, TCP_INFO, 104).getUint32(MAX_BACKLOG_AT, true);
+  expect(backlog).toBe(Math.min(systemMaximum, 65_535));
+  expect(optionOf(SOL_SOCKET, SO_RCVBUF, 4).getUint32(0, true)).toBe(65_536);
+});
+
+test("no handshake begins after the last ones, and the packets of those that have begun arrive", async () => {
+  const open = (to: number, onConnect = () => {}) =>
+    connect(to, "127.0.0.1", onConnect).on("error", () => {});
+  const early = open(server.port);
+  await iterateUntil(() => server.statistics.accepted === 1);
+  stopHandshakes(listener);
+  const late = open(server.port);
+  await using other = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  // The system connects clients in their order.
+  await new Promise<void>((resolve) => void open(other.port, resolve));
+  expect([early.connecting, late.connecting, server.statistics.accepted]).toEqual([false, true, 1]);
+  const filter = optionOf(SOL_SOCKET, SO_GET_FILTER, 4);
+  const instructions = [0, 8, 16, 24].map((at) => [
+    filter.getUint16(at, true),
+    filter.getUint8(at + 2),
+    filter.getUint8(at + 3),
+    filter.getUint32(at + 4, true),
+  ]);
+  // Load the flags; if they have SYN, drop the packet; else take all of it.
+  expect(instructions).toEqual([
+    [0x30, 0, 0, 13],
+    [0x45, 0, 1, 0x02],
+    [0x06, 0, 0, 0],
+    [0x06, 0, 0, 0xffffffff],
+  ]);
+  for (const socket of [early, late]) socket.destroy();
+});
