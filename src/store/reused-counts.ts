@@ -3,7 +3,7 @@ import { BoundedMap } from "../runtime/bounded-map.ts";
 import { reuseForMs } from "../runtime/reuse-by-cost.ts";
 import { scheduler } from "../runtime/scheduler.ts";
 import { keyCounts, type StateCount } from "./key-list.ts";
-import { rowsOf, rowsOfQuery, type Steps } from "./sql/steps.ts";
+import { requireRow, rowsOf, rowsOfQuery, type Steps } from "./sql/steps.ts";
 import type { Dialect } from "./sql/dialect.ts";
 
 /** The number of filters whose counts are kept. */
@@ -31,7 +31,7 @@ export class ReusedCounts {
     if (filter.unusedSince !== undefined || filter.deprecatedSince !== undefined)
       return yield* rowsOfQuery<StateCount>(keyCounts(query, dialect));
     const [stored] = yield* rowsOf<{ revision: bigint }>("SELECT revision FROM key_revision");
-    const revision = stored?.revision ?? 0n;
+    const { revision } = requireRow(stored);
     const name = JSON.stringify({ ...filter, bannedKeys });
     const kept = this.#kept.get(name);
     if (kept?.revision === revision && now >= kept.from && now < kept.until) return kept.rows;

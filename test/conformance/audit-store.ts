@@ -139,6 +139,7 @@ export function auditStoreConformance(test: TestCase): void {
       await audit.recordAudit({ ...signedIn, at: AT + (n < 210 ? n % 5 : 5) });
     }
     expect(await audit.deleteAudit(AT + 5)).toBe(true);
+    expect(await idsOf(audit, { limit: 220 })).toHaveLength(120);
     expect((await idsOf(audit, { since: AT + 5 })).length).toBe(10);
     while ((await Promise.all([audit, other].map((each) => each.deleteAudit(AT + 5)))).includes(true));
     while (await audit.deleteAudit(AT + 5));

@@ -105,6 +105,8 @@ function recordCases(test: TestCase): void {
     await imports.finishImport(FILE.fingerprint, entry);
     expect(await find()).toEqual({ ...FILE, finishedAt: AT + 5, progress });
     expect(await imports.findUnfinishedImport(FILE.source)).toBeUndefined();
+    const late = imports.importRows(pets, ...batchOf([rex(3n)], { from: progress }));
+    await expect(late).rejects.toBeInstanceOf(ConcurrentImport);
     expect((await audit.listAudit({ limit: 10 })).items).toMatchObject([entry]);
     await imports.beginImport({ ...FILE, startedAt: AT + 9 });
     expect(await find()).toEqual({ ...FILE, startedAt: AT + 9, progress: NO_PROGRESS });
@@ -128,9 +130,19 @@ function recordCases(test: TestCase): void {
     expect([await isKept("unfinished"), await isKept("next")]).toEqual([true, true]);
   });
 
+  test("of the unfinished imports of a path, the one that began last is found", async ({ imports }) => {
+    for (const [fingerprint, startedAt] of [
+      ["first", AT],
+      ["last", AT + 9],
+      ["second", AT + 5],
+    ] as const)
+      await imports.beginImport({ ...FILE, fingerprint, startedAt });
+    expect(await imports.findUnfinishedImport(FILE.source)).toMatchObject({ fingerprint: "last" });
+  });
+
   test("a process that begins an import while another one has stored rows of it does not reset them", async (opened) => {
     const { imports } = opened;
-    await imports.beginImport(FILE);
+    for (let begun = 0; begun < 2; begun++) await imports.beginImport(FILE);
     await imports.importRows(pets, ...batchOf([rex(1n)]));
     await expect(imports.beginImport(FILE)).rejects.toBeInstanceOf(ConcurrentImport);
     expect((await imports.findImport(FILE.fingerprint))?.progress.rows).toBe(1);
@@ -240,6 +252,7 @@ function orderCases(test: TestCase): void {
   test("orders that do not fit the pets and keys are rejected", async ({ imports, clientStore }) => {
     const available = await addPet(clientStore);
     const pending = await addPet(clientStore, { status: "pending" });
+    const { id: plain } = resultOf(await clientStore.createPet({ name: "Rex", categoryId: 1n }, AT));
     await imports.beginImport(FILE);
     const placed = { ...order, status: "placed", closedAt: null } as const;
     const rows = [
@@ -247,15 +260,18 @@ function orderCases(test: TestCase): void {
       { ...order, petId: available, keyId: 42 },
       { ...placed, petId: available },
       { ...placed, petId: pending },
+      { ...order, petId: pending },
       { ...placed, petId: pending },
+      { ...placed, petId: plain },
     ];
     const { added, rejected } = await imports.importRows(orders, ...batchOf(rows));
-    expect(added).toBe(1);
+    expect(added).toBe(2);
     expect([...rejected]).toEqual([
       [0, new Invalid("is 99, and there is no such pet", "petId")],
       [1, new Invalid("is 42, and there is no such key", "keyId")],
       [2, new Invalid(`is placed, and pet ${available} is available instead of pending`, "status")],
-      [4, new Invalid(`is placed, and pet ${pending} has a placed order`, "status")],
+      [5, new Invalid(`is placed, and pet ${pending} has a placed order`, "status")],
+      [6, new Invalid(`is placed, and pet ${plain} is without a status instead of pending`, "status")],
     ]);
   });
 

@@ -250,6 +250,7 @@ export function usageHistoryConformance(test: TestCase): void {
       await history.addUsage(batch(keys.slice(from, from + 500), old));
     }
     expect(await history.deleteOldUsage(HOUR)).toBe(true);
+    expect(await history.usageByKey({ by: "hour", since: 0, until: HOUR })).toHaveLength(5_500);
     const { usageHistory: other } = await another();
     while ((await Promise.all([history, other].map((store) => store.deleteOldUsage(HOUR)))).includes(true));
     expect(await history.usageByKey({ by: "hour", since: 0, until: HOUR })).toEqual([]);

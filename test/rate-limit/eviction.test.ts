@@ -45,14 +45,18 @@ describe("when the table is full", () => {
     request(rateLimiter, [address("busy")], 5);
     request(rateLimiter, addresses(1_000), 1);
     expect(rateLimiter.quota(address("busy"))).toMatchObject({ day: { used: 5 } });
+    const { rateLimiter: small } = setUp(2);
+    for (const [i, subject] of addresses(4).entries()) request(small, [subject], 1 + (i % 3));
+    expect(remembered(small, addresses(4))).toEqual(addresses(4).slice(2));
   });
 
   test("expired ones are evicted before all others", () => {
     const { rateLimiter, clock } = setUp(20);
-    request(rateLimiter, addresses(19), 3);
+    request(rateLimiter, addresses(20), 3);
     clock.time += 86_400_000;
-    request(rateLimiter, [address("1"), address("2")], 1);
-    expect(remembered(rateLimiter, [address("1"), address("2")])).toHaveLength(2);
+    const recent = [...addresses(1), address("1"), address("2")];
+    request(rateLimiter, recent, 1);
+    expect(remembered(rateLimiter, recent)).toEqual(recent);
   });
 
   test("a start restores every key and as many addresses as fit", () => {
@@ -69,6 +73,7 @@ describe("when the table is full", () => {
     });
     expect(remembered(rateLimiter, keys(30))).toHaveLength(30);
     expect(remembered(rateLimiter, addresses(30))).toHaveLength(10);
+    expect(rateLimiter.restoredBans).toEqual([]);
   });
 
   test("addresses at their limit stay at it while 10,000 others send a request each", () => {

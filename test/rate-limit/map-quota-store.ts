@@ -9,6 +9,7 @@ export class MapQuotaStore implements QuotaStore {
   /** How many rows each save had. */
   readonly saves: number[] = [];
   error: Error | undefined;
+  isClosed = false;
   readonly #rows = new Map<string, Row>();
   readonly #waiting = new Set<() => void>();
 
@@ -40,7 +41,9 @@ export class MapQuotaStore implements QuotaStore {
     return this.#rows.get(textOf(subject))?.[1];
   }
 
-  close(): void {}
+  close(): void {
+    this.isClosed = true;
+  }
 
   /** Resolves after the next save at which the condition holds. */
   async until(condition: () => boolean): Promise<void> {

@@ -61,7 +61,7 @@ test("decides as the domain does, for any requests of any subjects, also after d
   );
 });
 
-test.each(Object.entries(SUBJECTS))("the greatest numbers of %s are kept", (_, subjectOf) => {
+test.each(Object.entries(SUBJECTS))("the greatest numbers of %s are kept", (name, subjectOf) => {
   const now = STARTS_AT;
   const banned: Quota = {
     minute: { openedAt: now - 9, used: 1e9, graceBeganAt: now - 8, strikes: 1e6 },
@@ -79,6 +79,7 @@ test.each(Object.entries(SUBJECTS))("the greatest numbers of %s are kept", (_, s
     quotaStore,
   });
   expect([0, 1].map((i) => rateLimiter.quota(subjectOf(i)))).toEqual([banned, after]);
+  expect(rateLimiter.restoredBans).toEqual(name === "keys" ? [0, 1] : []);
 });
 
 test.each([

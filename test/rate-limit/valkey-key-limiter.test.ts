@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
-import { loggableError } from "../../src/rate-limit/valkey/connection.ts";
+import { loggableError, parseServers } from "../../src/rate-limit/valkey/connection.ts";
+import { parseReplies } from "../../src/rate-limit/valkey/script.ts";
 import { STARTS_AT } from "../../trials/simulation/world.ts";
 import { key } from "../subjects.ts";
 import { FREE, setUp } from "./simulated-servers.ts";
@@ -150,4 +151,45 @@ test("a logged error has no password, also if the server that does not know AUTH
   const error = loggableError(Object.assign(new Error(message), { command: {} }));
   expect(error.message).toBe("ERR unknown command 'auth'");
   expect(error).not.toHaveProperty("command");
+});
+
+test("a reply has the decisions and the quota of each group after those of what was handed over", () => {
+  const numbers = Array.from({ length: 25 }, (_, i) => 1_000 + i);
+  numbers[15] = 0;
+  const decided = (first: number, isNewBan: boolean) => ({
+    allowed: first,
+    limited: first + 1,
+    isNewBan,
+    quota: {
+      minute: { openedAt: first + 3, used: first + 4, graceBeganAt: -1, strikes: first + 5 },
+      day: { openedAt: first + 6, used: first + 7, graceBeganAt: -1, strikes: first + 8 },
+      bannedAt: first + 9,
+      bannedUntil: first + 10,
+      lastBanMs: first + 11,
+    },
+  });
+  const parse = (handOvers: number, groups: number) => parseReplies(numbers.join(","), { handOvers, groups });
+  expect(parse(1, 1)).toEqual({ now: 1_000, decided: [decided(1_013, false)] });
+  expect(parse(0, 2)).toEqual({ now: 1_000, decided: [decided(1_001, true), decided(1_013, false)] });
+  expect(() => parse(1, 2)).toThrow(TypeError);
+  expect(() => parseReplies('1,"2"', { handOvers: 0, groups: 0 })).toThrow(TypeError);
+  expect(() => parseReplies('"2"', { handOvers: 0, groups: 0 })).toThrow(TypeError);
+});
+
+test("the addresses of Valkey have the port 6379 and database 0 unless they say otherwise", () => {
+  expect(parseServers(["redis://valkey"])).toEqual({
+    addresses: [{ host: "valkey", port: 6_379, db: 0 }],
+    isCluster: false,
+  });
+  expect(parseServers(["redis://:a%20b@[::1]:7000/12", "rediss://ann@valkey/x"], "PEM")).toEqual({
+    addresses: [
+      { host: "::1", port: 7_000, db: 12, password: "a b" },
+      { host: "valkey", port: 6_379, db: 0, username: "ann", tls: { ca: "PEM" } },
+    ],
+    isCluster: true,
+  });
+  expect(parseServers(["rediss://valkey"]).addresses[0].tls).toEqual({});
+  expect(() => parseServers([])).toThrow("Valkey needs an address");
+  for (const url of ["valkey", "http://valkey", "redis://"])
+    expect(() => parseServers([url])).toThrow("redis://host:6379");
 });

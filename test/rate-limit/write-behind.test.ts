@@ -43,6 +43,7 @@ describe("write-behind", () => {
     const { rateLimiter, quotaStore } = setUp();
     decideAll(rateLimiter, [key(1), key(1), address("1")]);
     await quotaStore.until(() => quotaStore.size === 2);
+    expect(quotaStore.saves).toEqual([2]);
     expect(quotaStore.find(key(1))).toEqual(rateLimiter.quota(key(1)));
     const saves = quotaStore.saves.length;
     rateLimiter.decide(key(1), LIMITS);
@@ -69,7 +70,9 @@ describe("write-behind", () => {
     const { rateLimiter, quotaStore } = setUp();
     decideAll(rateLimiter, keys(32_000));
     await quotaStore.until(() => quotaStore.size === 32_000);
-    expect(quotaStore.saves).toEqual(Array.from({ length: 64 }, () => 500));
+    decideAll(rateLimiter, keys(300));
+    await quotaStore.until(() => quotaStore.saves.length === 66);
+    expect(quotaStore.saves).toEqual([...Array.from({ length: 64 }, () => 500), 256, 44]);
     await rateLimiter.close();
   });
 
@@ -91,7 +94,7 @@ describe("close", () => {
     await rateLimiter.close();
     earnBan(rateLimiter, clock, key(1));
     await nextIteration();
-    expect([quotaStore.saves, errors]).toEqual([[], []]);
+    expect([quotaStore.saves, errors, quotaStore.isClosed]).toEqual([[], [], true]);
   });
 
   test("fails with the cause when the store does not take the counts", async () => {
@@ -124,6 +127,21 @@ describe("a store that fails", () => {
     expect(recoveries).toEqual([1, 2]);
     await rateLimiter.close();
   });
+});
+
+test("an unban that could not be stored is stored after the failure", async () => {
+  const { rateLimiter, quotaStore, clock } = setUp();
+  earnBan(rateLimiter, clock, key(1));
+  await quotaStore.until(() => quotaStore.find(key(1))?.bannedAt === rateLimiter.quota(key(1))?.bannedAt);
+  const { length } = quotaStore.saves;
+  await quotaStore.until(() => quotaStore.saves.length > length);
+  quotaStore.error = new Error("disk full");
+  rateLimiter.unban(key(1), 0);
+  const { length: stored } = quotaStore.saves;
+  await quotaStore.until(() => quotaStore.saves.length > stored);
+  quotaStore.error = undefined;
+  await quotaStore.until(() => quotaStore.find(key(1))?.bannedAt === -1);
+  await rateLimiter.close();
 });
 
 test("addresses that were evicted while the store failed are not kept to be written", async () => {

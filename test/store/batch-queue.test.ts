@@ -65,6 +65,97 @@ test("responses that are ready are written before a transaction is tried again",
   expect(order).toEqual(["tried", "written", "tried"]);
 });
 
+/** A queue whose time passes only as given here, and a record of what it does. */
+function simulatedQueue(onYield = () => {}) {
+  const log: string[] = [];
+  const time = { now: 0 };
+  const queue = new BatchQueue<() => string, string>({
+    run: (works) => works.map((work) => work()),
+    maxBatch: 3,
+    maxQueued: 4,
+    maxQueueMs: 20,
+    onBatch: (items, ms) => void log.push(`${items} in ${ms} ms`),
+    retry: { isBusy: (error) => error === "busy", maxMs: 10, pauseMs: 4 },
+    scheduler: {
+      ...scheduler,
+      now: () => time.now,
+      random: () => 0.5,
+      async yield() {
+        await undefined;
+        log.push("iteration");
+        onYield();
+      },
+      async sleep(ms) {
+        log.push(`pause of ${ms} ms`);
+        time.now += ms;
+      },
+    },
+  });
+  const submitted: Promise<unknown>[] = [];
+  const submit = (work: () => string) => {
+    const outcome = queue.submit(work).catch((error: unknown) => `${error}`);
+    submitted.push(outcome.then((text) => log.push(text)));
+  };
+  /** Resolves when everything that was submitted meanwhile has its outcome. */
+  const finish = async () => {
+    for (const each of submitted) await each;
+    return log;
+  };
+  return { log, time, submit, finish };
+}
+
+describe("by the clock of a queue", () => {
+  test("a batch waits for iterations that bring further items, for 0.3 ms, and has as many as it may", async () => {
+    const arriving = ["b", "cd", "e"];
+    const { time, submit, finish } = simulatedQueue(() => {
+      time.now += 0.15;
+      for (const name of arriving.shift() ?? "") submit(() => name);
+    });
+    submit(() => "a");
+    const [first, second] = [
+      ["iteration", "iteration", "3 in 0 ms", "a", "b", "c"],
+      ["iteration", "iteration", "2 in 0 ms", "d", "e"],
+    ];
+    expect(await finish()).toEqual([...first, ...second]);
+  });
+
+  test("an item may wait for 20 ms, and one too many is rejected at once", async () => {
+    const { time, submit, finish } = simulatedQueue();
+    const taking = (ms: number, name: string, others = "") => {
+      return () => {
+        for (const other of others) submit(taking(7, other));
+        time.now += ms;
+        return name;
+      };
+    };
+    submit(taking(20, "a", "bcdef"));
+    expect(await finish()).toEqual([
+      "iteration",
+      "1 in 20 ms",
+      "Unavailable: the queue is full (4)",
+      "a",
+      "iteration",
+      "3 in 21 ms",
+      "b",
+      "c",
+      "d",
+      "iteration",
+      "Unavailable: queued for more than 20 ms",
+    ]);
+  });
+
+  test("a batch is tried again after a pause until its items are as old as they may be", async () => {
+    const { log, time, submit, finish } = simulatedQueue();
+    submit(() => {
+      log.push(`busy at ${time.now} ms`);
+      throw "busy";
+    });
+    const attempts = [0, 2, 4, 6, 8, 10].flatMap((ms) => [`busy at ${ms} ms`, "pause of 2 ms"]);
+    const done = (await finish()).filter((each) => each !== "iteration");
+    expect(done).toEqual([...attempts, "busy"]);
+  });
+});
+
 describe("group commit", () => {
   test("concurrent writes, also of different microtasks, share one transaction and resolve in their order", async () => {
     using db = temporaryDatabase();
@@ -117,6 +208,7 @@ describe("the SQLite store", () => {
     const sizes = transactions.mock.results.map(({ value }) => (Array.isArray(value) ? value.length : 0));
     expect(sizes).toEqual([1_000, 1_000, 500]);
     await store.close();
+    await expect(store.createPet(rex, AT)).rejects.toThrow("the store is closed");
   });
 
   test("queues 10,000 writes and rejects the next one", async () => {

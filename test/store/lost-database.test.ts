@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { tableStoreOf } from "../../src/archive/open-tables.ts";
 import { DataDirectory } from "../../src/data-directory.ts";
@@ -76,6 +76,22 @@ test.each(LOSSES)("a limits database that is %s is written anew, with all quotas
   next.close();
 });
 
+test("a limits database in whose place an older copy is put, with its log, is written anew, with later quotas", async () => {
+  using directory = disposableDirectory();
+  const path = directory.path("limits.db");
+  let isRescued = false;
+  const quotaStore = openQuotaStore(path, { onRescue: () => (isRescued = true), onFailure() {} });
+  const save = (id: number) => quotaStore.save([[{ kind: "key", id }, newQuota()]]);
+  save(1);
+  const files = [path, `${path}-wal`];
+  for (const file of files) copyFileSync(file, `${file}.old`);
+  save(2);
+  for (const file of files) renameSync(`${file}.old`, file);
+  await until(() => isRescued, 2_000);
+  expect([...quotaStore.load()].map(([{ id }]) => id)).toEqual([1, 2]);
+  quotaStore.close();
+});
+
 test("a rescue that fails is reported once and tried again; closing saves what the timer has not", async () => {
   using directory = disposableDirectory();
   const [path, to] = [directory.path("production.db"), directory.path("rescued/production.db")];
@@ -88,8 +104,10 @@ test("a rescue that fails is reported once and tried again; closing saves what t
   rmSync(path);
   await until(() => failures.length > 0, 2_000);
   rmSync(directory.path("rescued"));
+  mkdirSync(directory.path("rescued"));
+  writeFileSync(`${to}.partial`, "what an interrupted rescue has left");
   await close();
-  expect([failures.length, existsSync(to)]).toEqual([1, true]);
+  expect([failures.length, statSync(to).mode & 0o777]).toEqual([1, 0o600]);
 });
 
 test("an import creates no database where there was one", async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { hash } from "node:crypto";
-import { RELEASES } from "../../src/store/sql/migrations.ts";
+import { RELEASES, releaseOfTables, unregisteredRelease } from "../../src/store/sql/migrations.ts";
 import { POSTGRES_MIGRATIONS } from "../../src/store/postgres/migrations.ts";
 import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 
@@ -89,5 +89,25 @@ test.each(RELEASES.map(({ release }, index) => [release, index] as const))(
     expect(digestsOf(POSTGRES_MIGRATIONS, { after: before.postgres, until: postgres })).toEqual(
       RELEASED[release].postgres,
     );
+  },
+);
+
+test.each([
+  ["0.0.0", undefined, 4, 5],
+  ["0.9.0", "0.9.0", 5, 6],
+  ["0.9.0", "0.9.0", 9, 10],
+  ["1.0.0", "1.0.0", 10, 11],
+  ["1.1.0", "1.1.0", 13, 15],
+  ["1.2.0", "1.2.0", 20, 21],
+])(
+  "a server that does not register is of release %s if the newest with its tables is %s",
+  (server, release, sqlite, postgres) => {
+    for (const [engine, version] of [
+      ["sqlite", sqlite],
+      ["postgres", postgres],
+    ] as const) {
+      expect(releaseOfTables(version, engine)).toBe(release);
+      expect(unregisteredRelease(version, engine)).toBe(server);
+    }
   },
 );

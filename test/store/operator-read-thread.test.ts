@@ -1,8 +1,9 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { Overloaded, Unavailable } from "../../src/api/errors.ts";
 import { OperatorReadQueue } from "../../src/store/sql/operator-read-queue.ts";
+import { DatabaseThread } from "../../src/store/sqlite/database-thread.ts";
 import { OperatorReadThread } from "../../src/store/sqlite/operator-read-thread.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
@@ -14,6 +15,7 @@ import { testsOn } from "../conformance/store-fixture.ts";
 import { usageHistoryConformance } from "../conformance/usage-history.ts";
 import { BY } from "../key-store-arguments.ts";
 import { disposableDirectory } from "../disposable-directory.ts";
+import { advance, settle, useFakeTimers } from "../fake-timers.ts";
 import { until } from "../timing.ts";
 
 const open = async () => {
@@ -189,5 +191,49 @@ describe("the queue of reads", () => {
     await expect(queue.run(async () => 2)).rejects.toBeInstanceOf(Overloaded);
     await expect(waiting).rejects.toBeInstanceOf(Overloaded);
     await expect(queue.run(async () => 3)).rejects.toThrow("5 ms");
+  });
+});
+
+describe("unless it is told otherwise", () => {
+  useFakeTimers();
+
+  test("a read takes too long after 10 s, and the thread ends 30 s after the last read", async () => {
+    await using opened = threadOn();
+    const { thread } = opened;
+    using closing = spyOn(DatabaseThread.prototype, "close");
+    await thread.read(counting(1));
+    await advance(29_999);
+    expect(closing).not.toHaveBeenCalled();
+    await advance(1);
+    expect(closing).toHaveBeenCalledTimes(1);
+    const outcomes: unknown[] = [];
+    const read = thread.read(counting(LONG / 4)).catch((error: unknown) => outcomes.push(error));
+    await closing.mock.results[0]?.value;
+    await advance(9_999);
+    expect(outcomes).toEqual([]);
+    await advance(1);
+    await read;
+    expect(outcomes).toMatchObject([{ name: "Unavailable", message: "no response within 10000 ms" }]);
+  });
+
+  test("the queue lets 200 reads wait, for 4 s each", async () => {
+    const queue = new OperatorReadQueue({ maxRunning: 1 });
+    for (const n of [1, 2]) expect(await queue.run(async () => n)).toBe(n);
+    const never = () => new Promise<never>(() => {});
+    void queue.run(never);
+    const rejected: unknown[] = [];
+    const wait = () => void queue.run(never).catch(({ message }) => rejected.push(message));
+    for (let i = 0; i < 199; i++) wait();
+    await advance(3_999);
+    for (let i = 0; i < 2; i++) wait();
+    await settle();
+    expect(rejected).toEqual(["200 reads of operators wait"]);
+    await advance(1);
+    expect(rejected).toHaveLength(200);
+    expect(rejected[199]).toBe("reads of operators have taken more than 4000 ms");
+    await advance(3_998);
+    expect(rejected).toHaveLength(200);
+    await advance(1);
+    expect(rejected).toHaveLength(201);
   });
 });

@@ -1,8 +1,10 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
+import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { NEVER, newQuota, type Subject, type Quota } from "../../src/domain/rate-limit.ts";
 import type { QuotaStore } from "../../src/domain/ports/rate-limiter.ts";
 import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
+import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
 import { address, key, textOf } from "../subjects.ts";
 import { disposableDirectory } from "../disposable-directory.ts";
 
@@ -70,4 +72,41 @@ test("a save that fails half-way, or while another process writes, saves nothing
   expect(command.find(key(1))).toEqual(busy);
   command.close();
   quotaStore.close();
+});
+
+test("a file that is damaged is named in the error, with a remedy, when it is opened or read; a link without", () => {
+  using directory = disposableDirectory();
+  const path = directory.path("limits.db");
+  const remedy = "counts start anew when that file is moved away";
+  writeFileSync(path, "Dear diary, ".repeat(1_000));
+  expect(() => openQuotaStore(path)).toThrow(
+    new Error(`cannot open the database ${path}: file is not a database; ${remedy}`),
+  );
+  symlinkSync(path, directory.path("link.db"));
+  expect(() => openQuotaStore(directory.path("link.db"))).toThrow(
+    /^cannot open the database .*link\.db: it is a symbolic link; only its directory may be one$/,
+  );
+  rmSync(path);
+  const quotaStore = openQuotaStore(path);
+  quotaStore.save(Array.from({ length: 1_000 }, (_, id) => [key(id), busy] as const));
+  quotaStore.close();
+  const pages = readFileSync(path);
+  writeFileSync(path, pages.fill(0xff, 4 * 4_096));
+  const damaged = openQuotaStore(path);
+  const problem = new Error(`cannot read the counts in ${path}: database disk image is malformed; ${remedy}`);
+  expect(() => [...damaged.load()]).toThrow(problem);
+  expect(() => damaged.find(key(999))).toThrow(problem);
+  damaged.close();
+});
+
+test("a file that all releases can read has version 1, and one whose columns were altered is not opened", () => {
+  using directory = disposableDirectory();
+  const path = directory.path("limits.db");
+  openQuotaStore(path).close();
+  expect(inspectDatabase(path)).toMatchObject({ schemaVersion: 1, problems: [] });
+  const other = new Database(path);
+  other.run("ALTER TABLE standings RENAME COLUMN banned_at TO banned");
+  other.close(true);
+  expect(() => openQuotaStore(path)).toThrow("no such column: banned_at; counts start anew");
+  expect(existsSync(`${path}-wal`)).toBe(false);
 });

@@ -1,10 +1,12 @@
-import { expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import type { SharedTables } from "../../src/store/sql/table-store.ts";
 import { appendRows, upsertRows } from "../../src/store/sql/table-rows.ts";
 import { PETS } from "../../src/store/sql/tables.ts";
 import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { SqliteClientStore } from "../../src/store/sqlite/client-store.ts";
+import { disposableDirectory } from "../disposable-directory.ts";
+import { advance, useFakeTimers } from "../fake-timers.ts";
 import { BY } from "../key-store-arguments.ts";
 import { openStoreDatabase, temporaryDatabase } from "./sqlite-database.ts";
 
@@ -34,6 +36,10 @@ test("pets enter the index of categories 1,024 at a time, and a page has those i
     1_022, 1_024, 1_026, 1_028, 1_030, 1_032, 1_034, 1_035,
   ]);
   expect(await idsOf({ categoryId: 0n, status: "sold" })).toEqual([1_034, 1_035]);
+  await Promise.all(Array.from({ length: 1_013 }, () => store.createPet(newPet(0), 0)));
+  expect(recent()).toBe(1_023);
+  await store.createPet(newPet(0), 0);
+  expect(recent()).toBe(0);
   await store.close();
 });
 
@@ -43,15 +49,43 @@ test("a server puts the pets of other processes behind it into what a page reads
     Number(db.connection.get<{ after: bigint }>("SELECT recent_after AS after FROM pet_revision")?.after);
   const imported = openStoreDatabase(db.path);
   imported.run(`INSERT INTO pets (name, category_id) WITH RECURSIVE n (i) AS
-    (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) SELECT 'Rex', 1 FROM n`);
+    (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1023) SELECT 'Rex', 1 FROM n`);
   const store = new SqliteClientStore(db.connection);
-  store.indexPetsOfOtherProcesses();
-  await store.createPet(newPet(1), 0);
-  expect(after()).toBeGreaterThanOrEqual(3_000);
-  const { items } = await store.operatorPetStore.listPets({ categoryId: 1n, limit: 5, after: 2_998n });
-  expect(items.map(({ id }) => Number(id))).toEqual([2_999, 3_000, 3_001]);
+  for (const [id, behind] of [
+    [1_024, 0],
+    [1_025, 1_025],
+  ] as const) {
+    await store.createPet(newPet(1), 0);
+    store.indexPetsOfOtherProcesses();
+    // A write that comes later is committed after the index.
+    await store.updateOrder({ keyId: 1, id: 1n, status: "cancelled" }, 0);
+    expect([db.count("pets"), after()]).toEqual([id, behind]);
+  }
+  const { items } = await store.operatorPetStore.listPets({ categoryId: 1n, limit: 5, after: 1_023n });
+  expect(items.map(({ id }) => Number(id))).toEqual([1_024, 1_025]);
   imported.close();
   await store.close();
+});
+
+describe("a server", () => {
+  useFakeTimers();
+
+  test("looks every second for the pets of other processes, a command does not", async () => {
+    using directory = disposableDirectory();
+    using look = spyOn(SqliteClientStore.prototype, "indexPetsOfOtherProcesses");
+    const path = directory.path("store.db");
+    const command = openSqlite(path);
+    const rescue = { to: directory.path("rescued.db"), onRescue() {}, onFailure() {} };
+    const server = openSqlite(path, { rescue });
+    const looks = async (ms: number) => {
+      await advance(ms);
+      return look.mock.calls.length;
+    };
+    expect([await looks(999), await looks(1), await looks(1_000)]).toEqual([1, 2, 3]);
+    await server.close();
+    expect(await looks(1_000)).toBe(3);
+    await command.close();
+  });
 });
 
 test("imported pets and those of a copy are in the index at once, also between recent ones", async () => {

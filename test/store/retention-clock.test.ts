@@ -1,6 +1,9 @@
 import { beforeEach, expect, test } from "bun:test";
 import { RetentionClock } from "../../src/store/retention-clock.ts";
+import { advance, settle, useFakeTimers } from "../fake-timers.ts";
 import { TestClock } from "../test-clock.ts";
+
+useFakeTimers();
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -12,11 +15,12 @@ beforeEach(() => void (clock = new TestClock()));
 async function startServer(
   stored: Record<string, string> = {},
   saveValues = async (values: object) => void Object.assign(stored, values),
-  readTime: () => number | undefined = () => undefined,
+  readTime: () => number | undefined | Promise<number> = () => undefined,
 ) {
   const events: string[] = [];
   const onDoubt = () => void events.push("doubted");
   const retention = new RetentionClock(clock, onDoubt, () => void events.push("trusted"));
+  expect(retention.now()).toBe(clock.now());
   await retention.start({ readValues: () => stored, saveValues, readTime });
   const pass = async (hours: number) => {
     for (let hour = 0; hour < hours; hour++) {
@@ -110,7 +114,10 @@ test("without stored values, which cannot be written, the clock of this server s
 
 test("a clock that is trusted is bounded by the clock of the database, whose time is read at each check", async () => {
   const database = { aheadMs: -5 * DAY_MS };
-  const readTime = () => clock.steadyNow() + database.aheadMs;
+  const readTime = async () => {
+    await settle();
+    return clock.steadyNow() + database.aheadMs;
+  };
   const { retention, events, pass } = await startServer({}, async () => {}, readTime);
   expect(events).toEqual([]);
   expect(retention.now()).toBe(clock.now() - 5 * DAY_MS);
@@ -138,4 +145,24 @@ test("in an outage of the database its time continues", async () => {
   await pass(30);
   expect(retention.now()).toBe(clock.now() - 5 * DAY_MS);
   await retention.stop();
+});
+
+test("the times are stored at the start, every ten minutes and at the end", async () => {
+  const saved: object[] = [];
+  const { retention } = await startServer({}, async (values) => void saved.push(values));
+  const startedAt = clock.now();
+  const trusted = { "clock-trusted-at": `${startedAt}`, "clock-doubted-at": "0", "clock-doubted-for": "0" };
+  await settle();
+  expect(saved).toEqual([trusted]);
+  clock.step(500 * DAY_MS);
+  const doubted = { ...trusted, "clock-doubted-at": `${clock.now()}` };
+  await advance(599_999);
+  expect(saved).toHaveLength(1);
+  await advance(1);
+  expect(saved).toEqual([trusted, doubted]);
+  clock.advance(7);
+  const later = { ...doubted, "clock-doubted-at": `${clock.now()}`, "clock-doubted-for": "7" };
+  await retention.stop();
+  await advance(600_000);
+  expect(saved).toEqual([trusted, doubted, later]);
 });

@@ -10,7 +10,7 @@ const COUNT_MS = 50;
 function counted() {
   const counts = new ReusedCounts();
   const { now } = scheduler;
-  let ms = 0;
+  let ms = 7_000;
   let times = 0;
   const read = (query: Parameters<ReusedCounts["read"]>[0], revision = 7n) => {
     scheduler.now = () => ms;

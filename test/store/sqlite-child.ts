@@ -1,5 +1,7 @@
 import { writeSync } from "node:fs";
 import { Unavailable } from "../../src/api/errors.ts";
+import { createClock } from "../../src/clock.ts";
+import { RetentionClock } from "../../src/store/retention-clock.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { BY, storedSecret } from "../key-store-arguments.ts";
@@ -45,5 +47,17 @@ async function lock(): Promise<void> {
   await Bun.stdin.stream().getReader().read();
 }
 
-const tasks: Record<string, () => Promise<void>> = { open, command, lock };
+/** Opens what watches a database, and closes nothing. */
+async function leave(): Promise<void> {
+  const rescue = { to: `${path}-rescued`, onRescue() {}, onFailure() {} };
+  const { storedValues } = openSqlite(path, { rescue });
+  const retention = new RetentionClock(
+    createClock(),
+    () => {},
+    () => {},
+  );
+  await retention.start(storedValues);
+}
+
+const tasks: Record<string, () => Promise<void>> = { open, command, lock, leave };
 await tasks[task]?.();

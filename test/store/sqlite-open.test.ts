@@ -1,12 +1,19 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { Database } from "bun:sqlite";
 import { version as release } from "../../package.json";
 import { existsSync, writeFileSync } from "node:fs";
+import { Connection } from "../../src/store/sqlite/connection.ts";
+import { openForReads } from "../../src/store/sqlite/database-file.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import type { Migration, TableUse } from "../../src/store/sql/migrations.ts";
 import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
+import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
+import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
+import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
+import { scheduler } from "../../src/runtime/scheduler.ts";
 import { BY } from "../key-store-arguments.ts";
+import { openStoreDatabase, temporaryDatabase, whileLocked } from "./sqlite-database.ts";
 import { ADD_SESSIONS, EXPECTED_TOKENS, SESSION_STEP, sessionTokens } from "./sessions-before-migration.ts";
 import { disposableDirectory } from "../disposable-directory.ts";
 
@@ -19,7 +26,7 @@ const first: Migration = {
 const second: Migration = {
   version: 2,
   name: "second",
-  oldestRelease: "1.0.0",
+  oldestRelease: release,
   sql: "ALTER TABLE a ADD COLUMN y INTEGER; UPDATE a SET y = x + 1",
 };
 const broken: Migration = {
@@ -38,6 +45,8 @@ describe("migrations", () => {
     const older = open(directory.path("a.db"), [first]);
     older.run("UPDATE a SET x = 41");
     older.close();
+    for (const use of ["existing", "create"] as const)
+      expect(() => open(directory.path("a.db"), [first, second], use)).toThrow("its tables have version 1");
     const newer = open(directory.path("a.db"), [first, second]);
     expect(newer.value("SELECT y FROM a")).toBe(42n);
     newer.close();
@@ -79,7 +88,10 @@ describe("migrations", () => {
     using directory = disposableDirectory();
     expect(() => openSqlite(directory.path("a.db"), { use: "existing" })).toThrow("cannot open the database");
     expect(existsSync(directory.path("a.db"))).toBe(false);
-    const stores = openSqlite(directory.path("a.db"), { use: BY });
+    writeFileSync(directory.path("a.db"), "");
+    expect(() => openSqlite(directory.path("a.db"), { use: "existing" })).toThrow("it has no tables");
+    const onMigrated = () => expect.unreachable();
+    const stores = openSqlite(directory.path("a.db"), { use: { ...BY, onMigrated } });
     expect((await stores.audit.listAudit({ limit: 10 })).items).toEqual([]);
     await stores.close();
   });
@@ -104,7 +116,10 @@ describe("migrations", () => {
     await stores.serverReports.report("a", JSON.stringify({ version: "999.0.0" }));
     await stores.serverReports.report("b", JSON.stringify({ version: "998.0.0" }));
     refused();
-    await stores.serverReports.deleteReports(["b"]);
+    // It has not reported for long, by a clock that was ahead.
+    using database = new Database(directory.path("a.db"));
+    database.run("UPDATE servers SET reported_at = reported_at + 86400000 WHERE id = 'b'");
+    await stores.serverReports.report("c", "{}");
     open(directory.path("a.db"), migrations, elsewhere).close();
     await stores.serverReports.report("b", JSON.stringify({ version: "999.0.0" }));
     const further = [
@@ -176,6 +191,22 @@ describe("migrations", () => {
   });
 });
 
+/** The error of a statement that cannot get the lock of another process. */
+async function errorWhileLocked({
+  connection,
+  path,
+}: ReturnType<typeof temporaryDatabase>): Promise<unknown> {
+  let error: unknown;
+  await whileLocked(path, () => {
+    try {
+      connection.run("BEGIN IMMEDIATE");
+    } catch (thrown) {
+      error = thrown;
+    }
+  });
+  return error;
+}
+
 describe("opening a database", () => {
   test("durability, memory and the size of the log are configured", () => {
     using directory = disposableDirectory();
@@ -192,6 +223,32 @@ describe("opening a database", () => {
     const actual = Object.keys(settings).map((name) => [name, connection.value(`PRAGMA ${name}`)]);
     expect(Object.fromEntries(actual)).toEqual(settings);
     connection.close();
+  });
+
+  test("whoever opens one has the durability, the cache and the wait for locks that suit the work", async () => {
+    using directory = disposableDirectory();
+    const path = directory.path("a.db");
+    const all = { foreign_keys: "ON", mmap_size: "0", journal_size_limit: `${64 * 1024 * 1024}` };
+    const whole = { synchronous: "NORMAL", cache_size: "-16384", busy_timeout: "5000", ...all };
+    const commands = sqliteTables(path);
+    const cases: [open: () => unknown, settings: object][] = [
+      [() => openSqlite(path).close(), { ...whole, synchronous: "FULL", busy_timeout: "5" }],
+      [() => openQuotaStore(`${path}-limits`).close(), { ...whole, cache_size: "-4096", busy_timeout: "0" }],
+      [async () => (await commands.read())[Symbol.asyncDispose](), whole],
+      [async () => (await commands.create())[Symbol.asyncDispose](), whole],
+      [async () => (await commands.share())[Symbol.asyncDispose](), { ...whole, busy_timeout: "0" }],
+      [() => inspectDatabase(path), { cache_size: "-16384", busy_timeout: "5000" }],
+      [() => openForReads(path).close(), { cache_size: "-8192", busy_timeout: "1000" }],
+    ];
+    for (const [open, settings] of cases) {
+      using exec = spyOn(Connection.prototype, "exec");
+      await open();
+      const pragmas = exec.mock.calls.map(([sql]) => /^PRAGMA (\w+) = (.+)$/.exec(sql)).filter(Boolean);
+      const { application_id: _, ...given } = Object.fromEntries(
+        pragmas.map((found) => [found?.[1], found?.[2]]),
+      );
+      expect(given).toEqual(settings);
+    }
   });
 
   test("a file that is no database is rejected, and not changed", async () => {
@@ -240,6 +297,76 @@ describe("opening a database", () => {
     await close();
   });
 
+  test("a database that is up to date opens while another process writes", async () => {
+    using db = temporaryDatabase();
+    await whileLocked(db.path, () => openSqlite(db.path).close());
+  });
+
+  test("a database whose columns somebody has altered does not open, and its inspection names the first", async () => {
+    using db = temporaryDatabase();
+    db.connection.exec("ALTER TABLE pets RENAME COLUMN name TO title");
+    expect(() => openSqlite(db.path)).toThrow(`cannot open the database ${db.path}: no such column: name`);
+    expect(inspectDatabase(db.path).problems).toEqual(["no such column: name"]);
+  });
+
+  test("an inspection counts the rows that refer to missing ones", () => {
+    using db = temporaryDatabase();
+    db.connection.exec("PRAGMA foreign_keys = OFF");
+    const order = "INSERT INTO orders (pet_id, status, created_at) VALUES (9, 'cancelled', 0)";
+    for (const rows of ["1 row of orders refers", "2 rows of orders refer"]) {
+      db.connection.exec(order);
+      expect(inspectDatabase(db.path).problems).toEqual([`${rows} to missing rows of pets`]);
+    }
+  });
+
+  test("an empty database has version 0", () => {
+    using directory = disposableDirectory();
+    open(directory.path("a.db"), []).close();
+    expect(inspectDatabase(directory.path("a.db"))).toMatchObject({
+      schemaVersion: 0,
+      steps: [],
+      problems: [],
+    });
+  });
+
+  test("a version of SQLite that can corrupt the file is rejected", () => {
+    using directory = disposableDirectory();
+    using order = spyOn(Bun.semver, "order").mockReturnValue(-1);
+    expect(() => open(directory.path("a.db"), [])).toThrow("is too old; 3.51.3 or newer is required");
+    order.mockReturnValue(0);
+    open(directory.path("a.db"), []).close();
+  });
+
+  test("the write-ahead log is turned on again for 5 s while other processes do so at the same time", async () => {
+    using db = temporaryDatabase();
+    const busy = await errorWhileLocked(db);
+    const { value } = Connection.prototype;
+    let failures: unknown[] = [];
+    using _ = spyOn(Connection.prototype, "value").mockImplementation(function (this: Connection, ...call) {
+      const failure = call[0] === "PRAGMA journal_mode = WAL" ? failures.pop() : undefined;
+      if (failure !== undefined) throw failure;
+      return value.apply(this, call);
+    });
+    let now = 7_000;
+    using clock = spyOn(scheduler, "now").mockImplementation(() => (now += 1_000));
+    using pauses = spyOn(Bun, "sleepSync");
+    for (const [given, error, times] of [
+      [[], undefined, 1],
+      [Array.from({ length: 5 }, () => busy), undefined, 6],
+      [Array.from({ length: 6 }, () => busy), "database is locked", 7],
+      [[new Error("another")], "another", 1],
+    ] as const) {
+      failures = [...given];
+      clock.mockClear();
+      pauses.mockClear();
+      const opening = () => openStoreDatabase(db.path).close();
+      if (error === undefined) opening();
+      else expect(opening).toThrow(error);
+      expect(clock).toHaveBeenCalledTimes(times);
+      expect(pauses.mock.calls).toEqual(given.slice(0, 5).flatMap((each) => (each === busy ? [[5]] : [])));
+    }
+  });
+
   test("a missing directory is named in the error", () => {
     using directory = disposableDirectory();
     expect(() => openSqlite(directory.path("no/a.db"))).toThrow(
@@ -247,13 +374,24 @@ describe("opening a database", () => {
     );
   });
 
-  test("closing the store removes the write-ahead log", async () => {
+  test("closing the store removes the write-ahead log, unless it is or was that of a server", async () => {
     using directory = disposableDirectory();
-    const { clientStore, operatorPetStore, close } = openSqlite(directory.path("a.db"));
-    await clientStore.createPet({ name: "Rex", categoryId: 1n }, 0);
-    await operatorPetStore.listPets({ limit: 1 });
-    expect(existsSync(directory.path("a.db-wal"))).toBe(true);
-    await close();
-    expect(existsSync(directory.path("a.db-wal"))).toBe(false);
+    const watched = { to: directory.path("rescued.db"), onRescue() {}, onFailure() {} };
+    for (const [name, open, keeps] of [
+      ["a.db", () => openSqlite(directory.path("a.db")), false],
+      ["a.db", () => openSqlite(directory.path("a.db"), { rescue: watched }), true],
+      ["a.db", () => openSqlite(directory.path("a.db")), true],
+      ["limits.db", () => openQuotaStore(directory.path("limits.db")), false],
+      ["limits.db", () => openQuotaStore(directory.path("limits.db"), watched), true],
+    ] as const) {
+      const opened = open();
+      if ("clientStore" in opened) {
+        await opened.clientStore.createPet({ name: "Rex", categoryId: 1n }, 0);
+        await opened.operatorPetStore.listPets({ limit: 1 });
+      } else opened.save([]);
+      expect(existsSync(directory.path(`${name}-wal`))).toBe(true);
+      await opened.close();
+      expect(existsSync(directory.path(`${name}-wal`))).toBe(keeps);
+    }
   });
 });

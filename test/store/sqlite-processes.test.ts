@@ -1,12 +1,15 @@
-import { expect, test } from "bun:test";
-import { join } from "node:path";
+import { expect, spyOn, test } from "bun:test";
+import { copyFileSync, readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { scheduler } from "../../src/runtime/scheduler.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { disposableDirectory } from "../disposable-directory.ts";
 import { allKeys } from "../key-store-arguments.ts";
+import { openStoreDatabase } from "./sqlite-database.ts";
 
 /** Runs a task of sqlite-child.ts in a process of its own. */
-function spawnChild(task: "open" | "command" | "lock", path: string) {
+function spawnChild(task: "open" | "command" | "lock" | "leave", path: string) {
   const process = Bun.spawn(
     [globalThis.process.execPath, join(import.meta.dir, "sqlite-child.ts"), task, path],
     { stdin: "pipe", stdout: "pipe", stderr: "inherit" },
@@ -61,6 +64,11 @@ test("commands can write while a server writes without a pause; none of its writ
   await close();
 }, 60_000);
 
+test("what watches a database keeps no process from ending", async () => {
+  using directory = disposableDirectory();
+  expect(await spawnChild("leave", directory.path("store.db")).process.exited).toBe(0);
+});
+
 test("a lock is held by one process, and is free after that process is killed", async () => {
   using directory = disposableDirectory();
   const path = directory.path("lock");
@@ -84,6 +92,7 @@ test("a lock is held once within a process too, survives garbage collection, and
   const path = directory.path("lock");
   const first = acquireLock(path);
   expect(first).toBeDefined();
+  expect(readdirSync(dirname(path))).toEqual(["lock"]);
   expect(acquireLock(path)).toBeUndefined();
   Bun.gc(true);
   expect(acquireLock(path)).toBeUndefined();
@@ -93,6 +102,31 @@ test("a lock is held once within a process too, survives garbage collection, and
   expect(second).toBeDefined();
   expect(acquireLock(path)).toBeUndefined();
   second?.release();
+});
+
+test("a new lock file is taken when nobody has one of the databases open any more, for which it waits 3 s", () => {
+  using directory = disposableDirectory();
+  const [path, database] = [directory.path("lock"), directory.path("store.db")];
+  const databases = [directory.path("missing.db"), database];
+  const user = openStoreDatabase(database);
+  let now = 7_000;
+  using clock = spyOn(scheduler, "now").mockImplementation(() => (now += 1_000));
+  using pauses = spyOn(Bun, "sleepSync");
+  expect(acquireLock(path, databases)).toBeUndefined();
+  expect(clock).toHaveBeenCalledTimes(5);
+  expect(pauses.mock.calls).toEqual([[20], [20], [20]]);
+  user.close();
+  acquireLock(path, databases)?.release();
+  expect(clock).toHaveBeenCalledTimes(6);
+  // It is not new any more, but a copy of it is.
+  const another = openStoreDatabase(database);
+  copyFileSync(path, `${path}-copy`);
+  expect(acquireLock(`${path}-copy`, databases)).toBeUndefined();
+  clock.mockClear();
+  using lock = acquireLock(path, databases);
+  expect(lock).toBeDefined();
+  expect(clock).not.toHaveBeenCalled();
+  another.close();
 });
 
 test("a lock file that cannot be created is named in the error, with the reason", () => {

@@ -42,10 +42,11 @@ export interface AppliedStep {
 /** Selects the steps that a database has. An earlier release has made the table without the last column. */
 export const SELECT_STEPS = "SELECT * FROM schema_migrations ORDER BY version";
 
-type Versions = readonly Pick<Migration, "version">[];
+type Versions = readonly Pick<AppliedStep, "version">[];
 
-export function latestVersion(migrations: Versions): number {
-  return migrations.at(-1)?.version ?? 0;
+/** The version of the tables after all of the steps; 0 without any. */
+export function latestVersion(steps: Versions): number {
+  return Number(steps.at(-1)?.version ?? 0);
 }
 
 /** The latest steps of each release, newest first. */
@@ -114,7 +115,7 @@ export function schemaState(
   migrations: Versions,
   release = packageJson.version,
 ): SchemaState {
-  const version = Number(steps.at(-1)?.version ?? 0);
+  const version = latestVersion(steps);
   const supportedVersion = latestVersion(migrations);
   const newer = steps.filter((step) => step.version > supportedVersion);
   const needed = newer

@@ -20,7 +20,7 @@ type Reply =
 /** The path of this file. In an executable, paths begin at the directory of all modules. */
 const WORKER = EXECUTABLE === undefined ? "./database-thread.ts" : "./store/sqlite/database-thread.ts";
 
-/** A thread that runs one call at a time. It keeps the process from ending only while somebody waits elsewhere. */
+/** A thread that runs one call at a time. It keeps the process from ending until it is closed. */
 export class DatabaseThread {
   readonly #worker = new Worker(new URL(WORKER, import.meta.url));
   /** Resolves when the thread has ended. */
@@ -30,7 +30,6 @@ export class DatabaseThread {
   constructor() {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.ended = promise;
-    this.#worker.unref();
     this.#worker.on("message", (reply: Reply) => this.#reply(reply));
     this.#worker.on("error", (error) => this.#reply({ error, isTransient: true }));
     this.#worker.on("exit", () => {
@@ -70,15 +69,12 @@ function errorOf({ error, isTransient }: Extract<Reply, { error: unknown }>): un
   return isTransient ? new Unavailable(messageOf(error), { cause: error }) : error;
 }
 
-let reader: { readonly path: string; readonly connection: Connection } | undefined;
+let reader: Connection | undefined;
 
-/** Runs a statement that reads. The connection stays open for the next one. */
+/** Runs a statement that reads. The connection stays open for the next one, which is about the same database. */
 function readRows(path: string, statement: Statement): unknown[] {
-  if (reader?.path !== path) {
-    reader?.connection.close();
-    reader = { path, connection: openForReads(path) };
-  }
-  return reader.connection.rows(statement);
+  reader ??= openForReads(path);
+  return reader.rows(statement);
 }
 
 interface Call {
@@ -97,7 +93,7 @@ function replyTo({ name, args }: Call): Reply {
 if (!isMainThread) {
   parentPort?.on("message", (call: Call | null) => {
     if (call !== null) return parentPort?.postMessage(replyTo(call), []);
-    reader?.connection.close();
+    reader?.close();
     process.exit();
   });
 }

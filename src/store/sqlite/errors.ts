@@ -20,12 +20,20 @@ const TRANSIENT = {
   /** Too many processes compete for a lock. */
   PROTOCOL: 15,
 } as const;
-const TRANSIENT_ERRORS: ReadonlySet<number> = new Set(Object.values(TRANSIENT));
+const TRANSIENT_ERRORS: ReadonlySet<number | undefined> = new Set(Object.values(TRANSIENT));
 const { BUSY, READONLY, IOERR, FULL, CANTOPEN } = TRANSIENT;
 /** The transient errors that a full disk or a read-only file system can cause. */
 const DISK_ERRORS: ReadonlySet<number | undefined> = new Set([READONLY, IOERR, CANTOPEN]);
 /** With less free space, not even the files next to a database can be created. */
 const LITTLE_SPACE_BYTES = 128 * 1024;
+
+const DISK = {
+  access: (directory: string) => accessSync(directory, constants.W_OK),
+  free(directory: string) {
+    const { bavail, bsize } = statfsSync(directory);
+    return bavail * bsize;
+  },
+};
 
 /** The low byte of the extended error code. */
 function primaryCode(error: unknown): number | undefined {
@@ -34,33 +42,31 @@ function primaryCode(error: unknown): number | undefined {
 
 /** Turns a transient error of SQLite into Unavailable; returns every other error as it is. */
 export function sqliteUnavailable(error: unknown, path?: string): unknown {
-  const code = primaryCode(error);
-  if (code === undefined || !TRANSIENT_ERRORS.has(code)) return error;
+  if (!TRANSIENT_ERRORS.has(primaryCode(error))) return error;
   return new Unavailable(`SQLite: ${describeSqliteError(error, path)}`, { cause: error });
 }
 
 /** Names a full disk and a read-only file system, which SQLite often reports as "disk I/O error". */
-function describeSqliteError(error: unknown, path?: string): string {
+function describeSqliteError(error: unknown, path?: string, disk = DISK): string {
   const code = primaryCode(error);
   if (code === FULL) return "the disk is full";
-  const problem = path !== undefined && DISK_ERRORS.has(code) ? diskProblem(dirname(path)) : undefined;
+  const problem = path !== undefined && DISK_ERRORS.has(code) ? diskProblem(dirname(path), disk) : undefined;
   return problem ?? messageOf(error);
 }
 
 /** Makes an error that names the file. It omits the error of SQLite if the disk is full or read-only. */
-export function failureOf(task: string, path: string, failure: unknown): Error {
+export function failureOf(task: string, path: string, failure: unknown, disk = DISK): Error {
   if (isLink(path)) return new Error(`cannot ${task} ${path}: ${LINK_PROBLEM}`);
   const error = failure instanceof Unavailable ? failure.cause : failure;
-  const reason = describeSqliteError(error, path);
-  const isNamed = primaryCode(error) !== undefined && error instanceof Error && reason !== error.message;
+  const reason = describeSqliteError(error, path, disk);
+  const isNamed = reason !== messageOf(error);
   return new Error(`cannot ${task} ${path}: ${reason}`, isNamed ? {} : { cause: error });
 }
 
-function diskProblem(directory: string): string | undefined {
+function diskProblem(directory: string, { access, free }: typeof DISK): string | undefined {
   try {
-    accessSync(directory, constants.W_OK);
-    const { bavail, bsize } = statfsSync(directory);
-    return bavail * bsize < LITTLE_SPACE_BYTES ? "the disk is full" : undefined;
+    access(directory);
+    return free(directory) < LITTLE_SPACE_BYTES ? "the disk is full" : undefined;
   } catch (error) {
     return systemErrorField(error, "code") === "EROFS"
       ? `the file system of ${directory} is read-only`

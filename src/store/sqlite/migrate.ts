@@ -79,11 +79,6 @@ function apply(connection: Connection, { version, name, oldestRelease, sql }: Mi
   );
 }
 
-/** The version of the schema; 0 for an empty database. */
-export function versionOf(connection: Connection): number {
-  return Number(stepsOf(connection).at(-1)?.version ?? 0);
-}
-
 /** The steps that were applied to a database. */
 export function stepsOf(connection: Connection): readonly AppliedStep[] {
   const isMigrated = versionColumns(connection).length > 0;

@@ -54,7 +54,6 @@ export class OperatorReadThread {
         throw error;
       } finally {
         this.#idleTimer = scheduler.setTimeout(() => this.#end(), idleMs);
-        this.#idleTimer.unref();
       }
     });
   };

@@ -9,7 +9,8 @@ import type { Connection } from "./connection.ts";
  */
 const MAX_RECENT_PETS = 1_024;
 
-const SELECT_BEHIND = "SELECT (SELECT max(id) FROM pets) - recent_after AS behind FROM pet_revision";
+/** It is null without pets. */
+const SELECT_ARE_MANY = `SELECT (SELECT max(id) FROM pets) - recent_after > ${MAX_RECENT_PETS} AS "areMany" FROM pet_revision`;
 const SELECT_RECENT_AFTER = "SELECT recent_after AS after FROM pet_revision";
 /** With a subquery for the parameter, SQLite would collect the pets before it changes them. */
 const INDEX_RECENT_PETS = "UPDATE pets SET is_recent = NULL WHERE id > ? AND is_recent IS NOT NULL";
@@ -35,8 +36,7 @@ export class RecentPets {
 
   /** Whether more pets are recent than this process leaves so, because other processes have added some. */
   areManyStored(): boolean {
-    const behind = this.connection.get<{ behind: bigint | null }>(SELECT_BEHIND)?.behind ?? 0n;
-    return behind > MAX_RECENT_PETS;
+    return this.connection.get<{ areMany: bigint | null }>(SELECT_ARE_MANY)?.areMany === 1n;
   }
 
   /** Must be called in each transaction that may have added pets. */

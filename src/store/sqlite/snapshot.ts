@@ -14,7 +14,7 @@ import { SAVE_VALUE } from "../stored-values.ts";
 import { Connection } from "./connection.ts";
 import { createDatabaseFile, keepLogFiles, openFile } from "./database-file.ts";
 import { failureOf } from "./errors.ts";
-import { checkColumns, hasTable, rejectForeignDatabase, stepsOf, versionOf } from "./migrate.ts";
+import { checkColumns, hasTable, rejectForeignDatabase, stepsOf } from "./migrate.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { QUOTA_MIGRATIONS } from "./quota-store.ts";
 import { STATEMENT_WAIT_MS } from "./waits.ts";
@@ -87,9 +87,15 @@ export function inspectDatabase(path: string): DatabaseFacts {
     const rows = problems.length > 0 ? {} : rowsByTable(connection);
     const newest = rows["api_keys"] && connection.value("SELECT max(created_at) FROM api_keys");
     const newestTime = typeof newest === "bigint" ? Number(newest) : undefined;
-    const schemaVersion = versionOf(connection);
     const steps = stepsOf(connection);
-    return { schemaVersion, steps, rows, problems, newestTime, lastBackupAt: lastBackupOf(connection) };
+    return {
+      schemaVersion: latestVersion(steps),
+      steps,
+      rows,
+      problems,
+      newestTime,
+      lastBackupAt: lastBackupOf(connection),
+    };
   });
 }
 
@@ -107,7 +113,7 @@ const OWN_TABLES = new Set([
  * somebody prepared could make an operator. A later release may add tables, and an administrator an index.
  */
 function unknownObjects(connection: Connection): string[] {
-  const isNewer = versionOf(connection) > latestVersion(SQLITE_MIGRATIONS);
+  const isNewer = latestVersion(stepsOf(connection)) > latestVersion(SQLITE_MIGRATIONS);
   const objects = connection.all<{ type: string; name: string }>(
     `SELECT replace(type, 'virtual', 'virtual table') AS type, name FROM pragma_table_list
        WHERE schema = 'main' AND type <> 'shadow' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
@@ -120,7 +126,7 @@ function unknownObjects(connection: Connection): string[] {
 
 /** Finds what somebody has removed from the tables of this release, without which no server starts. */
 function missingColumns(connection: Connection): string[] {
-  if (versionOf(connection) !== latestVersion(SQLITE_MIGRATIONS)) return [];
+  if (latestVersion(stepsOf(connection)) !== latestVersion(SQLITE_MIGRATIONS)) return [];
   try {
     checkColumns(connection);
     return [];

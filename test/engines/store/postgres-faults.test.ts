@@ -99,6 +99,40 @@ test("by default, calls are rejected after 2,000 ms, and more than 4,096 in a qu
   await pools.close();
 });
 
+const SETTINGS = [
+  "statement_timeout",
+  "lock_timeout",
+  "idle_in_transaction_session_timeout",
+  "synchronous_commit",
+  "default_transaction_isolation",
+  "enable_seqscan",
+  "plan_cache_mode",
+  "jit",
+];
+
+test("PostgreSQL ends what takes too long before this process gives up", async () => {
+  const opened = new Pools(new Primary(server.url), PATIENT);
+  const { reads, creates, orders, writes, lookups, limits, operatorReads } = opened;
+  const pools = { reads, creates, orders, writes, lookups, limits, operatorReads };
+  const settings = Object.entries(pools).map(async ([name, pool]) => {
+    const rows = await pool.query((sql) =>
+      sql.unsafe(`SELECT ${SETTINGS.map((setting) => `current_setting('${setting}')`).join(", ")}`).values(),
+    );
+    return [name, rows.flat().join(", ")];
+  });
+  const common = "read committed, off, force_generic_plan, off";
+  expect(Object.fromEntries(await Promise.all(settings))).toEqual({
+    reads: `2s, 500ms, 1s, on, ${common}`,
+    creates: `2s, 1500ms, 1s, on, ${common}`,
+    orders: `2s, 500ms, 1s, on, ${common}`,
+    writes: `2s, 500ms, 1s, on, ${common}`,
+    lookups: `2s, 500ms, 1s, on, ${common}`,
+    limits: `2s, 1500ms, 1s, off, ${common}`,
+    operatorReads: `10s, 500ms, 1s, on, ${common}`,
+  });
+  await opened.close();
+});
+
 test("frozen: one call is rejected within the timeout, then all at once; after the thaw the store recovers by itself", async () => {
   await using stores = await openStores();
   const id = await connectAll(stores);

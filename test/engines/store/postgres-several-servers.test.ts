@@ -115,6 +115,32 @@ test("expired records are deleted, and the others remain", async () => {
   expect([...records]).toEqual([{ key: "recent" }, { key: "new" }]);
 });
 
+test("expired records are deleted a thousand at a time, with one in 101 writes of each kind", async () => {
+  await using database = await emptyDatabase();
+  await database.sql`
+    INSERT INTO attempts (operation, key_id, idempotency_key, fingerprint, resource_id, body, created_at)
+    SELECT 'createPet', 9, n::text, 'f', 1, '{}', 0 FROM generate_series(1, 3500) AS n`;
+  const left = async () =>
+    Number((await database.sql`SELECT count(*) AS count FROM attempts WHERE created_at = 0`)[0].count);
+  const write = async (from: number, count: number) => {
+    const { clientStore, close } = await database.open();
+    const create = (n: number) =>
+      clientStore.createPet(rex, AT, { ...request, idempotencyKey: `${from + n}` });
+    const { id: petId } = resultOf(await create(0));
+    await Promise.all(Array.from({ length: count - 1 }, (_, i) => create(i + 1)));
+    await close();
+    return petId;
+  };
+  await write(0, 101);
+  expect(await left()).toBe(2_500);
+  const petId = await write(200, 102);
+  expect(await left()).toBe(500);
+  const { clientStore, close } = await database.open();
+  await clientStore.placeOrder({ keyId: KEY_ID, petId }, AT, request);
+  await close();
+  expect(await left()).toBe(0);
+});
+
 test("a result is kept for 24 hours of the database's clock, however far the clocks of servers are apart", async () => {
   await using database = await emptyDatabase();
   const servers = await Promise.all(
