@@ -40,7 +40,7 @@ export class Addresses {
   #clientOf(proxy: ClientAddress, headers: Pick<HeaderFields, "get">): string {
     let client = proxy;
     const hops = headers.get("x-forwarded-for")?.slice(-MAX_FORWARDED).split(",") ?? [];
-    while (hops.length > 0 && client.isProxy) {
+    while (client.isProxy) {
       const next = this.#find((hops.pop() ?? "").trim());
       if (next === undefined) break;
       client = next;

@@ -86,7 +86,7 @@ export async function sendMessage(
       isEnough: (beginning) => beginning.includes("\n"),
       signal,
     });
-    const [line = ""] = text.split(/\r?\n/, 1);
+    const [line = ""] = text.split(/\r?\n/);
     return { status, error: null, line: printable(line.slice(0, MAX_LINE_LENGTH)), durationMs };
   } catch (error) {
     const durationMs = Math.round(scheduler.now() - startedAt);

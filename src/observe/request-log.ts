@@ -171,14 +171,25 @@ export class RequestLog {
 
   /** Checks the conditions that need no texts. */
   #matcherOf(conditions: RequestConditions): (numbers: Float64Array, at: number) => boolean {
-    const { keyId, code, operation, slowerThanMs = -1, from = 0, before = Infinity } = conditions;
-    const [least, greatest] = conditions.statuses ?? [0, Infinity];
+    const {
+      keyId,
+      code,
+      operation,
+      slowerThanMs = -Infinity,
+      from = -Infinity,
+      before = Infinity,
+    } = conditions;
+    const [least, greatest] = conditions.statuses ?? [-Infinity, Infinity];
     const equal: [index: number, value: number][] = [];
     if (keyId !== undefined) equal.push([KEY, keyId ?? NaN]);
     if (code !== undefined) equal.push([CODE, this.#codes.indexOf(code)]);
     if (operation) equal.push([OPERATION, this.#operations.indexOf(operation)]);
     return (numbers, at) => {
-      const { [at + STAMP]: stamp = 0, [at + STATUS]: status = 0, [at + DURATION]: duration = 0 } = numbers;
+      const {
+        [at + STAMP]: stamp = NaN,
+        [at + STATUS]: status = NaN,
+        [at + DURATION]: duration = NaN,
+      } = numbers;
       return (
         status >= least &&
         status <= greatest &&
@@ -197,7 +208,7 @@ export class RequestLog {
     texts: readonly string[],
     conditions: Pick<RequestConditions, "address" | "requestId">,
   ): LoggedRequest | undefined {
-    const numberOf = (index: number) => numbers[at + index] ?? 0;
+    const numberOf = (index: number) => numbers[at + index] ?? NaN;
     const start = (at / NUMBERS) * TEXTS;
     const [requestId = "", method = "", path = "", address = "", userAgent = "", message = ""] = texts
       .slice(start, start + TEXTS)
@@ -252,5 +263,5 @@ function numbersOf({ numbers }: Block): Float64Array {
 }
 
 function beginningOf(text: string): string {
-  return text.length > MAX_LOGGED_LENGTH ? text.slice(0, MAX_LOGGED_LENGTH) : text;
+  return text.slice(0, MAX_LOGGED_LENGTH);
 }

@@ -51,9 +51,9 @@ export function typedDuration(ms: number): string {
 export function parseTypedDuration(text: string): number | undefined {
   if (text === "0") return 0;
   const { count, unit } = TYPED.exec(text)?.groups ?? {};
-  return count === undefined || !isTypedUnit(unit) ? undefined : Number(count) * TYPED_UNITS[unit];
+  return isTypedUnit(unit) ? Number(count) * TYPED_UNITS[unit] : undefined;
 }
 
 function isTypedUnit(unit: string | undefined): unit is keyof typeof TYPED_UNITS {
-  return unit !== undefined && Object.hasOwn(TYPED_UNITS, unit);
+  return Object.hasOwn(TYPED_UNITS, unit ?? "");
 }

@@ -23,6 +23,8 @@ describe("client address", () => {
     ["what the client sent itself is ignored", "10.0.0.1", "6.6.6.6, 203.0.113.9", "203.0.113.9"],
     ["through two proxies", "10.0.0.1", "6.6.6.6, 203.0.113.9, 192.0.2.1", "203.0.113.9"],
     ["only proxies: the leftmost", "10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"],
+    ["proxies in the last 1,000 characters", "10.0.0.1", `1.2.3.4${", 10.0.0.3".repeat(100)}`, "10.0.0.3"],
+    ["a client in the last 1,000 characters", "10.0.0.1", `1.2.3.4${", 10.0.0.3".repeat(99)}`, "1.2.3.4"],
     ["not an address: the proxy that sent it", "10.0.0.1", "203.0.113.9, nonsense", "10.0.0.1"],
     ["a lenient form of an address: the proxy that sent it", "10.0.0.1", "203.0.9", "10.0.0.1"],
     ["an empty header", "10.0.0.1", "", "10.0.0.1"],

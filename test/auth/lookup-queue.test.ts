@@ -58,9 +58,14 @@ describe("lookups of unknown keys", () => {
 
   test("one that fails makes room for the next", async () => {
     const { keys, authenticate } = await setUp();
+    keys.respond = () => {
+      throw new TypeError("a mistake");
+    };
+    for (const secret of secrets(16)) expect(() => authenticate(secret)).toThrow("a mistake");
     const { promise, reject } = Promise.withResolvers<never>();
     keys.respond = () => promise;
     const failing = secrets(16).map((secret) => authenticate(secret));
+    expect(keys.lookups).toBe(32);
     const { id, secret } = keys.create();
     const next = authenticate(secret);
     keys.respond = (found) => Promise.resolve(found);

@@ -2,7 +2,10 @@ import { expect, onTestFinished, test } from "bun:test";
 import type { ServerReportStore } from "../../src/domain/ports/servers.ts";
 import { NO_ACTIVITY, type StoredReport } from "../../src/domain/servers.ts";
 import { ReportingRegister, openRegister } from "../../src/background/server-register.ts";
+import { advance, useFakeTimers } from "../fake-timers.ts";
 import { TestClock } from "../test-clock.ts";
+
+useFakeTimers();
 
 /** The reports in a database with a clock of its own. */
 class MapReports implements ServerReportStore {
@@ -62,6 +65,23 @@ test("each server learns of the others, and forgets one that stops", async () =>
   expect(idsOf(one.list())).toEqual(["one"]);
 });
 
+test("a server reports when it starts and then each second, until it stops", async () => {
+  const { reports, open } = setUp();
+  const one = await open("one");
+  const reported = async () => idsOf(await reports.listReports());
+  expect(await reported()).toEqual(["one"]);
+  for (let second = 0; second < 2; second++) {
+    reports.clear();
+    await advance(999);
+    expect(await reported()).toEqual([]);
+    await advance(1);
+    expect(await reported()).toEqual(["one"]);
+  }
+  await one.close();
+  await advance(5_000);
+  expect(await reported()).toEqual([]);
+});
+
 test("a server that was killed is lost after 4 seconds, is not counted, and is forgotten when it starts again", async () => {
   const { reports, clock, open } = setUp();
   const [killed, one] = [await open("killed"), await open("one")];
@@ -100,7 +120,10 @@ test("of the servers that were killed, the last 50 of an hour are listed, and th
   const one = await open("one");
   expect(idsOf(one.lost()).toSorted()).toEqual(Array.from({ length: 50 }, (_, i) => `${i + 10}`));
   expect(await reports.listReports()).toHaveLength(51);
-  reports.clock.advance(3_600_000);
+  reports.clock.advance(3_595_999);
+  await one.report();
+  expect(one.lost()).toHaveLength(50);
+  reports.clock.advance(1);
   await one.report();
   expect([one.lost(), idsOf(await reports.listReports())]).toEqual([[], ["one"]]);
 });

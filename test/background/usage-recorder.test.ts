@@ -13,6 +13,7 @@ import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import { startService, TestClock } from "../service.ts";
 import { LOG_EVENTS } from "../../src/observe/log-events.ts";
+import { advance, finish } from "../fake-timers.ts";
 import { until } from "../timing.ts";
 
 afterEach(() => void jest.useRealTimers());
@@ -153,16 +154,25 @@ describe("saving", () => {
     for (const keyId of [1, 2, 3, 4, 1, 2, 3]) request(keyId);
     await recorder.save();
     store.fails = false;
-    await recorder.close();
+    await recorder.save();
     expect(store.requests).toEqual({ 1: 3, 2: 2 });
-    expect(events.slice(1)).toEqual([
+    expect(events.splice(0)).toEqual([
+      "usage-history.save-failed",
       ["usage-history.saved-again", 3],
       ["usage-history.requests-lost", 3],
     ]);
+    // There is room again, and nothing more is lost.
+    for (const keyId of [5, 6, 7]) request(keyId);
+    store.fails = "before";
+    await recorder.save();
+    store.fails = false;
+    await recorder.close();
+    expect(store.requests).toEqual({ 1: 3, 2: 2, 5: 1, 6: 1, 7: 1 });
+    expect(events).toEqual(["usage-history.save-failed", ["usage-history.saved-again", 0]]);
   });
 
   test("requests that arrive while a save runs are in the next one", async () => {
-    const { store, recorder, request } = setUp();
+    const { store, recorder, request, events } = setUp();
     request(1);
     const saved = recorder.save();
     request(1);
@@ -170,6 +180,31 @@ describe("saving", () => {
     await saved;
     await recorder.close();
     expect(store.requests).toEqual({ 1: 2, 2: 1 });
+    expect(events).toEqual([]);
+  });
+
+  test("happens every two seconds, and half a second after a failure", async () => {
+    jest.useFakeTimers();
+    const { store, recorder, request } = setUp();
+    request(1);
+    store.fails = "before";
+    for (const [ms, attempts] of [
+      [1_999, 0],
+      [1, 1],
+      [499, 1],
+      [1, 2],
+    ] as const) {
+      await advance(ms);
+      expect(store.attempts).toHaveLength(attempts);
+    }
+    store.fails = false;
+    await advance(500);
+    request(1);
+    await advance(1_999);
+    expect(store.requests).toEqual({ 1: 1 });
+    await advance(1);
+    expect(store.requests).toEqual({ 1: 2 });
+    await finish(recorder.close());
   });
 
   test("close: fails after three seconds with the number of requests that are missing", async () => {

@@ -545,6 +545,8 @@ test("a test event is signed like the others and moves nothing", async () => {
   expect(receiver.received.map(({ type, entry }) => [type, entry])).toEqual([["webhook.test", undefined]]);
   expect(receiver.unsigned).toEqual([]);
   expect((await state()).deliveries).toEqual([]);
+  receiver.behave(() => new Response(`\u0007${"x".repeat(300)}`));
+  expect((await sender.test()).line).toBe(`\\u{7}${"x".repeat(199)}`);
 });
 
 test("a test event that is accepted ends the wait for the next attempt", async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { cursorSchema, encodeCursor, type ListName } from "../../src/domain/cursor.ts";
+import { cursorAfter, cursorSchema, encodeCursor, type ListName } from "../../src/domain/cursor.ts";
 import { INT64_MAX } from "../../src/api/json.ts";
 import { Invalid } from "../../src/api/schema.ts";
 
@@ -62,4 +62,15 @@ test("an identifier beyond int64, or a value that is not a string, is rejected",
 test("cursors are the same on every server and in every release", () => {
   expect(encodeCursor("pets", 20n)).toBe("k1gwra6y");
   expect(encodeCursor("orders", INT64_MAX)).toBe("1y2p0ij32e8e70a0tm35");
+});
+
+test("the next page begins after the last item, or after the last row that was read", () => {
+  const items = [{ id: 19 }, { id: 20n }];
+  expect(cursorAfter("pets", { items, hasMore: true })).toBe("k1gwra6y");
+  expect(cursorAfter("pets", { items: [{ id: 7 }], hasMore: true, readTo: 20n })).toBe("k1gwra6y");
+  for (const last of [
+    { items, hasMore: false },
+    { items: [], hasMore: true },
+  ])
+    expect(cursorAfter("pets", last)).toBeNull();
 });

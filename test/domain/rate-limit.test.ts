@@ -2,11 +2,14 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { type BanRules, DEFAULT_BAN } from "../../src/domain/ban-rules.ts";
 import {
+  canUnban,
   copyOf,
   decide,
   type Decision,
+  exhaustedWindow,
   expire,
   expiresAt,
+  isCloseToLimit,
   isExpired,
   type Limits,
   merge,
@@ -17,6 +20,7 @@ import {
   shift,
   shiftDecision,
   unban,
+  usedPercent,
 } from "../../src/domain/rate-limit.ts";
 import { fromStored, toStored } from "../../src/domain/stored-quota.ts";
 import { takeOver } from "../../trials/simulation/valkey.ts";
@@ -344,6 +348,45 @@ describe("merge", () => {
 });
 
 const ONE = { perMinute: 1, perDay: 9 };
+
+test("a ban is forgotten a day after its end", () => {
+  const quota = { ...newQuota(), bannedUntil: STARTS_AT, lastBanMs: 300_000 };
+  expire(quota, STARTS_AT + DAY_MS - 1);
+  expect([quota.lastBanMs, isExpired(quota, STARTS_AT + DAY_MS - 1)]).toEqual([300_000, false]);
+  expect(isExpired(quota, STARTS_AT + DAY_MS)).toBeTrue();
+  expire(quota, STARTS_AT + DAY_MS);
+  expect(quota).toEqual(newQuota());
+});
+
+test("a quota is kept until its last window closes, which can be that of the minute", () => {
+  const quota = newQuota();
+  Object.assign(quota.day, { used: 2, openedAt: STARTS_AT });
+  expect(expiresAt(quota)).toBe(STARTS_AT + DAY_MS);
+  Object.assign(quota.minute, { used: 1, openedAt: STARTS_AT + DAY_MS - 1 });
+  expect(expiresAt(quota)).toBe(STARTS_AT + DAY_MS - 1 + MINUTE_MS);
+});
+
+test("an unban changes something after a ban or a strike", () => {
+  const window = { ...newQuota().minute, strikes: 1 };
+  const quotas = [{}, { bannedUntil: 0 }, { minute: window }, { day: window }];
+  expect(quotas.map((changes) => canUnban({ ...newQuota(), ...changes }))).toEqual([false, true, true, true]);
+});
+
+test("a client waits for the exhausted window that closes last, and on a tie for the longer one", () => {
+  const window = (remaining: number, resetAt: number) => ({ limit: 1, remaining, resetAt, strikes: 0 });
+  const exhausted = (minute: Decision["minute"], day: Decision["day"]) =>
+    exhaustedWindow({ ...window(0, 0), outcome: "limited", retryAfterSeconds: 1, minute, day });
+  expect(exhausted(window(0, 60), window(1, 90))).toBe("minute");
+  expect(exhausted(window(1, 90), window(0, 60))).toBe("day");
+  expect(exhausted(window(0, 60), window(0, 90))).toBe("day");
+  expect(exhausted(window(0, 60), window(0, 60))).toBe("day");
+  expect(exhausted(window(0, 61), window(0, 60))).toBe("minute");
+});
+
+test("four fifths of a limit are close to it", () => {
+  expect([usedPercent(1, 4), usedPercent(3, 2)]).toEqual([25, 150]);
+  expect([isCloseToLimit(799, 1_000), isCloseToLimit(800, 1_000)]).toEqual([false, true]);
+});
 
 test("a clock may start at 0", () => {
   const quota = newQuota();

@@ -24,12 +24,18 @@ test.each([
 });
 
 test("a claim is found by its name, or by the path to it; inherited names are none", () => {
-  const claims = { realm_access: { roles: ["ops"] }, "https://example.com/roles": ["a"], "a.b": 1, hd: true };
+  const claims = {
+    realm_access: { roles: ["ops"] },
+    "https://example.com/roles": ["a"],
+    "a.b": 1,
+    hd: true,
+    no: null,
+  };
   expect(claimValues(claims, "realm_access.roles")).toEqual(["ops"]);
   expect(claimValues(claims, "https://example.com/roles")).toEqual(["a"]);
   expect(claimValues(claims, "a.b")).toEqual(["1"]);
   expect(claimValues(claims, "hd")).toEqual(["true"]);
-  for (const name of ["constructor", "constructor.name", "__proto__", "hd.length"])
+  for (const name of ["constructor", "constructor.name", "__proto__", "hd.length", "no.roles"])
     expect(claimValues(claims, name)).toEqual([]);
 });
 
@@ -40,4 +46,7 @@ test("the audit trail has the claims of the rules, 20 values of each and 100 cha
   });
   expect([seen.length, seen[0]?.length, seen.at(-1)]).toEqual([21, 100, "and 5 more"]);
   expect(rest).toEqual({ "claim hd": [] });
+  const shownOf = (count: number) =>
+    seenClaims(rulesOf("groups=a:viewer"), { groups: groups.slice(0, count) });
+  expect([20, 21].map((count) => shownOf(count)["claim groups"]?.slice(20))).toEqual([[], ["and 1 more"]]);
 });

@@ -4,8 +4,11 @@ import {
   policySetters,
   NO_ACTIVITY,
   reportedSetting,
+  ServerReport,
   type ServerState,
+  ServerVersion,
 } from "../../src/domain/servers.ts";
+import { Invalid } from "../../src/api/schema.ts";
 import { reportedSettings } from "../../src/config/reported-settings.ts";
 import { shownWith } from "../config/parsing.ts";
 
@@ -59,4 +62,39 @@ test("the servers that set the policy, each setting once for each machine", () =
   const setsPolicy = ["--free-limits", "PETSTORE_BAN_LENGTH"];
   const setters = policySetters([{ name: "a", setsPolicy }, { name: "a", setsPolicy }, server("b")]);
   expect(setters).toEqual(setsPolicy.map((setting) => ({ server: "a", setting })));
+});
+
+test("a report has no more than pages have room for, and a server that has just started has done nothing", () => {
+  expect(NO_ACTIVITY).toEqual({
+    adminUrl: undefined,
+    connections: 0,
+    requestsPerSecond: 0,
+    requests: 0,
+    rejections: 0,
+    serverErrors: 0,
+    latencies: [],
+  });
+  const { seenAt: _, ...report } = server("a", { adminUrl: null });
+  const isRead = (more: object) => !(ServerReport.read({ ...report, ...more }) instanceof Invalid);
+  expect(isRead({ startedAt: 8.64e15, port: 65_535 })).toBeTrue();
+  expect([isRead({ startedAt: -1 }), isRead({ port: -1 }), isRead({ port: 65_536 })]).toEqual([
+    false,
+    false,
+    false,
+  ]);
+  const texts: Record<string, [maxLength: number, of: (text: string) => object]> = {
+    id: [100, (id) => ({ id })],
+    name: [300, (name) => ({ name })],
+    version: [40, (version) => ({ version })],
+    adminUrl: [300, (adminUrl) => ({ adminUrl })],
+    "name of a setting": [60, (name) => ({ settings: [{ name, value: "x" }] })],
+    "value of a setting": [300, (value) => ({ settings: [{ name: "x", value }] })],
+    setsPolicy: [100, (setting) => ({ setsPolicy: [setting] })],
+  };
+  for (const [name, [maxLength, of]] of Object.entries(texts)) {
+    const areRead = [maxLength, maxLength + 1].map((length) => isRead(of("x".repeat(length))));
+    expect([name, ...areRead]).toEqual([name, true, false]);
+  }
+  const versions = [40, 41].map((length) => ServerVersion.read({ version: "1".repeat(length) }));
+  expect(versions.map((read) => read instanceof Invalid)).toEqual([false, true]);
 });

@@ -1,5 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { retainedSince, intervalStart, intervalStarts } from "../../src/domain/usage-history.ts";
+import {
+  compareByRequests,
+  defaultSince,
+  intervalStart,
+  intervalStarts,
+  requestsOf,
+  retainedSince,
+  sumOfRequests,
+} from "../../src/domain/usage-history.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
@@ -26,4 +34,21 @@ describe("intervals", () => {
     expect(retainedSince("hour", NOON + 5)).toBe(NOON - 35 * DAY_MS);
     expect(retainedSince("day", NOON)).toBe(Date.parse("2026-11-15T00:00:00Z") - 400 * DAY_MS);
   });
+
+  test("without a start, a period has 24 hours or 30 days", () => {
+    expect(defaultSince("hour", NOON + 5)).toBe(NOON - 23 * HOUR_MS);
+    expect(defaultSince("day", NOON)).toBe(Date.parse("2026-11-15T00:00:00Z") - 29 * DAY_MS);
+  });
+});
+
+test("keys with the most requests, also rejected ones, come first, and then those with the lowest identifier", () => {
+  const keys = [
+    { keyId: 3, admitted: 5, limited: 0, banned: 0, errors: 5 },
+    { keyId: 2, admitted: 0, limited: 5, banned: 0, errors: 0 },
+    { keyId: 9, admitted: 1, limited: 2, banned: 3, errors: 1 },
+    { keyId: 1, admitted: 0, limited: 0, banned: 4, errors: 0 },
+  ];
+  expect(keys.toSorted(compareByRequests).map(({ keyId }) => keyId)).toEqual([9, 2, 3, 1]);
+  expect(keys.map(requestsOf)).toEqual([5, 5, 6, 4]);
+  expect(sumOfRequests(keys)).toEqual({ admitted: 6, limited: 7, banned: 7, errors: 6 });
 });

@@ -1,5 +1,14 @@
-import { beforeAll, describe, expect, jest, test } from "bun:test";
-import { chmodSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { beforeAll, describe, expect, jest, spyOn, test } from "bun:test";
+import {
+  chmodSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { accessLine, openAccessLog, openLogFile } from "../../src/observe/access-log.ts";
 import { type LineOutput, LineWriter, type LineWriterOptions } from "../../src/observe/line-writer.ts";
@@ -103,6 +112,21 @@ describe("a line", () => {
   const lineOf = (record: RequestRecord, body: Response["body"] = "") =>
     JSON.parse(accessLine(record, { ...OK, body }, {}));
 
+  test("has its time in milliseconds, and its duration in microseconds", () => {
+    using now = spyOn(Date, "now");
+    const lines = ["00.000", "00.000", "00.001"].map((seconds) => {
+      const time = `2026-11-15T12:00:${seconds}Z`;
+      now.mockReturnValue(Date.parse(time));
+      return [textOf(Object.assign(recordOf(), { durationMs: 1.234_567 })), time];
+    });
+    expect(lines.map(([line]) => line)).toEqual(
+      lines.map(
+        ([, time]) =>
+          `{"time":"${time}","requestId":"id","address":"192.0.2.1","keyId":null,"method":"GET","path":"/","operation":null,"status":200,"durationMs":1.235,"bytes":0}\n`,
+      ),
+    );
+  });
+
   test("counts the bytes of the body, not its characters", () => {
     const bytesOf = (body: Response["body"]) => lineOf(recordOf(), body).bytes;
     expect([bytesOf("é"), bytesOf(new Uint8Array(9)), bytesOf(null)]).toEqual([2, 9, 0]);
@@ -204,6 +228,15 @@ describe("requests that no rate limit bounds", () => {
   });
 });
 
+function linkOf(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    // The descriptor with which the directory was read is closed by now.
+    return undefined;
+  }
+}
+
 describe("the file", () => {
   const written = async (path: string, ...texts: string[]) => {
     const output = await openLogFile(path);
@@ -235,7 +268,16 @@ describe("the file", () => {
     writeFileSync(path, "");
     await output.write(Buffer.from("fourth\n"));
     expect(readFileSync(path, "utf8")).toBe("fourth\n");
+    const openFiles = () =>
+      readdirSync("/proc/self/fd")
+        .map((descriptor) => `${descriptor} ${linkOf(`/proc/self/fd/${descriptor}`)}`)
+        .filter((file) => file.includes(path));
+    const opened = openFiles();
+    expect(opened).toEqual([expect.stringMatching(/^\d+ \S+rotated\.log$/)]);
+    await output.prepare();
+    expect(openFiles()).toEqual(opened);
     await output.close();
+    expect(openFiles()).toEqual([]);
   });
 
   test("that cannot be opened is an error with its path", async () => {
@@ -305,7 +347,7 @@ describe("lines of a writer", () => {
     writer.write("last\n");
     await writer.close();
     expect(output.text).toBe(`${line.repeat(64)}last\n`);
-    expect([output.isClosed, events]).toEqual([true, []]);
+    expect([output.isClosed, output.rotations, events]).toEqual([true, 0, []]);
   });
 
   test("are completed when the output takes them in parts", async () => {
@@ -351,7 +393,7 @@ describe("lines of a writer", () => {
   });
 });
 
-describe("an output that never takes a line", () => {
+describe("an output", () => {
   useFakeTimers();
 
   const neverTakes = async (options: Partial<LineWriterOptions>) => {
@@ -367,7 +409,7 @@ describe("an output that never takes a line", () => {
     return { writer, output, events, close };
   };
 
-  test("the lines that are dropped are reported at most once a minute, and the rest at the end", async () => {
+  test("that never takes a line: those that are dropped are reported at most once a minute, and the rest at the end", async () => {
     const { writer, events, close } = await neverTakes({ maxWaiting: 2, writeEveryMs: 500 });
     for (const line of ["b\n", "c\n", "d\n"]) writer.write(line);
     jest.advanceTimersByTime(500);
@@ -382,7 +424,28 @@ describe("an output that never takes a line", () => {
     expect(events.slice(2)).toEqual([["lines-dropped", 1]]);
   });
 
-  test("delays the end by a second only", async () => {
+  test("gets the next lines half a second later unless another time is given", async () => {
+    const output = new TestOutput();
+    const ignore = () => {};
+    const writer = new LineWriter({ output, onFailure: ignore, onRecovery: ignore, onDropped: ignore });
+    for (const text of ["a\n", "b\n"]) {
+      writer.write(text);
+      await advance(499);
+      expect(output.text).not.toContain(text);
+      await advance(1);
+      expect(output.text).toEndWith(text);
+    }
+    await writer.close();
+  });
+
+  test("that cannot be closed has failed", async () => {
+    const { writer, output, events } = setUp();
+    output.close = async () => noSpace();
+    await writer.close();
+    expect(events).toEqual([["failed", new Error("no space")]]);
+  });
+
+  test("that never takes a line delays the end by a second only", async () => {
     const { output, close } = await neverTakes({});
     await close();
     expect(output.isClosed).toBe(true);

@@ -53,14 +53,17 @@ test("the next event is a minute later, with the number since the last, and only
     { requests: 100, address: "192.0.2.1", requestsOfAddress: 100 },
     { requests: 250, address: "192.0.2.1", requestsOfAddress: 250 },
   ]);
-  send(99);
+  send(100);
   jest.advanceTimersByTime(60_000);
-  send(99);
-  jest.advanceTimersByTime(60_000);
-  send(99);
-  expect(events).toHaveLength(2);
-  send(1);
   expect(events).toHaveLength(3);
+  send(99);
+  jest.advanceTimersByTime(60_000);
+  send(99);
+  jest.advanceTimersByTime(60_000);
+  send(99);
+  expect(events).toHaveLength(3);
+  send(1);
+  expect(events).toHaveLength(4);
 });
 
 test("a thousand addresses are told apart, and all requests are counted", () => {
@@ -68,4 +71,8 @@ test("a thousand addresses are told apart, and all requests are counted", () => 
   for (let i = 0; i < 99; i++) send(1, "invalid_api_key", `10.0.${i}.1`);
   send(1, "invalid_api_key", "10.0.7.1");
   expect(events).toEqual([{ requests: 100, address: "10.0.7.1", requestsOfAddress: 2 }]);
+  for (let i = 0; i < 1_000; i++) send(1, "invalid_api_key", `10.1.${i}.1`);
+  send(500, "invalid_api_key", "192.0.2.1");
+  jest.advanceTimersByTime(60_000);
+  expect(events[1]).toEqual({ requests: 1_500, address: "10.1.0.1", requestsOfAddress: 1 });
 });

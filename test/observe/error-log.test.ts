@@ -1,5 +1,7 @@
 import { expect, spyOn, test } from "bun:test";
 import { Overloaded, Unavailable } from "../../src/api/errors.ts";
+import { HeaderFields } from "../../src/http1/header-fields.ts";
+import { type Request, RequestAborted } from "../../src/http1/index.ts";
 import { ErrorLog } from "../../src/observe/error-log.ts";
 import { createLog } from "../../src/observe/log.ts";
 
@@ -25,4 +27,31 @@ test.each(Object.entries(CAUSES))("of %s there are 100 at once, then ten a secon
   for (let i = 0; i < 250; i++) happen(errors);
   expect(logged().map(({ suppressed }) => suppressed)).toEqual([150, ...Array.from({ length: 9 }, () => 0)]);
   expect(clock).toHaveBeenCalled();
+});
+
+test("an event has the trace of its request, and the messages of the first four causes, each once", () => {
+  const lines: string[] = [];
+  const errors = new ErrorLog(createLog({ format: "json", write: (line) => lines.push(line) }));
+  const chain = ["busy: 4", "3", "2", "disk 2", "1", "down"].reduce<Error | undefined>(
+    (cause, message) => new Error(message, { cause }),
+    undefined,
+  );
+  const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
+  const headers = HeaderFields.parse(`traceparent: 00-${traceId}-00f067aa0ba902b7-01\r\n`);
+  const request = { headers } as Request;
+  errors.report("GET /pets", new Unavailable("the database is down", { cause: chain }), {
+    requestId: "1",
+    request,
+  });
+  errors.report("GET /pets", new RequestAborted(), { requestId: "2", request });
+  errors.reportUnsupported(400, "3");
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    {
+      requestId: "1",
+      traceId,
+      where: "GET /pets",
+      reason: "the database is down: 1: disk 2: 3",
+      suppressed: 0,
+    },
+  ]);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { ApiKey } from "../../src/domain/api-keys.ts";
-import { logConnectionLimit, logKeyChanges } from "../../src/observe/event-reports.ts";
+import { logAudit, logConnectionLimit, logKeyChanges } from "../../src/observe/event-reports.ts";
 import { createLog } from "../../src/observe/log.ts";
 
 const NOW = Date.parse("2026-11-15T12:00:00Z");
@@ -38,6 +38,23 @@ test("of thousands of changes at once, 100 have an event of their own", () => {
   const events = logged(Array.from({ length: 2_500 }, (_, id) => keyWith({ id })));
   expect(events).toHaveLength(101);
   expect(events.at(-1)).toMatchObject({ event: "key.many-changed", others: 2_400 });
+});
+
+test("each audit entry is an event with what operators see of it", () => {
+  const lines: string[] = [];
+  const report = logAudit(createLog({ format: "json", write: (line) => lines.push(line) }));
+  report({ id: 7n, at: NOW, actor: { kind: "server" }, action: "key.banned", after: { name: "shop" } });
+  const { time: _, message: _message, ...rest } = JSON.parse(lines.join(""));
+  expect(rest).toEqual({
+    level: "info",
+    event: "audit.key.banned",
+    id: "7",
+    at: "2026-11-15T12:00:00.000Z",
+    actor: { operator: null, kind: "server", name: null },
+    target: null,
+    before: null,
+    after: { name: "shop" },
+  });
 });
 
 test("each limit of connections has events of its own, when it is reached and when it is over", () => {

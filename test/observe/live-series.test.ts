@@ -1,9 +1,10 @@
 import { describe, expect, jest, test } from "bun:test";
-import { byOutcome, type RequestOutcome } from "../../src/domain/live-series.ts";
+import { byOutcome, greatest, type RequestOutcome, sum } from "../../src/domain/live-series.ts";
 import { RequestMetrics } from "../../src/observe/request-metrics.ts";
 import { EventLoopDelay } from "../../src/observe/event-loop-delay.ts";
-import { latencyHistogram, quantilesOf } from "../../src/observe/histogram.ts";
+import { latencyHistogram, quantilesOf, sumOfCounts } from "../../src/observe/histogram.ts";
 import { LiveSeries } from "../../src/observe/live-series.ts";
+import { advance } from "../fake-timers.ts";
 import * as fc from "fast-check";
 
 const START = Date.UTC(2026, 10, 15, 12);
@@ -55,6 +56,41 @@ test("a past that is filled in precedes what is recorded, and is as long as it i
   expect(hour.slice(0, 359)).toEqual(Array.from({ length: 359 }, () => null));
   expect(hour.slice(359)).toEqual([...Array.from({ length: 360 }, () => 3), 1]);
   expect(server.live.read("15m").before?.success).toBe(540);
+  startsAt.length = 0;
+  server.live.fillPast(120 * MINUTE, (at, stepMs) => {
+    if (stepMs === 5 * SECOND) startsAt.push(at);
+    return { requests, latencies, connections: 2 };
+  });
+  // The hour already has 361 of its 720 steps.
+  expect(startsAt).toHaveLength(359);
+});
+
+test("the sum and the greatest of a series leave out steps without data", () => {
+  expect([sum([]), sum([null, 2, 3])]).toEqual([0, 5]);
+  expect([[], [null, null], [null, 0], [3, 1], [1, null, 3]].map(greatest)).toEqual([null, null, 0, 3, 3]);
+});
+
+test("a server records at the end of each step of the clock, and not sooner than in a tenth of a second", async () => {
+  jest.useFakeTimers();
+  const started = (now: number) => {
+    const server = Object.assign(fakeServer(), { now });
+    const pass = async (ms: number) => {
+      server.now += ms;
+      await advance(ms);
+      return server.live.read("15m").connections.filter((value) => value !== null).length;
+    };
+    server.live.start();
+    return { live: server.live, pass };
+  };
+  const { live, pass } = started(START + 3 * SECOND);
+  expect(live.recent().requestsPerSecond).toBe(0);
+  expect([await pass(1_999), await pass(1), await pass(4_999), await pass(1)]).toEqual([0, 1, 1, 2]);
+  live.stop();
+  expect(await pass(10 * SECOND)).toBe(2);
+  const late = started(START + 4_950);
+  expect([await late.pass(99), await late.pass(1)]).toEqual([0, 1]);
+  late.live.stop();
+  jest.useRealTimers();
 });
 
 describe("live series", () => {
@@ -135,7 +171,9 @@ describe("live series", () => {
       server.pass(minutes * MINUTE);
       expect(server.live.read(range)).toMatchObject({ totals: { requests: 2 }, before: null });
       server.request("success", 100);
-      server.pass(minutes * MINUTE);
+      server.pass(minutes * MINUTE - 5 * SECOND);
+      expect(server.live.read(range).before).toBeNull();
+      server.pass(5 * SECOND);
       const { totals, before } = server.live.read(range);
       expect([totals.requests, before?.requests, before?.limited]).toEqual([1, 2, 1]);
       expect(before?.p99).toBeCloseTo(1, 0);
@@ -198,6 +236,19 @@ describe("latency quantiles", () => {
     expect([0, -1, 1e12].map(quantileOf)).toEqual([0.0005, 0.0005, 10_000]);
   });
 
+  test("of several histograms are those of all durations, also of those above the last bound", () => {
+    const histogram = latencyHistogram();
+    for (let ms = 1; ms <= 100; ms++) histogram.observe(ms / 1_000);
+    const { counts } = histogram;
+    // The 50th is the last one up to 50 ms.
+    const { p50, p99 } = quantilesOf(sumOfCounts([counts, counts]));
+    expect([p50?.toFixed(3), p99?.toFixed(3)]).toEqual(["47.500", "95.000"]);
+    const slow = latencyHistogram();
+    slow.observe(11);
+    expect(quantilesOf(sumOfCounts([slow.counts]))).toEqual({ p50: 10_000, p99: 10_000 });
+    expect(quantilesOf(sumOfCounts([]))).toEqual({ p50: null, p99: null });
+  });
+
   test("metrics show bounds that are among those that are counted", () => {
     const { bounds, shownBounds } = latencyHistogram();
     expect(bounds).toEqual(bounds.toSorted());
@@ -238,12 +289,13 @@ test("the longest delay is forgotten after a minute, and not before half a minut
 test("it samples every 20 ms while it runs", () => {
   jest.useFakeTimers();
   const delay = new EventLoopDelay();
+  jest.advanceTimersByTime(500);
   delay.start();
   jest.advanceTimersByTime(100);
   delay.stop();
   jest.advanceTimersByTime(100);
   jest.useRealTimers();
-  expect(delay.seconds.counts.reduce((sum, count) => sum + count, 0)).toBe(5);
+  expect([delay.seconds.counts[0], delay.longestSeconds]).toEqual([5, 0]);
 });
 
 test("a request that HTTP/1.1 servers need not support is an error of its client", () => {

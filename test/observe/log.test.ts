@@ -24,6 +24,15 @@ describe("a JSON line", () => {
     expect(logged("two\nlines")).toMatch(/^[^\n]*\n$/);
   });
 
+  test("has what is null or repeated in full", () => {
+    expect(parsed({ status: null, error: null, type: "x", text: "x" })).toHaveProperty("error", {
+      status: null,
+      error: null,
+      type: "x",
+      text: "x",
+    });
+  });
+
   test("has an error with its stack and causes", () => {
     const error = new Error("outer", { cause: new TypeError("inner") });
     expect(parsed(error)).toMatchObject({
@@ -51,7 +60,13 @@ describe("a JSON line", () => {
   test("has at most 17,000 characters, and is still JSON", () => {
     const line = logged('"'.repeat(1_000_000));
     expect(line.length).toBeLessThan(17_000);
-    expect(JSON.parse(line)).toMatchObject({ event: "connection.failed", cut: expect.any(String) });
+    expect(JSON.parse(line)).toMatchObject({
+      event: "connection.failed",
+      cut: expect.stringMatching(/^\{"time":"/),
+    });
+    const room = 16_384 - logged("").trimEnd().length;
+    expect(parsed("x".repeat(room))).toHaveProperty("error");
+    expect(parsed("x".repeat(room + 1))).toHaveProperty("cut");
   });
 });
 
@@ -64,6 +79,20 @@ describe("a line of text", () => {
     );
     expect(text("two words")).toEndWith(' error="two words"\n');
     expect(text(undefined)).toEndWith(" error=none\n");
+    expect(text(null)).toEndWith(" error=null\n");
+  });
+
+  test("has its message below that of other levels", () => {
+    const lines: string[] = [];
+    const log = createLog({ format: "text", write: (line) => lines.push(line) });
+    log.event("valkey.available");
+    log.event("clock.doubted");
+    log.event("connection.failed", { error: "x" });
+    expect(lines.map((line) => line.slice("2026-11-15T12:00:00.000Z ".length).slice(0, 8))).toEqual([
+      "info  Va",
+      "warn  th",
+      "error a ",
+    ]);
   });
 
   test("has the stack of an error and of its causes below it", () => {
@@ -83,6 +112,9 @@ describe("a line of text", () => {
   test("is written for a property that throws, and is at most 33,000 characters long", () => {
     expect(text(hostileError())).toContain('unprintable="Error: hostile"');
     expect(text("x".repeat(1_000_000)).length).toBeLessThan(33_000);
+    const room = 16_384 - " error=".length;
+    expect(text("x".repeat(room))).toEndWith("x\n");
+    expect(text("x".repeat(room + 1))).toEndWith("x…\n");
   });
 });
 

@@ -39,21 +39,28 @@ async function found(conditions: RequestConditions = {}, limit = 1_000_000): Pro
 const idsOf = (items: readonly LoggedRequest[]) => items.map(({ requestId }) => requestId);
 
 test("a request is found with everything that is known of it", async () => {
+  send({ operation: "listPets" });
+  now++;
   const sent = {
     requestId: "mine",
     keyId: 7,
     path: "/v1/pets/9",
     operation: "getPet",
-    status: 404,
-    code: "pet_not_found",
-    message: "Pet 9 does not exist.",
-    durationMs: 2.5,
+    status: 400,
+    code: "invalid_parameter",
+    message: "petId must be an integer.",
+    durationMs: 2.5004,
     address: "192.0.2.1",
     userAgent: "shop/1 (x y)",
   } as const;
   send(sent);
-  expect(await found()).toEqual([{ ...sent, stamp: NOW * 1_024, method: "GET" }]);
   expect(log.since).toBe(NOW);
+  const stamp = now * 1_024;
+  const seen = [{ ...sent, stamp, method: "GET", durationMs: 2.5 }];
+  expect(await found({}, 1)).toEqual(seen);
+  // The bounds: a time is included, a duration is not.
+  expect(await found({ from: stamp })).toEqual(seen);
+  expect(await found({ slowerThanMs: 2.5004 })).toEqual([]);
 });
 
 test("a blank user agent is none, and a method of more than 20 characters is other", async () => {
@@ -160,8 +167,10 @@ describe("a full log", () => {
   });
 
   test("of short requests has more than 8,000 in a megabyte", async () => {
+    for (let i = 0; i < 511; i++) send();
+    expect(log.byteLength).toBe(0);
     for (let i = 0; i < 30_000; i++) send({ requestId: `f3b0aa11-${i}`, userAgent: "shop/2.1" });
-    expect((await found()).length).toBeGreaterThan(8_000);
+    expect((await found()).length).toBeWithin(8_000, 9_000);
     expect(await found({ keyId: 1 })).toEqual([]);
   });
 
@@ -176,6 +185,7 @@ describe("a full log", () => {
     const all = found();
     const timer = setInterval(() => sendMany(3_000), 0);
     const items = await all;
+    expect(sent).toBeGreaterThan(20_000);
     expect(await reading).toEqual([]);
     clearInterval(timer);
     const ids = items.map(({ keyId }) => keyId ?? 0);

@@ -1,11 +1,18 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, jest, spyOn, test } from "bun:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import type { LogEventName } from "../../src/observe/log-events.ts";
 import { collectorUrl } from "../../src/config/address-types.ts";
 import { ratio } from "../../src/config/value-types.ts";
 import { silentLog } from "../../src/observe/log.ts";
+import { RequestRecord } from "../../src/observe/request-record.ts";
+import { Tracer } from "../../src/observe/tracer.ts";
+import { HeaderFields } from "../../src/http1/header-fields.ts";
+import type { Request, Response } from "../../src/http1/index.ts";
+import { scheduler } from "../../src/runtime/scheduler.ts";
+import { advance, settle } from "../fake-timers.ts";
 import { startService } from "../service.ts";
 import { until } from "../timing.ts";
+import { metricsOf } from "./parse-metrics.ts";
 
 interface ExportRequest {
   readonly resourceSpans: readonly {
@@ -72,6 +79,7 @@ interface Span {
   readonly spanId: string;
   readonly parentSpanId?: string;
   readonly name: string;
+  readonly kind: number;
   readonly startTimeUnixNano: string;
   readonly endTimeUnixNano: string;
   readonly attributes?: readonly Attribute[];
@@ -112,11 +120,11 @@ const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT = "00f067aa0ba902b7";
 
 function recordedLog() {
-  const events: [LogEventName, unknown][] = [];
+  const events: [LogEventName, ...unknown[]][] = [];
   const log = {
     ...silentLog,
-    event: (name: LogEventName, details?: { requests?: number }) =>
-      void events.push([name, details?.requests]),
+    event: (name: LogEventName, details: { requests?: number; error?: unknown } = {}) =>
+      void events.push([name, details.requests, details.error]),
   };
   return { log, events: () => events.filter(([name]) => name.startsWith("tracing.")) };
 }
@@ -191,7 +199,7 @@ test("the client's decision wins over the sample, and health checks are not trac
 
 describe("a collector", () => {
   test("that is overloaded gets the spans again, and one that rejects them does not", async () => {
-    const { url, spans, paths } = startCollector([503, 400]);
+    const { url, spans, paths } = startCollector([429, 502, 503, 504, 400]);
     const { log, events } = recordedLog();
     const tracing = { url, sample: 1, exportEveryMs: 5 };
     const service = await startService({ tracing }, log);
@@ -199,12 +207,16 @@ describe("a collector", () => {
     await until(() => events().length >= 2, 10_000);
     await service.call({ path: "/pets" });
     await service.stop();
-    expect(paths.length).toBe(3);
+    expect(paths.length).toBe(6);
     expect(events()).toEqual([
-      ["tracing.failed", undefined],
-      ["tracing.recovered", undefined],
-      ["tracing.spans-dropped", 1],
+      ["tracing.failed", undefined, new Error("the collector responded with 429")],
+      ["tracing.recovered", undefined, undefined],
+      ["tracing.spans-dropped", 1, new Error("the collector responded with 400")],
     ]);
+    const counted = ["exported", "dropped"].map((result) =>
+      metricsOf(service.app).value(`petstore_traced_requests_total{result="${result}"}`),
+    );
+    expect(counted).toEqual([1, 1]);
     expect(spans.filter(({ parentSpanId }) => parentSpanId === undefined).length).toBe(1);
   });
 
@@ -213,7 +225,108 @@ describe("a collector", () => {
     const service = await startService({ tracing: { url: "http://127.0.0.1:1/v1/traces", sample: 1 } }, log);
     expect((await service.call({ path: "/pets" })).status).toBe(200);
     await service.stop();
-    expect(events()).toEqual([["tracing.failed", undefined]]);
+    expect(events()).toEqual([["tracing.failed", undefined, expect.any(Error)]]);
+  });
+});
+
+describe("the spans of a tracer", () => {
+  const START = Date.parse("2026-11-15T12:00:00Z");
+
+  async function traced(responses: readonly Partial<Response>[], statuses: number[] = []) {
+    const { url, spans, resources } = startCollector(statuses);
+    const routes = new Map([["getPet", "/v1/pets/{petId}"]]);
+    const options = { environment: "staging", serverId: "s1", isTls: true, omit: [], log: silentLog };
+    const tracer = new Tracer({ ...options, url, routes, sample: 0.5 });
+    {
+      using now = spyOn(scheduler, "now");
+      using time = spyOn(Date, "now");
+      using random = spyOn(scheduler, "random");
+      for (const response of responses) {
+        const headers = HeaderFields.parse("");
+        const request = { method: "GET", path: "/v1/pets/9", headers, clientAddress: "192.0.2.1" } as Request;
+        random.mockReturnValue(0.5);
+        expect(tracer.start(request)).toBeUndefined();
+        random.mockReturnValue(0.49);
+        now.mockReturnValue(10);
+        time.mockReturnValue(START);
+        const trace = tracer.start(request);
+        const record = Object.assign(new RequestRecord(request, "id"), {
+          trace,
+          operation: "getPet",
+          durationMs: 2.5,
+        });
+        now.mockReturnValue(10.25);
+        trace?.begin("authentication");
+        now.mockReturnValue(11.5);
+        trace?.begin("store");
+        now.mockReturnValue(12.031_25);
+        tracer.observe(record, { status: 200, headerLines: "", body: "", ...response });
+      }
+    }
+    await tracer.close();
+    return { spans, resources, counts: tracer.counts };
+  }
+
+  test("have their times in nanoseconds, a kind and a parent, and the server is described once", async () => {
+    const { spans, resources, counts } = await traced([{}]);
+    expect(counts).toEqual({ exported: 1, dropped: 0 });
+    expect(resources).toMatchObject([
+      { "service.instance.id": "s1", "deployment.environment.name": "staging" },
+    ]);
+    const sinceStart = (time: string) => BigInt(time) - BigInt(START) * 1_000_000n;
+    const shown = spans.map(({ name, kind, startTimeUnixNano, endTimeUnixNano }) => [
+      name,
+      kind,
+      sinceStart(startTimeUnixNano),
+      sinceStart(endTimeUnixNano),
+    ]);
+    expect(shown).toEqual([
+      ["GET /v1/pets/{petId}", 2, 0n, 2_500_000n],
+      ["authentication", 1, 250_000n, 1_500_000n],
+      ["store", 1, 1_500_000n, 2_031_250n],
+    ]);
+    const [server, ...parts] = spans;
+    expect(parts.map(({ parentSpanId }) => parentSpanId)).toEqual(parts.map(() => server?.spanId));
+    expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(3);
+    expect(valuesOf(server?.attributes)).toMatchObject({ "url.scheme": "https" });
+  });
+
+  test("say that a request has failed from 500 on, and that its client has gone", async () => {
+    const { spans } = await traced(
+      [399, 499, 500].map((status) => ({ status: status as Response["status"] })),
+    );
+    const servers = spans.filter(({ parentSpanId }) => parentSpanId === undefined);
+    const shown = servers.map(({ status, attributes }) => {
+      const values = valuesOf(attributes);
+      return [values["http.response.status_code"], values["error.type"], status?.code];
+    });
+    expect(shown).toEqual([
+      [399, undefined, undefined],
+      [undefined, "aborted", undefined],
+      [500, "500", 2],
+    ]);
+  });
+
+  test("are sent five seconds later", async () => {
+    jest.useFakeTimers();
+    const { url, paths } = startCollector();
+    const options = { environment: "staging", serverId: "s1", isTls: true, omit: [], log: silentLog };
+    const tracer = new Tracer({ ...options, url, routes: new Map(), sample: 1 });
+    const request = { method: "GET", path: "/", headers: HeaderFields.parse("") } as Request;
+    const record = Object.assign(new RequestRecord(request, "id"), { trace: tracer.start(request) });
+    tracer.observe(record, { status: 200, headerLines: "", body: "" });
+    await advance(4_999);
+    expect(paths).toEqual([]);
+    await advance(1);
+    while (paths.length === 0) await settle();
+    const closed = tracer.close();
+    jest.useRealTimers();
+    await closed;
+    expect(tracer.counts).toEqual({ exported: 1, dropped: 0 });
+  });
+
+  test("are dropped, each counted, when the collector redirects", async () => {
+    expect((await traced([{}, {}], [300])).counts).toEqual({ exported: 0, dropped: 2 });
   });
 });
 

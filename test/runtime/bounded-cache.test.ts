@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { RepeatFilter, BoundedCache, stringBytes } from "../../src/runtime/bounded-cache.ts";
+import { BoundedCache, CacheStatistics, RepeatFilter, stringBytes } from "../../src/runtime/bounded-cache.ts";
 import * as fc from "fast-check";
 
 describe("BoundedCache", () => {
@@ -16,6 +16,8 @@ describe("BoundedCache", () => {
     expect(["a", "b", "c", "d"].map((key) => cache.get(key)?.bytes)).toEqual([undefined, undefined, 2, 5]);
     cache.set("too large", { bytes: 11 });
     expect(["c", "d", "too large"].map((key) => cache.get(key)?.bytes)).toEqual([2, 5, undefined]);
+    cache.set("all", { bytes: 10 });
+    expect([cache.get("all")?.bytes, cache.bytes]).toEqual([10, 10]);
   });
 
   test("never exceeds its bound, whatever is set, replaced and deleted", () => {
@@ -38,6 +40,10 @@ describe("BoundedCache", () => {
       }),
     );
   });
+});
+
+test("a cache has had no request at the start", () => {
+  expect({ ...new CacheStatistics() }).toEqual({ hits: 0, misses: 0 });
 });
 
 describe("RepeatFilter", () => {

@@ -4,9 +4,13 @@ import { isIP } from "node:net";
 import {
   contains,
   formatIpAddress,
+  formatIpNetwork,
   type IpNetwork,
+  ipVersionOf,
+  isLoopback,
   parseIpAddress,
   parseIpNetwork,
+  withoutHostBits,
 } from "../../src/runtime/ip-network.ts";
 
 const format = (text: string) => {
@@ -34,6 +38,13 @@ describe("an IP address", () => {
     ["1:2:3:4:5:6:1.2.3.4", "1:2:3:4:5:6:102:304"],
   ])("%s is %s", (text, formatted) => {
     expect(format(text)).toBe(formatted);
+  });
+
+  test("has a version, also with a zone", () => {
+    const versions = ["192.0.2.1", "::ffff:192.0.2.1", "fe80::1%eth0", "192.0.2", "localhost"].map(
+      ipVersionOf,
+    );
+    expect(versions).toEqual([4, 6, 6, undefined, undefined]);
   });
 
   const MALFORMED = [
@@ -73,4 +84,36 @@ describe("a network", () => {
     const address = parseIpAddress(text);
     expect(address && contains(network(cidr), address)).toBe(expected);
   });
+
+  test.each([
+    ["10.1.2.3/8", "10.0.0.0/8"],
+    ["10.1.2.3", "10.1.2.3/32"],
+    ["10.1.2.3/0", "0.0.0.0/0"],
+    ["::ffff:10.0.0.1/95", "::fffe:0:0/95"],
+    ["2001:db8::1/32", "2001:db8::/32"],
+    ["::1", "::1/128"],
+    ["1::2/128", "1::2/128"],
+    ["::/0", "::/0"],
+  ])("%s is shown as %s", (cidr, shown) => {
+    expect(formatIpNetwork(withoutHostBits(network(cidr)))).toBe(shown);
+  });
+
+  test.each(["10.0.0.0/33", "::/129", "10.0.0.0/08", "10.0.0.0/", "10.0.0.0/8/8", "10.0.0.0/-1", "x/8"])(
+    "%s is none",
+    (text) => expect(parseIpNetwork(text)).toBeUndefined(),
+  );
 });
+
+test.each([
+  ["localhost", true],
+  ["127.0.0.1", true],
+  ["127.255.255.255", true],
+  ["128.0.0.1", false],
+  ["126.255.255.255", false],
+  ["::1", true],
+  ["[::1]", true],
+  ["::2", false],
+  ["::ffff:127.0.0.1", true],
+  ["0.0.0.0", false],
+  ["localhost.example", false],
+])("%s is an address of this machine alone: %p", (host, expected) => expect(isLoopback(host)).toBe(expected));

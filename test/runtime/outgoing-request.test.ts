@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
+import packageJson from "../../package.json" with { type: "json" };
 import type { Request } from "../../src/http1/index.ts";
 import { checkDestinations } from "../../src/doctor/outgoing.ts";
 import { HeaderFields } from "../../src/http1/header-fields.ts";
@@ -148,6 +149,35 @@ const outcomeOf = async (port: number, rest: Partial<Parameters<typeof sendReque
     maxBytes: 1_000,
     ...rest,
   }).catch((error: unknown) => error);
+
+test("a request is sent as it is given, on a connection of its own, and its response is not decompressed", async () => {
+  const ports = new Set<number | undefined>();
+  using server = Bun.serve({
+    port: 0,
+    async fetch(request, self) {
+      ports.add(self.requestIP(request)?.port);
+      const { method, headers } = request;
+      const sent = ["accept-encoding", "user-agent", "x-a"].map((name) => headers.get(name));
+      // The body is not what its header says.
+      const body = JSON.stringify([method, ...sent, await request.text()]);
+      return new Response(body, { headers: { "Content-Encoding": "gzip" } });
+    },
+  });
+  const sentWith = async (rest: Parameters<typeof outcomeOf>[1]) => {
+    const clock = spyOn(scheduler, "now").mockReturnValue(105.6).mockReturnValueOnce(100);
+    restoring.push(() => clock.mockRestore());
+    return outcomeOf(server.port ?? 0, rest);
+  };
+  const usual = ["identity", `Petstore/${packageJson.version}`];
+  expect(await sentWith({})).toMatchObject({
+    text: JSON.stringify(["GET", ...usual, null, ""]),
+    durationMs: 6,
+  });
+  expect(await sentWith({ method: "PUT", headers: { "X-A": "b" }, body: "text" })).toMatchObject({
+    text: JSON.stringify(["PUT", ...usual, "b", "text"]),
+  });
+  expect(ports.size).toBe(2);
+});
 
 describe("a response", () => {
   test("within the bounds has its status, headers and text", async () => {

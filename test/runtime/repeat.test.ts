@@ -47,4 +47,7 @@ test("closing ends it after the part in progress", async () => {
   await closed;
   await advance(600_000);
   expect(calls).toBe(1);
+  await start(async () => ++calls < 0).work.close();
+  await advance(100);
+  expect(calls).toBe(1);
 });
