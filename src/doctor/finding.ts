@@ -13,6 +13,9 @@ export interface Finding {
   readonly remedy?: string;
 }
 
+/** A problem, if there is one. */
+export type PossibleFinding = Finding | false | undefined;
+
 /** Makes the findings of one check. */
 export function check(name: string) {
   const problem = (level: Level) => (message: string, remedy: string) => ({
@@ -29,7 +32,7 @@ export function check(name: string) {
 }
 
 /** Returns the problems that were found, or `ok` if there are none. */
-export function problemsOr(ok: Finding, problems: readonly (Finding | false | undefined)[]): Finding[] {
+export function problemsOr(ok: Finding, problems: readonly PossibleFinding[]): Finding[] {
   const found = problems.filter((problem) => problem !== false && problem !== undefined);
   return found.length > 0 ? found : [ok];
 }

@@ -1,13 +1,13 @@
 /* The ports that a server listens on, and its certificate. */
 
 import { X509Certificate } from "node:crypto";
-import { createServer, isIP } from "node:net";
+import { createServer } from "node:net";
 import type { Config } from "../config/config.ts";
 import { originOf } from "../config/listen-urls.ts";
 import { ADMIN_LISTEN_FLAGS, LISTEN_FLAGS, listenProblems } from "../config/listen-problems.ts";
 import { readTlsFiles } from "../config/tls.ts";
 import { HEALTH_PATH } from "../domain/paths.ts";
-import { DAY_MS } from "../text/time-units.ts";
+import { hostProblem, tlsCheck, validityProblem } from "./certificate.ts";
 import { check, type Finding, problemsOr, messageWithoutSecrets } from "./finding.ts";
 
 const ports = check("ports");
@@ -47,40 +47,17 @@ function listenError({ host, port }: { readonly host: string; readonly port: num
   });
 }
 
-const tls = check("TLS");
-/** How long before its end a certificate should be renewed. Programs that renew certificates do it weeks before. */
-const RENEWAL_DAYS = 14;
-
 export function checkTls({ tls: files, publicUrl }: Config, now: number): Finding[] {
-  if (files === undefined) return [tls.ok("the server serves plain HTTP: --tls-cert is not set")];
+  if (files === undefined) return [tlsCheck.ok("the server serves plain HTTP: --tls-cert is not set")];
   let certificate: X509Certificate;
   try {
     certificate = new X509Certificate(readTlsFiles(files).cert);
   } catch (error) {
     const remedy = "correct the files; a running server keeps the last ones that worked";
-    return [tls.error(messageWithoutSecrets(error), remedy)];
+    return [tlsCheck.error(messageWithoutSecrets(error), remedy)];
   }
-  return problemsOr(tls.ok(`${files.certFile} is valid until ${certificate.validTo}`), [
-    validity(certificate, now),
+  return problemsOr(tlsCheck.ok(`${files.certFile} is valid until ${certificate.validTo}`), [
+    validityProblem(certificate, now),
     publicUrl !== undefined && hostProblem(certificate, publicUrl),
   ]);
-}
-
-function validity({ validFrom, validTo }: X509Certificate, now: number): Finding | undefined {
-  const renew = "renew the certificate; a running server takes the new files within seconds";
-  if (now < Date.parse(validFrom))
-    return tls.error(`the certificate is valid from ${validFrom} on`, "check the clock, or wait until then");
-  const daysLeft = Math.floor((Date.parse(validTo) - now) / DAY_MS);
-  if (daysLeft < 0) return tls.error(`the certificate expired on ${validTo}`, renew);
-  return daysLeft < RENEWAL_DAYS ? tls.warning(`the certificate expires on ${validTo}`, renew) : undefined;
-}
-
-function hostProblem(certificate: X509Certificate, publicUrl: string): Finding | undefined {
-  const host = new URL(publicUrl).hostname.replace(/^\[(.*)\]$/, "$1");
-  const name = isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host);
-  if (name !== undefined) return undefined;
-  return tls.warning(
-    `the certificate is not for ${host}, the host of --public-url`,
-    "use a certificate that names it, unless a proxy in front has one",
-  );
 }

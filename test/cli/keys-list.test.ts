@@ -63,18 +63,37 @@ test("no command prints more of a secret again than its first and last four char
 });
 
 test("used quotas, strikes and bans come from the quota store, and a closed window has none", async () => {
-  const { id } = await createKey(cli);
+  const { id, key } = await createKey(cli);
   const quota = newQuota();
   const request = (requests: number) => sendRequests(cli, id, { requests, strikesToBan: 3, quota });
   request(4);
   expect(await showKey(cli, id)).toMatchObject({ state: "active", strikes: 2, bannedUntil: null });
-  expect(await cli.out("keys list")).toContain(" 1/60    1/1000  2 ");
-  const shown = await cli.out("keys show 1");
-  expect(shown).toContain("\nThis minute  1 of 60 used, resets at 2026-11-15T12:01:00.001Z\n");
+  const header = "ID  NAME  OWNER  PLAN  ACCESS  STATE   MINUTE  DAY     STRIKES  BANNED UNTIL";
+  expect(await cli.out("keys list")).toBe(`${header}  LAST USED  EXPIRES  CREATED
+1   app   -      free  write   active  1/60    1/1000  2        -             -          -        2026-11-15T12:00:00Z
+`);
+  expect(await cli.out("keys show 1")).toBe(`Key          1
+Name         app
+Owner        -
+Labels       -
+Plan         free: 60 requests per minute, 1,000 per day
+Access       write
+State        active
+Secret       ${key.slice(0, 13)}…${key.slice(-4)}, created at 2026-11-15T12:00:00.000Z
+This minute  1 of 60 used, resets at 2026-11-15T12:01:00.001Z
+This day     1 of 1,000 used, resets at 2026-11-16T12:00:00.001Z
+Strikes      2
+Last used    never
+Created      2026-11-15T12:00:00.000Z
+Expires      never
+`);
   request(1);
   const bannedUntil = "2026-11-15T12:05:00.005Z";
   expect(await showKey(cli, id)).toMatchObject({ state: "banned", bannedUntil });
   expect(await cli.out("keys show 1")).toContain(`\nState        banned until ${bannedUntil}\n`);
+  expect(await cli.out("keys list")).toBe(`${header}          LAST USED  EXPIRES  CREATED
+1   app   -      free  write   banned  1/60    1/1000  0        2026-11-15T12:05:00Z  -          -        2026-11-15T12:00:00Z
+`);
 
   cli.clock.advance(300_000);
   expect(await showKey(cli, id)).toMatchObject({

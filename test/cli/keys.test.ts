@@ -174,6 +174,8 @@ test("keys unban ends the current ban, and not a later one, or resets strikes", 
   sendRequests(cli, 1, { strikesToBan: 3 });
   expect(await showKey(cli, 1)).toMatchObject({ state: "active", strikes: 2 });
   expect(await unban()).toBe("Key 1 was not banned; its 2 strikes towards a ban were removed.\n");
+  sendRequests(cli, 1, { requests: 3 });
+  expect(await unban()).toBe("Key 1 was not banned; its 1 strike towards a ban was removed.\n");
   expect(await cli.json("keys unban 1")).toMatchObject({ id: 1, state: "active", strikes: 0 });
   expect(await showKey(cli, 1)).toMatchObject({ state: "active", strikes: 0 });
 

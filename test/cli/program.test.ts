@@ -79,6 +79,74 @@ test("help has defaults and bounds, comes before any error, and has no section f
   expect(completion.out).not.toContain("Options\n");
 });
 
+test("help is as wide as the terminal, and has the settings of servers in their groups", async () => {
+  const cli = new InProcessCli();
+  Object.assign(cli, { isTerminal: true, columns: 60 });
+  expect(await cli.out("health --help --color never")).toBe(`Ask the server on this machine whether it serves.
+
+Usage
+  petstore health [options]
+
+Requests /healthz of a server: with --port, the one on that
+port; without, the one that started last with the data
+directory. The exit status is 0 if it serves, and 1 if it
+does not respond or is about to stop. It is for health
+checks of containers, which have no other program.
+
+Data
+  --env ENV        Environment; each has its own data, keys
+                   and port (production or staging; default:
+                   production)
+  --env-file FILE  File of environment variables, NAME=value
+                   on each line; the environment overrides
+                   them; read at the start only
+  --data DIR       Directory of the SQLite databases;
+                   created if missing, readable by its owner
+                   only (default: ./data)
+
+Address
+  --host HOST      Address to listen on; 0.0.0.0 or :: for
+                   all addresses of the machine (default:
+                   127.0.0.1)
+  --port N         Port to listen on; 0 for any free port (0
+                   to 65535; default: 8080, or 8081 in
+                   staging)
+  --tls-cert FILE  Certificate (PEM, with its chain) to
+                   serve HTTPS, with --tls-key; read again
+                   when it changes (default: plain HTTP)
+
+Every option has an environment variable: --tls-cert is
+PETSTORE_TLS_CERT. A flag overrides its variable.
+
+Examples
+  petstore health
+  petstore health --data /var/lib/petstore
+  petstore health --port 9000
+`);
+  expect(await cli.out("whoami --help")).toContain(
+    "\nEvery setting of the server has an environment variable:\n--database-url-file is",
+  );
+  cli.columns = 120;
+  expect(await cli.out("operators --help --color never")).toStartWith(`Usage
+  petstore operators COMMAND [options]
+
+Commands
+  operators create --name NAME --role ROLE  Create an operator
+  operators list                            List the operators with their roles
+  operators update NAME                     Change the role or the expiry of an operator
+  operators rotate NAME                     Rotate the token of an operator
+  operators revoke NAME                     Revoke an operator for good
+
+Options of all of them
+  --server URL  URL of the listener for operators of a running server, such as
+                https://admin.example.com (default: that of petstore login, or the data here)
+  --plain-http  Send the token to an http:// URL, which everybody on the way can read
+  --json        Print JSON
+
+Data
+`);
+});
+
 test("--version prints the version of the package and of the runtime", async () => {
   const out = `petstore ${packageJson.version} (from source, Bun ${Bun.version})\n`;
   for (const line of ["--version", "version"]) expect(await run(line)).toEqual({ code: 0, out, err: "" });
@@ -163,6 +231,8 @@ test("every flag of every command is offered, with its help", async () => {
     const lines = flags.map(([flag, { help }]) => `--${flag}\t${help}\n`);
     expect(out).toBe(`${lines.join("")}--help\tShow how to use the command\n`);
   }
+  expect(await cli.out("__complete ser")).toBe("serve\tServe the API\nservers\tCommands on servers\n");
+  expect(await cli.out("__complete ban")).toBe("ban-rules\tCommands on ban rules\n");
 });
 
 /** What is typed, and the error. */
@@ -208,6 +278,7 @@ const WRONG = {
   "keys set-plan 1 pro":
     'unknown command "keys set-plan"; keys has create, list, show, find, update, rotate, disable, enable, revoke and unban',
   "keys update 1 --plan gold": '--plan is "gold"; it must be free, pro, business or enterprise',
+  "servers show": 'unknown command "servers show"; servers has list',
   "keys show": "keys show needs ID: the ID of a key, as petstore keys list shows it",
   "keys revoke x": 'ID is "x"; it must be the ID of a key, as petstore keys list shows it',
   "keys show pet_live_0123456789abcdefghijklmnopqrstuvwxyz":
@@ -285,6 +356,12 @@ test.each([
     expect(await run(command, { [name]: "1" })).toMatchObject({ code: 2, err });
   }
   expect((await run("serve --help", { [name]: "1" })).code).toBe(0);
+});
+
+test("a port that Kubernetes sets for a service is a warning of commands that have a port", async () => {
+  const variables = { PETSTORE_PORT: "tcp://10.0.0.1:80" };
+  expect((await run("health --port 1", variables)).out).toMatch(/^warning: .*PETSTORE_PORT/);
+  expect((await run("keys list", variables)).out).toStartWith("There are no keys");
 });
 
 const WITH_PASSWORD = {

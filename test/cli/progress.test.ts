@@ -55,7 +55,7 @@ test("elsewhere there is a line every five seconds", () => {
 });
 
 test("the rate and the time left are those of the step", () => {
-  const { progress, after, take } = progressOn(true, { rows: 0 });
+  const { progress, after, take } = progressOn(true);
   after(10_000);
   progress.update({ step: "copying", unit: "bytes", done: 0, share: 0 });
   expect(take()).toBe("\r\x1b[2K░░░░░░░░░░░░░░░░░░░░░░░░ copying: 0.0 MB");
@@ -65,13 +65,30 @@ test("the rate and the time left are those of the step", () => {
   after(1_000);
   progress.update({ step: "checking" });
   expect(take()).toEndWith("\x1b[2Kchecking");
+  after(1_000);
+  progress.update({ step: "checking", done: 10 });
+  expect(take()).toEndWith("\x1b[2Kchecking: 10 rows, 10 rows/s");
 });
 
-test("on a narrow terminal the bar is shorter, so that the text has room", () => {
-  const { progress, after, take } = progressOn(true, { columns: 60 });
+test("a time left of more than 100 hours is not shown", () => {
+  const { progress, after, take } = progressOn(false);
+  after(10_000);
+  progress.update({ share: 1 / 36_001 });
+  expect(take()).toBe("petstore: 0 % done, 6000:00 left\n");
+  after(10_000);
+  progress.update({ share: 1 / 18_002 });
+  expect(take()).toBe("petstore: 0 % done\n");
+});
+
+test.each([
+  [60, "██████░░░░░ "],
+  [50, "█ "],
+  [49, ""],
+])("on a terminal of %d columns the bar is shorter, so that the text has room", (columns, bar) => {
+  const { progress, after, take } = progressOn(true, { columns });
   after(100);
   progress.update({ done: 2_000, share: 0.5 });
-  expect(take()).toBe("\r\x1b[2K██████░░░░░ 2,000 rows, 10,000 rows/s, 50 % done, 0:00 left");
+  expect(take()).toBe(`\r\x1b[2K${bar}2,000 rows, 10,000 rows/s, 50 % done, 0:00 left`);
 });
 
 test("a step that takes longer than expected has no percentage and no time left", () => {

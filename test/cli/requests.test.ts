@@ -118,6 +118,51 @@ test("a server that is missing on one page is named, although the next page has 
   ]);
 });
 
+test("a table has a line for each request, and so has --follow, oldest first", async () => {
+  const [item] = JSON.parse((await run("requests --request-id first --json")).out);
+  const [at, address] = ["2026-11-15T12:00:00.000Z", "192.0.2.1"];
+  const key = { keyId: 7, keyName: "a key with a name of 30 chars." };
+  const message = "Not found.";
+  const slow = {
+    ...item,
+    ...key,
+    id: 3,
+    at,
+    address,
+    userAgent: "curl",
+    durationMs: 12_345.678,
+    code: "pet_not_found",
+    status: 404,
+    message,
+  };
+  const fast = { ...slow, id: 2, durationMs: 9.99, code: null, status: 200, message: null };
+  const unknown = { ...fast, id: 1, durationMs: 10, keyId: null, keyName: null, userAgent: null };
+  let asked = 0;
+  using fake = Bun.serve({
+    port: 0,
+    fetch: () =>
+      ++asked === 3
+        ? new Response(null, { status: 500 })
+        : Response.json({ items: [slow, fast, unknown], nextCursor: null, servers: [] }),
+  });
+  const lines = async (...flags: string[]) =>
+    (
+      await new InProcessCli().run(["requests", "--server", fake.url.origin, ...flags], {
+        PETSTORE_TOKEN: TOKEN,
+      })
+    ).out;
+  expect(await lines())
+    .toBe(`TIME                      STATUS  CODE           MS     KEY                     REQUEST       REQUEST ID  ADDRESS    USER AGENT  MESSAGE
+${at}  404     pet_not_found  12346  7 a key with a name o…  GET /v1/pets  first       192.0.2.1  curl        Not found.
+${at}  200     -              9.99   7 a key with a name o…  GET /v1/pets  first       192.0.2.1  curl        -
+${at}  200     -              10     -                       GET /v1/pets  first       192.0.2.1  -           -
+`);
+  expect(await lines("--follow")).toBe(`${at} 200    10.00 ms  key -  GET /v1/pets  -  first
+${at} 200     9.99 ms  key 7 a key with a name o…  GET /v1/pets  -  first
+${at} 404 12345.68 ms  key 7 a key with a name o…  GET /v1/pets  pet_not_found  first  Not found.
+`);
+});
+
 test("--follow prints the last requests, then new ones as they arrive, each once", async () => {
   let out = "";
   const print = async (text: string | Uint8Array) => {

@@ -1,5 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { columns, json, Screen } from "../../src/cli/output.ts";
+import {
+  columns,
+  definitions,
+  formatLimits,
+  json,
+  JsonItems,
+  Screen,
+  shortened,
+  TableRows,
+} from "../../src/cli/output.ts";
 import { cleanUpAfterAll, failure, InProcessCli, wrongUsage } from "./cli.ts";
 import { createKey, withStores } from "./keys.ts";
 import { spawnOnTerminal } from "./terminal.ts";
@@ -59,6 +68,123 @@ test("wide characters count twice, and a cell is shortened between them", () => 
     ["1", "日本".repeat(10)],
   ];
   expect(columns(rows, { screen })).toBe(`ID  NAME\n1   ${"日本".repeat(3)}日…\n`);
+});
+
+/** A screen at 60 s after the epoch. */
+const screenOf = (columns: number | undefined) => new Screen({ columns, hasColor: false, now: () => 60_000 });
+
+test.each([
+  [
+    59,
+    `ID  NAME                   OWNER  COUNT  LABELS OF IT
+1   a name of some length  -          5  eu, web
+12  b                      -      1,000  another text, long
+`,
+  ],
+  [
+    58,
+    `ID  NAME                   COUNT  LABELS OF IT
+1   a name of some length      5  eu, web
+12  b                      1,000  another text, long
+`,
+  ],
+  [
+    51,
+    `ID  NAME                  COUNT  LABELS OF IT
+1   a name of some leng…      5  eu, web
+12  b                     1,000  another text, long
+`,
+  ],
+  [
+    37,
+    `ID  NAME          COUNT  LABELS OF IT
+1   a name of s…      5  eu, web
+12  b             1,000  another tex…
+`,
+  ],
+  [
+    36,
+    `ID  NAME                   COUNT
+1   a name of some length      5
+12  b                      1,000
+The terminal is too narrow for LABELS OF IT; --json shows everything.
+`,
+  ],
+  [
+    3,
+    `ID
+1
+12
+The terminal is too narrow for NAME, COUNT, LABELS OF IT; --json shows everything.
+`,
+  ],
+])(
+  "on %d columns, a table loses columns without a value, then length, then its last columns",
+  (width, text) => {
+    const rows = [
+      ["ID", "NAME", "OWNER", "COUNT", "LABELS OF IT"],
+      ["1", "a name of some length", "-", "5", "eu, web"],
+      ["12", "b", "-", "1,000", "another text, long"],
+    ];
+    expect(columns(rows, { screen: screenOf(width), numbers: [3] })).toBe(text);
+  },
+);
+
+test("long lists are printed a thousand lines at a time, and pages of JSON are one array", () => {
+  const table = new TableRows<number>([["N", String]], screenOf(undefined));
+  expect(table.isEmpty).toBeTrue();
+  table.add(Array.from({ length: 2_500 }, (_, n) => n));
+  const texts = [...table.texts()];
+  expect(texts.map((text) => text.split("\n").length - 1)).toEqual([1_000, 1_000, 501]);
+  expect(texts.join("")).toBe(["N", ...Array.from({ length: 2_500 }, (_, n) => n), ""].join("\n"));
+  const textOf = (...pages: readonly (readonly number[])[]) => {
+    const array = new JsonItems();
+    return pages.map((page) => array.textOf(page)).join("") + array.end();
+  };
+  expect(textOf([], [1], [], [2, 3])).toBe("[\n  1,\n  2,\n  3\n]\n");
+  expect(textOf([])).toBe("[]\n");
+});
+
+test("a name of the greatest length is whole, and one request is no plural", () => {
+  expect(shortened("x".repeat(40), 40)).toBe("x".repeat(40));
+  expect(shortened("x".repeat(41), 40)).toBe(`${"x".repeat(39)}…`);
+  expect([1, 2].map((perMinute) => formatLimits({ perMinute, perDay: 1_000 }))).toEqual([
+    "1 request per minute, 1,000 per day",
+    "2 requests per minute, 1,000 per day",
+  ]);
+});
+
+test("a description is wrapped next to its term", () => {
+  expect(
+    definitions(
+      [
+        ["a", "one two three four five six seven"],
+        ["long term", "x"],
+      ],
+      24,
+    ),
+  ).toBe("a          one two three\n           four five six\n           seven\nlong term  x\n");
+  expect(definitions([["a long term", "one two three"]], 5)).toBe(
+    "a long term  one two\n             three\n",
+  );
+});
+
+test.each([
+  ["1970-01-01T00:01:00.000Z", ["0 s ago", "0 s ago", "for another 0 s", "0 s ago"]],
+  ["1970-01-01T00:01:00.001Z", ["in 0 s", "in 0 s", "for another 0 s", "in 0 s"]],
+  ["1970-01-01T00:02:00.000Z", ["in 1 min", "in 1 min", "for another 1 min", "in 1 min"]],
+  ["1970-01-01T00:00:00.000Z", ["1 min ago", "1 min ago", "for another 0 s", "1 min ago"]],
+])("at 00:01:00 on a terminal, %s is %p", (time, texts) => {
+  const screen = screenOf(80);
+  expect([screen.time(time), screen.at(time), screen.until(time), screen.shortTime(time)]).toEqual(texts);
+  const pipe = screenOf(undefined);
+  expect([
+    pipe.time(time),
+    pipe.at(time),
+    pipe.until(time),
+    pipe.shortTime(time),
+    pipe.shortTime(null),
+  ]).toEqual([time, `at ${time}`, `until ${time}`, time.replace(/\.\d+/, ""), "-"]);
 });
 
 test("times are relative on a terminal and RFC 3339 elsewhere", async () => {

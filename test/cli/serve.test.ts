@@ -108,10 +108,11 @@ test("the log has the start and the stop", async () => {
 
 test("--log-format text is for people, and --log-level leaves out what is less important", async () => {
   const flags = ["--log-format", "text", "--log-level", "warn", "--host", "0.0.0.0"];
-  const server = await cli.serve(flags);
+  const server = await cli.serve([...flags, "--admin-address", "0.0.0.0:0"]);
   await server.stop();
   expect(server.lines).toEqual([
     expect.stringMatching(/^\S+Z warn .*\[connections\.plain-text\] host=0\.0\.0\.0$/),
+    expect.stringMatching(/^\S+Z warn .*\[admin\.plain-text\] host=0\.0\.0\.0$/),
   ]);
 });
 

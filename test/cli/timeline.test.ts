@@ -1,9 +1,11 @@
-import { expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { expect, spyOn, test } from "bun:test";
+import { existsSync, readFileSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { UNKNOWN_TIMELINE } from "../../src/domain/timeline.ts";
+import { scheduler } from "../../src/runtime/scheduler.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import { directoryAt } from "../data-directory.ts";
+import { until } from "../timing.ts";
 import { cliDirectory } from "./cli.ts";
 
 const timeline = (number: number) => ({ number, mark: "" });
@@ -26,6 +28,42 @@ test("a timeline that is not later is read without the lock", async () => {
   using _ = acquireLock(files.timelineLock);
   expect(await latestTimeline.raise(UNKNOWN_TIMELINE)).toEqual(timeline(2));
   expect(await latestTimeline.raise(timeline(1))).toEqual(timeline(2));
+});
+
+test("a timeline is given up when another process holds the lock for more than five seconds", async () => {
+  const { latestTimeline, files } = directoryAt(cliDirectory());
+  using _ = acquireLock(files.timelineLock);
+  let now = 7_000;
+  using spies = new DisposableStack();
+  spies.use(spyOn(scheduler, "now").mockImplementation(() => now));
+  spies.use(spyOn(scheduler, "random").mockReturnValue(0.5));
+  const pauses = spies.use(spyOn(scheduler, "sleep"));
+  const outcome = latestTimeline.raise(timeline(1)).catch((error: Error) => error.message);
+  const attempts = (count: number) => until(() => pauses.mock.calls.length >= count, 5_000);
+  await attempts(1);
+  now += 5_000;
+  await attempts(pauses.mock.calls.length + 2);
+  now++;
+  expect(await outcome).toBe(`another process holds ${files.timelineLock}`);
+  expect(pauses.mock.calls[0]).toEqual([6]);
+});
+
+test("a timeline is replaced by an earlier one if that is asked for, and is not stored without the directory", async () => {
+  const path = cliDirectory();
+  const { latestTimeline } = directoryAt(path);
+  await latestTimeline.raise(timeline(2));
+  await latestTimeline.replace(timeline(1));
+  expect(await latestTimeline.raise(UNKNOWN_TIMELINE)).toEqual(timeline(1));
+  const missing = directoryAt(join(path, "missing"));
+  expect(await missing.latestTimeline.raise(timeline(3))).toEqual(timeline(3));
+  expect(existsSync(missing.path)).toBe(false);
+});
+
+test("the free space is that of the disk on which the directory is or will be created", () => {
+  const path = cliDirectory();
+  const { bavail, bsize } = statfsSync(path);
+  for (const directory of [path, join(path, "missing")])
+    expect(Math.abs(directoryAt(directory).freeBytes() - bavail * bsize)).toBeLessThan(1e9);
 });
 
 /** Raises every fourth number, and prints the numbers after which a lower one was stored. */

@@ -148,6 +148,12 @@ getPet            6        0       0       1
 3,older,2026-11-15T00:00:00.000Z,getPet,4,0,0,1
 `,
   );
+  const rows = await cli.json<{ keyId: number; admitted: number }[]>("usage --by day --operation getPet");
+  expect(rows.map(({ keyId, admitted }) => [keyId, admitted])).toEqual([
+    [2, 3],
+    [3, 2],
+    [3, 4],
+  ]);
   expect(await cli.out("usage --operation placeOrder")).toStartWith("There were no requests from ");
   expect((await cli.run("usage --operation getpets")).code).toBe(2);
 });
@@ -169,6 +175,15 @@ test("--csv: one row per key, day and operation; --json: one object per interval
     { ...today, operation: "listPets", admitted: 1_195, limited: 0, banned: 0, errors: 0 },
     { ...today, operation: "none", admitted: 5, limited: 30, banned: 4, errors: 5 },
   ]);
+});
+
+test("a sum over two days is exact to the hour, and a longer one to the day", async () => {
+  const cli = new InProcessCli();
+  await createKey(cli, "--name", "app", "--plan", "free");
+  await addUsage(cli, [48, counts(1)], [50, counts(1)]);
+  const admitted = async (since: string) =>
+    (await cli.json<{ admitted: number }[]>(`usage --since ${since}`)).map((each) => each.admitted);
+  expect([await admitted("48h"), await admitted("49h")]).toEqual([[1_200], [2_400]]);
 });
 
 test.each(["usage 77", "usage 77 --by key --csv"])("%s: there is no such key", async (line) => {
