@@ -75,7 +75,6 @@ function checksumFile(path: string): string {
 /** Writes the checksum of a file that will be renamed to `path`. */
 export async function writeChecksum(file: string, path: string, onProgress: OnProgress): Promise<void> {
   const checksum = await checksumOf(file, "computing the checksum", onProgress);
-  removeFile(checksumFile(path));
   writeNewFile(checksumFile(path), `${checksum}  ${basename(path)}\n`);
 }
 
@@ -139,7 +138,7 @@ const CHUNK_BYTES = 1024 * 1024;
 
 /** The SHA-256 of a file in hexadecimal digits. */
 async function checksumOf(path: string, step: string, onProgress: OnProgress): Promise<string> {
-  const size = Math.max(1, bytesOf(path));
+  const size = bytesOf(path);
   const hash = createHash("sha256");
   let done = 0;
   for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) {

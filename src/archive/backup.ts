@@ -88,7 +88,7 @@ export async function makeBackup(options: BackupOptions) {
 /** Copies a database of SQLite with the tables that it has, because nothing is migrated. */
 async function copyFile(from: string, to: string, onProgress: OnProgress): Promise<void> {
   // The log can have most of the data.
-  const expectedBytes = Math.max(1, bytesOf(from) + bytesOf(`${from}-wal`));
+  const expectedBytes = bytesOf(from) + bytesOf(`${from}-wal`);
   await callInThread("copySnapshot", [from, to], () => {
     const done = bytesOf(to);
     onProgress({ step: "copying", unit: "bytes", done, share: done / expectedBytes });

@@ -3,11 +3,13 @@ import { DatabaseThread, type ThreadCallName, type ThreadCalls } from "../store/
 
 const POLL_MS = 100;
 
-/** Calls `onPoll` several times a second until the work is done. */
+/** Calls `onPoll` now, several times a second, and when the work is done. */
 export async function pollWhile<T>(work: Promise<T>, onPoll: () => void): Promise<T> {
   onPoll();
   const timer = scheduler.setInterval(onPoll, POLL_MS);
-  return work.finally(() => void timer.close());
+  const result = await work.finally(() => void timer.close());
+  onPoll();
+  return result;
 }
 
 /** Calls a function in a thread of its own while this one polls. Errors of the function are thrown here. */

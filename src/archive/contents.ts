@@ -49,7 +49,7 @@ export async function contentsOf(
   const counters = { ...(await reader.counters()) };
   const lastAudit = sourceCounters?.[AUDIT];
   if (lastAudit !== undefined && counters[AUDIT] === lastAudit + 1n) counters[AUDIT] = lastAudit;
-  const rowsInAll = onProgress ? Math.max(1, await rowsIn(reader)) : 1;
+  const rowsInAll = onProgress ? await rowsIn(reader) : 0;
   let done = 0;
   for (const table of tables) {
     let count = 0;

@@ -25,19 +25,14 @@ export async function openInput(
   standardInput: () => AsyncIterable<Uint8Array>,
 ): Promise<InputFile> {
   const descriptor = path === "-" ? await copyOf(standardInput()) : openFile(path);
-  try {
-    const { size } = fstatSync(descriptor);
-    const fingerprint = fingerprintOf(descriptor);
-    return {
-      size,
-      fingerprint,
-      texts: (onRead) => texts(descriptor, fingerprint, onRead),
-      [Symbol.dispose]: () => closeSync(descriptor),
-    };
-  } catch (error) {
-    closeSync(descriptor);
-    throw error;
-  }
+  const { size } = fstatSync(descriptor);
+  const fingerprint = fingerprintOf(descriptor);
+  return {
+    size,
+    fingerprint,
+    texts: (onRead) => texts(descriptor, fingerprint, onRead),
+    [Symbol.dispose]: () => closeSync(descriptor),
+  };
 }
 
 /** Opens a regular file. */
@@ -115,7 +110,8 @@ async function* texts(
 
 function isGzip(descriptor: number): boolean {
   const magic = Buffer.alloc(2);
-  return readSync(descriptor, magic, 0, 2, 0) === 2 && magic.readUInt16BE() === 0x1f8b;
+  readSync(descriptor, magic, { position: 0 });
+  return magic.readUInt16BE() === 0x1f8b;
 }
 
 /** The modules of streams and of gzip are loaded when they are used, because that takes 15 ms. */
@@ -155,9 +151,8 @@ export function fileOutput(path: string): Output {
   removeFile(partial);
   const descriptor = createFile(partial);
   const own = fstatSync(descriptor).ino;
-  // Whether a later export to the same file has replaced the partial file.
+  // Whether the partial file has its final name, or a later export to the same file has replaced it.
   const isReplaced = () => statOf(partial)?.ino !== own;
-  let isDone = false;
   return {
     async write(data) {
       const bytes = typeof data === "string" ? Buffer.from(data) : data;
@@ -168,10 +163,9 @@ export function fileOutput(path: string): Output {
       if (isReplaced())
         throw new Error(`another export to ${path} has begun meanwhile; ${path} will be its result`);
       renameDurably(partial, path);
-      isDone = true;
     },
     close() {
-      if (!isDone && !isReplaced()) removeFile(partial);
+      if (!isReplaced()) removeFile(partial);
       closeSync(descriptor);
     },
   };

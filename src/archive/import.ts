@@ -59,7 +59,7 @@ class Importer<T extends ImportedRow> {
     const rowsPerBatch = this.#options.store?.rowsPerBatch ?? ROWS_PER_TRIAL;
     if (this.#hasTooManyErrors) return "too many errors";
     for await (const rows of this.#read()) {
-      for (const row of rowsToSkip === 0 ? rows : rows.slice(rowsToSkip)) {
+      for (const row of rows.slice(rowsToSkip)) {
         this.#add(row);
         if (this.#rows.length >= rowsPerBatch) await this.#store();
         if (!this.#hasTooManyErrors) continue;

@@ -149,7 +149,7 @@ export async function restoreBackup(
 async function copyBackup(plan: RestorePlan, to: string, { by, onProgress }: RestoreRequest): Promise<void> {
   const { path, database, description, replaced, comparison } = plan;
   removeDatabase(to);
-  const size = Math.max(1, bytesOf(database));
+  const size = bytesOf(database);
   await pollWhile(copyPrivately(database, to), () =>
     onProgress({ step: "copying", unit: "bytes", done: bytesOf(to), share: bytesOf(to) / size }),
   );

@@ -50,7 +50,7 @@ const DELIMITERS = [",", ";", "\t", "|"];
 
 /** The delimiter that the first line contains most often outside of quoted cells. */
 export function delimiterOf(text: string): string {
-  const [line = ""] = text.trimStart().split(/\r?\n/, 1);
+  const [line = ""] = text.trimStart().split("\n");
   const unquoted = line.replace(/"[^"]*"/g, "");
   const counts = DELIMITERS.map((delimiter) => unquoted.split(delimiter).length);
   return DELIMITERS[counts.indexOf(Math.max(...counts))] ?? ",";
@@ -99,7 +99,7 @@ class LineReader implements RowReader {
       checkRowLength(rowText.length, line);
       const isBlank = rowText === "" || (this.delimiter === undefined && /^[ \t\r]*$/.test(rowText));
       if (!isBlank) rows.push({ line, text: rowText, cells, problem });
-      this.#line += next === end + 1 ? 1 : linesIn(rowText) + 1;
+      this.#line += linesIn(rowText) + 1;
       start = next;
     }
     this.#rest = text.slice(start);

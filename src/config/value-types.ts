@@ -226,12 +226,11 @@ const splitList = (text: string) => text.split(",").map((item) => item.trim());
 
 /** A list of values. The flag is repeated, or the values are separated by commas. */
 export function list<T>(type: ValueType<T>): ValueType<readonly T[]> {
+  const { choices: _choices, ...rest } = type;
   return {
+    ...rest,
     placeholder: `${type.placeholder}…`,
-    ...(type.secret && { secret: type.secret }),
-    ...(type.isUrl && { isUrl: type.isUrl }),
     expected: `${type.expected}, or several separated by commas`,
-    ...(type.range !== undefined && { range: type.range }),
     parse: (text) => {
       const values = splitList(text).flatMap((item) => type.parse(item) ?? []);
       return values.length === splitList(text).length ? values : undefined;

@@ -167,7 +167,7 @@ test("rejected rows are on the disk when the import is complete", async () => {
   cli.input = "name,categoryId\nRex,seven\n";
   using steps = recordDurableSteps();
   await cli.run(`import - --max-errors 10 --rejects ${directory}/rejected.csv`);
-  expect(steps.unsyncedIn(directory)).toEqual([]);
+  expect([steps.unsyncedIn(directory), steps.hasSynced(directory)]).toEqual([[], true]);
   expect(readdirSync(directory)).toEqual(["rejected.csv"]);
 });
 

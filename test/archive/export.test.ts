@@ -10,6 +10,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
+import { exportRows } from "../../src/archive/export.ts";
+import { sqliteIn } from "../../trials/harness/contents.ts";
 import { cleanUpAfterAll, failure, InProcessCli, cliDirectory, wrongUsage } from "../cli/cli.ts";
 import { createKey } from "../cli/keys.ts";
 import { PET_CSV_HEADER, petCsvRow } from "../samples.ts";
@@ -158,6 +160,52 @@ test.each([
   ["export pets --json", "--json needs FILE: standard output has the export itself"],
 ])("%s", async (line, err) => {
   expect(await cli.run(line)).toEqual(wrongUsage(err));
+});
+
+describe("a large export", () => {
+  const COUNT = 14_000;
+  const large = new InProcessCli();
+  beforeAll(async () => {
+    large.input = `name,categoryId\n${`${"Rex".repeat(20)},7\n`.repeat(COUNT)}`;
+    expect((await large.run("import -")).code).toBe(0);
+  });
+
+  /** The rows, and the rows of each piece with what was reported after it. */
+  async function pieces(isGzip: boolean, isStopped = () => false) {
+    await using reader = await sqliteIn(large.dataDir).read();
+    const found: [rows: number, reported?: number][] = [];
+    let isFinished = false;
+    const rows = await exportRows({
+      reader,
+      kind: "pets",
+      format: "ndjson",
+      isGzip,
+      output: {
+        async write(data) {
+          const text = typeof data === "string" ? data : gunzipSync(data).toString();
+          found.push([text.split("\n").length - 1]);
+        },
+        finish: () => void (isFinished = true),
+        close() {},
+      },
+      onProgress: (done) => void found.at(-1)?.push(done),
+      isStopped,
+    });
+    return { rows, found, isFinished };
+  }
+
+  test("is written in pieces of some rows of the database, or for gzip of 1 MiB; each but the last is reported", async () => {
+    const pages = Array.from({ length: 7 }, (_, page) => [2_000, (page + 1) * 2_000]);
+    expect(await pieces(false)).toEqual({ rows: COUNT, found: pages as never, isFinished: true });
+    expect(await pieces(true)).toEqual({ rows: COUNT, found: [[12_000, 12_000], [2_000]], isFinished: true });
+  });
+
+  test("stops at a signal, which arrives while rows are read", async () => {
+    let signal = false;
+    setImmediate(() => (signal = true));
+    const { rows, isFinished } = await pieces(false, () => signal);
+    expect([rows, isFinished]).toEqual([undefined, false]);
+  });
 });
 
 test("without a database there is nothing to export, and none is created", async () => {

@@ -1,12 +1,31 @@
-import { afterAll, expect, test } from "bun:test";
-import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { afterAll, afterEach, expect, test } from "bun:test";
+import { appendFileSync, existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { fileOutput, openInput } from "../../src/archive/files.ts";
 import { disposableDirectory } from "../disposable-directory.ts";
 
 const directory = disposableDirectory();
 afterAll(() => directory.remove());
+
+/** The files of the directory that this process has open, on a system that tells. */
+function openFiles(): string[] {
+  const descriptors = "/proc/self/fd";
+  if (!existsSync(descriptors)) return [];
+  const targets = readdirSync(descriptors).map((name) => linkTarget(join(descriptors, name)));
+  return targets.filter((target) => target.startsWith(directory.directory));
+}
+
+/** The descriptor of the listing itself is closed already. */
+function linkTarget(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return "";
+  }
+}
+
+afterEach(() => expect(openFiles()).toEqual([]));
 
 const open = (path: string) =>
   openInput(path, () => {
@@ -29,6 +48,25 @@ test.each([
   await expect(textOf(path, () => appendFileSync(path, more))).rejects.toThrow(
     "it changed while it was read",
   );
+});
+
+test("standard input and large files are read in pieces, whose characters and bytes are whole; no copy has a name", async () => {
+  const [text, bytes] = [`a${"é".repeat(200_000)}`, 400_001];
+  const { TMPDIR } = process.env;
+  process.env["TMPDIR"] = directory.directory;
+  try {
+    using input = await openInput("-", async function* () {
+      yield Buffer.from(text.slice(0, 7));
+      yield Buffer.from(text.slice(7));
+    });
+    expect(readdirSync(directory.directory).filter((name) => name.startsWith("petstore-import"))).toEqual([]);
+    const read: number[] = [];
+    const pieces = await Array.fromAsync(input.texts((done) => read.push(done)));
+    expect([pieces.join("") === text, input.size, read]).toEqual([true, bytes, [262_144, bytes]]);
+  } finally {
+    if (TMPDIR === undefined) delete process.env["TMPDIR"];
+    else process.env["TMPDIR"] = TMPDIR;
+  }
 });
 
 test("what is not a regular file is refused, because a pipe without a writer would be read forever", async () => {

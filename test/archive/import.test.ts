@@ -256,6 +256,25 @@ describe("identifiers and orders", () => {
     expect((await cli.run(["export", "orders"])).out).toBe(readFileSync(orders, "utf8"));
   });
 
+  test("rows whose identifiers exist are replaced or skipped, and counted, or rejected, each an error", async () => {
+    const path = file("pets.csv", "id,name,categoryId\n1,a,7\n2,b,7\n2,c,7\n");
+    const importOnto = async (...flags: string[]) => {
+      cli = new InProcessCli();
+      await importFile(file("first.csv", "id,name,categoryId\n1,Rex,7\n"), "--keep-ids");
+      return importFile(path, "--keep-ids", ...flags);
+    };
+    for (const [rule, counts] of [
+      ["replace", { added: 1, replaced: 2, skipped: 0 }],
+      ["skip", { added: 1, replaced: 0, skipped: 2 }],
+    ] as const) {
+      const { out } = await importOnto("--on-conflict", rule, "--json");
+      expect(JSON.parse(out)).toMatchObject({ rows: 3, rejected: 0, ...counts });
+    }
+    expect((await importOnto("--max-errors", "1")).err).toStartWith(
+      `stopped after 3 rows of ${path}: 2 rows were rejected, and --max-errors is 1; `,
+    );
+  });
+
   test("the audit trail names the file and the counts", async () => {
     const path = file("pets.csv", `${HEADER}Rex,7,\n`);
     await importFile(path);

@@ -66,6 +66,14 @@ test("a batch that is written again replaces what was written for it before", ()
   expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
+test("rows that are not CSV have no header", () => {
+  const file = new RejectsFile(directory.path("rejects.ndjson"), NDJSON);
+  const line = encodeRejectedRow(json("{}"), NDJSON);
+  expect(file.write(0, [json("{}")])).toBe(line.length + 1);
+  file.close();
+  expect(readFileSync(file.path, "utf8")).toBe(`${line}\n`);
+});
+
 test("without a rejected row there is no file, and an earlier one is untouched", () => {
   const path = directory.path("none");
   writeFileSync(path, "mine");

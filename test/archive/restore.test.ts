@@ -15,11 +15,13 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { restoreBackup } from "../../src/archive/restore.ts";
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/open-sqlite.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
 import { cleanUpAfterAll, EXECUTABLE, failure, InProcessCli, cliDirectory, stepsIn } from "../cli/cli.ts";
-import { hash } from "../key-store-arguments.ts";
+import { storageIn } from "../data-directory.ts";
+import { BY, hash } from "../key-store-arguments.ts";
 import { fillData, NOW } from "./sample-data.ts";
 
 cleanUpAfterAll();
@@ -58,13 +60,6 @@ beforeEach(() => {
   backups = join(dirname(cli.dataDir), "backups");
   backup = join(backups, "production-2026-11-15T12-00-00Z.db");
 });
-
-interface KeyJson {
-  readonly id: number;
-  readonly state: string;
-  readonly plan: string;
-  readonly limits: { readonly perMinute: number; readonly perDay: number };
-}
 
 /** Time passes: key 1 is revoked, key 2 is rolled, key 3 and more pets are created. */
 async function changeData(): Promise<void> {
@@ -136,6 +131,7 @@ describe("petstore restore", () => {
     removeData();
     const out = await restored(backup);
     expect(out).toContain("Contents      49 pets, 1 order and 2 keys\n");
+    expect(out).toContain("Migration     none is needed\n");
     expect(out).toContain("Present data  none\n");
     expect(out).toContain(
       "warning: which keys and operators were revoked, restricted or rotated after 2026-11-15T12:00:00.000Z is not known here",
@@ -155,6 +151,7 @@ describe("petstore restore", () => {
       "copying",
       "checking the copy",
     ]);
+    expect(progress).toMatch(/^petstore: copying: 0\.\d MB(?:, .* MB\/s)?, 100 % done, 0:00 left$/m);
   });
 
   test("has one entry in the audit trail of the restored database, with the backup and what was replaced", async () => {
@@ -266,115 +263,6 @@ describe("petstore restore", () => {
     expect(await nextPetId()).toBe(61n);
   });
 
-  test("names the keys that were restricted since, with commands that work in their order", async () => {
-    for (const name of ["third", "fourth", "fifth", "sixth"])
-      await run("keys", "create", "--name", name, "--plan", "free", "--expires", "90d");
-    const own = ["--plan", "enterprise", "--per-minute", "500", "--per-day", "90"];
-    for (const name of ["7", "8", "9"]) await run("keys", "create", "--name", name, ...own);
-    await run("keys", "create", "--name", "10", "--plan", "pro");
-    cli.clock.advance(60_000);
-    const { path } = await cli.json<{ path: string }>("backup", backups);
-    for (const line of [
-      "disable 2",
-      "rotate 3 --overlap 0",
-      "update 3 --access read --expires 1h",
-      "disable 3",
-      "update 4 --expires 30d",
-      // What allows more, or the same, is not named.
-      "update 5 --name other --clear expires --plan business",
-      "update 7 --plan free",
-      "update 8 --per-minute 499 --per-day 90",
-      // Both limits are higher.
-      "update 9 --plan business",
-      "update 10 --plan enterprise --per-minute 300 --per-day 122",
-      // A key that is revoked needs nothing else.
-      "disable 6",
-      "update 6 --access read --expires 1h",
-      "rotate 6 --overlap 0",
-      "revoke 6",
-    ])
-      expect((await run("keys", ...line.split(" "))).code).toBe(0);
-    cli.clock.advance(86_400_000);
-    const plan = await run("restore", path, "--replace", "--dry-run", "--json");
-    expect(JSON.parse(plan.out.slice(0, plan.out.lastIndexOf("}") + 1))).toMatchObject({
-      keysRevokedSince: [6],
-      keysRolledSince: [3],
-      keysWithLowerLimitsSince: [7, 8, 10],
-      keysMadeReadOnlySince: [3],
-      keysDisabledSince: [2, 3],
-      keysExpiringEarlierSince: [
-        { id: 3, expiresAt: "2026-11-15T13:01:00.000Z" },
-        { id: 4, expiresAt: "2026-12-15T12:01:00.000Z" },
-      ],
-    });
-    const states = async () =>
-      (await cli.json<KeyJson[]>("keys", "list", "--revoked")).toSorted((a, b) => a.id - b.id);
-    const before = await states();
-    const out = await restored(path, "--replace");
-    const lines = out.split("\n").filter((line) => line.startsWith("warning: "));
-    expect(lines).toEqual([
-      "warning: keys revoked since the backup are valid again: run petstore keys revoke 6",
-      "warning: secrets replaced since are valid again, and the new ones are not: run petstore keys rotate 3 --overlap 0",
-      "warning: keys whose limits were lowered since have the earlier ones again: run petstore keys update 7 --plan free; petstore keys update 8 --plan enterprise --per-minute 499 --per-day 90; petstore keys update 10 --plan enterprise --per-minute 300 --per-day 122",
-      "warning: keys made read-only since can write again: run petstore keys update 3 --access read",
-      "warning: keys disabled since are valid again: run petstore keys disable 2; petstore keys disable 3",
-      "warning: keys whose expiry was moved to an earlier time since are valid for longer again: run petstore keys update 3 --expires 1s; petstore keys update 4 --expires 2505600s",
-    ]);
-    for (const [, command = ""] of out.matchAll(/petstore (keys [^;\n]+)/g))
-      expect((await run(...command.split(" "))).code).toBe(0);
-    cli.clock.advance(2_000);
-    const stateOf = ({ state }: KeyJson) => state;
-    const after = await states();
-    expect(after.map(stateOf)).toEqual(before.map(stateOf));
-    expect(before.map(stateOf).slice(0, 6)).toEqual([
-      "active",
-      "disabled",
-      "expired",
-      "active",
-      "active",
-      "revoked",
-    ]);
-    const limits = ({ plan, limits: { perMinute, perDay } }: KeyJson) => [plan, perMinute, perDay];
-    for (const id of [7, 8, 10])
-      expect(limits(after[id - 1] as KeyJson)).toEqual(limits(before[id - 1] as KeyJson));
-  });
-
-  test("names plans and ban rules that were made stricter since, with commands that work", async () => {
-    await run("plans", "update", "pro", "--per-minute", "200");
-    await run("ban-rules", "update", "--length", "1m");
-    const { path } = await cli.json<{ path: string }>("backup", backups);
-    for (const line of [
-      "plans update free --per-day 500",
-      "plans update anonymous --per-minute 100 --per-day 9000",
-      // What allows more is not named.
-      "plans update pro --per-minute 250",
-      "plans update business --per-day 200000",
-      "ban-rules update --strikes 3 --grace 1500ms --length 30s --max-length 90s",
-    ])
-      expect((await run(...line.split(" "))).code).toBe(0);
-    const policy = async () => [await cli.json("plans", "list"), await cli.json("ban-rules", "show")];
-    const stricter = await policy();
-    const plan = await run("restore", path, "--replace", "--dry-run", "--json");
-    expect(JSON.parse(plan.out.slice(0, plan.out.lastIndexOf("}") + 1))).toMatchObject({
-      plansLoweredSince: [
-        { name: "free", perMinute: 60, perDay: 500 },
-        { name: "anonymous", perMinute: 100, perDay: 9_000 },
-      ],
-      stricterBanRulesSince: { strikes: 3, graceMs: 1_500, lengthMs: 30_000, maxLengthMs: 90_000 },
-    });
-    const out = await restored(path, "--replace");
-    expect(out.split("\n").filter((line) => line.startsWith("warning: "))).toEqual([
-      "warning: plans whose limits were lowered since have the earlier ones again: run petstore plans update free --per-minute 60 --per-day 500; petstore plans update anonymous --per-minute 100 --per-day 9000",
-      "warning: ban rules that were made stricter since are the earlier ones again: run petstore ban-rules update --strikes 3 --grace 1500ms --length 30s --max-length 90s",
-    ]);
-    expect(await policy()).not.toEqual(stricter);
-    for (const [, command = ""] of out.matchAll(/petstore ((?:plans|ban-rules) [^;\n]+)/g))
-      expect((await run(...command.split(" "))).code).toBe(0);
-    await run("plans", "update", "pro", "--per-minute", "250");
-    await run("plans", "update", "business", "--per-day", "200000");
-    expect(await policy()).toEqual(stricter);
-  });
-
   test("a backup of release 1.2.0, a directory, is restored and compared too, also if its keys could not be disabled", async () => {
     await run("keys", "disable", "2");
     const earlier = join(backups, "production-2026-11-15T110000.000Z");
@@ -399,7 +287,9 @@ describe("petstore restore", () => {
       return `${hasher.digest("hex")}  ${name}\n`;
     });
     writeFileSync(join(earlier, "SHA256SUMS"), sums.join(""));
-    expect((await restore(earlier, "--replace", "--dry-run")).out).toContain("run petstore keys disable 2\n");
+    const { out } = await restore(earlier, "--replace", "--dry-run");
+    expect(out).toContain("run petstore keys disable 2\n");
+    expect(out).toContain("Migration     the server migrates the database when it starts\n");
     // The later one is restored from the directory of both.
     expect((await restored(backups, "--replace")).split("\n")).toContain(`  Backup        ${backup}`);
     rmSync(backup);
@@ -479,22 +369,32 @@ describe("petstore restore", () => {
     }
   });
 
+  /** What a process leaves that was killed after a write, in the present database too. */
+  function logOfPresent() {
+    using writer = new Database(inData("production.db"));
+    writer.run("UPDATE pets SET name = 'in the log'");
+    return readFileSync(inData("production.db-wal"));
+  }
+
   test("a damaged database is replaced, and kept", async () => {
     await changeData();
+    const log = logOfPresent();
     writeFileSync(inData("production.db"), "no database");
+    writeFileSync(inData("production.db-wal"), log);
     expect(await restored(backup, "--replace")).toContain("is not known here");
     const replaced = "production-replaced-2026-11-15T13-00-00Z.db";
-    expect(readFileSync(inData(replaced), "utf8")).toBe("no database");
+    const kept = [replaced, `${replaced}-wal`].map((name) => readFileSync(inData(name), "latin1"));
+    expect(kept).toEqual(["no database", log.toString("latin1")]);
+    expect(existsSync(inData("production.db-wal"))).toBeFalse();
     expect(inspect()).toMatchObject({ problems: [], rows: { pets: 49 } });
+    await restored(backup, "--replace");
+    expect(inspect("production-replaced-2026-11-15T13-00-01Z.db").rows["pets"]).toBe(49);
   });
 
   test("the log of a database that was moved away is not applied to the restored one, and stays", async () => {
     const before = inspect();
-    using writer = new Database(inData("production.db"));
-    writer.run("UPDATE pets SET name = 'in the log'");
-    const log = readFileSync(inData("production.db-wal"));
+    const log = logOfPresent();
     expect(log.length).toBeGreaterThan(0);
-    writer.close();
     rmSync(inData("production.db"));
     writeFileSync(inData("production.db-wal"), log);
     await restored(backup);
@@ -525,10 +425,21 @@ describe("petstore restore", () => {
     await operatorPetStore.getPet(1n);
     // The file of the lock stays when a server ends.
     acquireLock(inData("production.lock"))?.release();
-    const { code, err } = await cli.runSlowly("restore", backup, "--replace");
+    const { code, out, err } = await cli.runSlowly("restore", backup, "--replace");
     await close();
     const message = `another command uses the database in ${cli.dataDir} (production); run this one again when it is done`;
-    expect([code, err]).toEqual([1, message]);
+    expect([code, out, err]).toEqual([1, "", message]);
+    // Or one that begins after the plan was shown.
+    const before = readdirSync(cli.dataDir).toSorted();
+    let other: SqliteStores | undefined;
+    const request = { storage: storageIn(cli.dataDir), from: backup, replace: true, allowOlder: false };
+    const restoring = restoreBackup({ ...request, by: BY, onProgress() {} }, async () => {
+      other = open();
+      await other.operatorPetStore.getPet(1n);
+    });
+    await expect(restoring).rejects.toThrow(message);
+    await other?.close();
+    expect(readdirSync(cli.dataDir).toSorted()).toEqual(before);
     await restored(backup, "--replace");
   });
 
@@ -567,9 +478,13 @@ describe("petstore restore", () => {
       `the backup ${backup} is of production, not of staging; use --env production`,
     );
     const empty = cliDirectory();
-    expect(await restoreError(empty)).toBe(`there is no backup of production in ${empty}`);
+    for (const path of [empty, join(empty, "missing")])
+      expect(await restoreError(path)).toBe(`there is no backup of production in ${path}`);
     writeFileSync(backup, "not a database");
     await expect(restore(backup, "--replace")).rejects.toThrow(
+      `the backup ${backup} is damaged: the checksum of ${basename(backup)} is wrong`,
+    );
+    expect(await restoreError(backups, "--replace", "--allow-older")).toBe(
       `the backup ${backup} is damaged: the checksum of ${basename(backup)} is wrong`,
     );
     expect(inspect().rows["pets"]).toBe(49);

@@ -143,6 +143,7 @@ describe("CSV", () => {
 
   test.each([
     ["name,categoryId", ","],
+    ["name,categoryId\r\na;b;c;d", ","],
     ["name;categoryId,status;id", ";"],
     ["name\tcategoryId", "\t"],
     ["name|categoryId\na,b,c,d", "|"],
@@ -152,6 +153,22 @@ describe("CSV", () => {
     expect(delimiterOf(text)).toBe(delimiter);
   });
 });
+
+test.each([
+  ["csv", "a\n", "\n"],
+  ["ndjson", "{}\n", "\n"],
+  ["json", "[1\n,\n", "]"],
+] as const)(
+  "a row of %s has at most 64 KiB, whether it has arrived as a whole or not",
+  (format, before, end) => {
+    for (const rest of [end, ""]) {
+      const push = (length: number) => createRowReader(format, ",").push(before + "1".repeat(length) + rest);
+      expect(push(65_536)).toHaveLength(rest === "" ? 1 : 2);
+      const line = before.split("\n").length;
+      expect(() => push(65_537)).toThrow(`line ${line} begins a row of more than 64 KiB`);
+    }
+  },
+);
 
 describe("NDJSON", () => {
   test("a row is a line; blank lines are skipped and counted", () => {
@@ -185,6 +202,7 @@ describe("JSON arrays", () => {
   test.each([
     ['[{"a":1}', "the file ends within the array (line 1); is it complete?"],
     ["[1]\n[2]", "line 2 has text after the end of the array"],
+    ["[1],2]", "line 1 has text after the end of the array"],
   ])("%j is an error of the file", (text, message) => {
     expect(() => read(text, { format: "json" })).toThrow(message);
   });

@@ -40,6 +40,7 @@ describe("pets", () => {
     ["oops", "the row is not valid JSON"],
     ["[1]", "the row must be a JSON object"],
     ["7", "the row must be a JSON object"],
+    ['{"name":"Rex","name":"Mia","categoryId":1}', "name must be given only once"],
     ['{"name":"Rex","categoryId":"1"}', `categoryId ${INTEGER}`],
     ['{"name":"Rex","categoryId":9223372036854775808}', `categoryId ${INTEGER}`],
     ['{"name":5,"categoryId":1.5}', /^name must be a string of 1 to 1,024 .*; categoryId must be an integer/],
@@ -75,6 +76,12 @@ describe("CSV columns", () => {
     ["Rex,7,gone", 'status must be one of "available", "pending" or "sold"'],
   ])("the row %s is rejected", (row, problem) => {
     expect(csv("name,categoryId,status", row)).toBe(problem);
+  });
+
+  test("a text that is no row is rejected for what it is, however many columns it has", () => {
+    const problem = "has a quote that is not closed";
+    const row = { line: 2, text: 'Rex,"7', cells: ["Rex", "7"], problem };
+    expect(resultOf(csvRowParser(PET_ROWS, ["name", "categoryId"]), row)).toBe(`the row ${problem}`);
   });
 
   test("a problem names the column of the file", () => {

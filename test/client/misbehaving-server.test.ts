@@ -17,6 +17,9 @@ const listPage = ({ pets }: client.Petstore) => pets.listPage();
 test.each<[string, Response[], (petstore: client.Petstore) => Promise<unknown>, message: string]>([
   ["a page that is no array", [json(200, PET)], listPage, ""],
   ["a pet that is no object", [json(200, "[]")], ({ pets }) => pets.get(1), ""],
+  ["a pet that is null", [json(200, "null")], ({ pets }) => pets.get(1), "whose JSON is no object."],
+  ["a page without content", [new Response(null, { status: 204 })], listPage, "which is no JSON."],
+  ["a redirect that a browser hides", [Response.error()], listPage, "redirects to another address:"],
   ["a redirect with status 302", [moved(302)], listPage, `redirects to ${MOVED}:`],
   ["a redirect with status 308", [moved(308)], listPage, `redirects to ${MOVED}:`],
   [
@@ -41,17 +44,17 @@ test.each<[string, Response[], (petstore: client.Petstore) => Promise<unknown>, 
 });
 
 describe("an address that does not respond", () => {
-  const refused = () =>
-    new TypeError("fetch failed", { cause: new Error("connect ECONNREFUSED 127.0.0.1:9.") });
-
-  test("fails after three requests, and the message says why", async () => {
+  test.each([
+    ["connect ECONNREFUSED 127.0.0.1:9", new Error("connect ECONNREFUSED 127.0.0.1:9.")],
+    ["ECONNRESET", Object.assign(new Error(""), { code: "ECONNRESET" })],
+    ["RangeError", new RangeError("")],
+    ["fetch failed", "of another kind"],
+  ])("fails after three requests, and the message says why: %s", async (reason, cause) => {
+    const refused = () => new TypeError("fetch failed", { cause });
     const { petstore, sent } = scripted([refused(), refused(), refused()]);
     const error = await finish(rejection(petstore.pets.listPage()));
     expect(error).toBeInstanceOf(client.ConnectionError);
-    expect(error).toHaveProperty(
-      "message",
-      `No response from ${PETS_URL}: connect ECONNREFUSED 127.0.0.1:9.`,
-    );
+    expect(error).toHaveProperty("message", `No response from ${PETS_URL}: ${reason}.`);
     expect(sent).toHaveLength(3);
   });
 });
@@ -117,6 +120,36 @@ describe("every error says what a caller needs to go on", () => {
     if (status !== undefined) expect(error).toHaveProperty("headers", expect.any(Headers));
   });
 
+  test.each([
+    '{"code":"of_a_proxy"}',
+    '{"message":"of a proxy"}',
+    '{"code":7,"message":"of a proxy"}',
+    "null",
+  ])("the error of a proxy, %s, has no code of the API", async (body) => {
+    const { petstore } = scripted([json(400, body)]);
+    const error = await finish(rejection(petstore.pets.create(NEW_PET)));
+    expect(error).toBeInstanceOf(client.InvalidRequestError);
+    expect(error).toMatchObject({ code: undefined, message: "The server responded with status 400.", body });
+  });
+
+  test.each([
+    [400, "InvalidRequestError"],
+    [401, "AuthenticationError"],
+    [403, "PermissionError"],
+    [404, "NotFoundError"],
+    [409, "ConflictError"],
+    [410, "NotFoundError"],
+    [412, "ConflictError"],
+    [422, "ConflictError"],
+    [429, "RateLimitError"],
+    [499, "InvalidRequestError"],
+    [500, "ServerError"],
+  ])("the class of an error with status %i is %s", async (status, name) => {
+    const { petstore } = scripted([json(status, "")], { maxRetries: 0 });
+    const error = await finish(rejection(petstore.pets.create(NEW_PET)));
+    expect(error).toMatchObject({ name, message: `The server responded with status ${status}.` });
+  });
+
   test.each([200, 413])("the body of a proxy's %i is there, from its start", async (status) => {
     const { petstore } = scripted([html(status)]);
     const error = await finish(rejection(petstore.pets.create(NEW_PET)));
@@ -149,13 +182,16 @@ describe("the deadline bounds the wait for the rate limit", () => {
       "X-RateLimit-Reset": String(Math.ceil(Date.now() / 1000) + 60),
     });
 
-  test("and onWait says how long it takes", async () => {
+  test("and onWait says once to each call how long it takes", async () => {
     const waits: client.WaitEvent[] = [];
-    const replies = [exhausted(), json(200, "[]")];
+    const replies = [exhausted(), json(200, "[]"), json(200, "[]")];
     const { petstore } = scripted(replies, { onWait: (event) => void waits.push(event) });
     await finish(petstore.pets.listPage());
-    await finish(petstore.pets.listPage());
-    expect(waits).toEqual([{ method: "GET", url: PETS_URL, attempt: 1, waitMs: expect.any(Number) }]);
+    await finish(Promise.all([1, 2].map((limit) => petstore.pets.listPage({ limit }))));
+    const waitMs = expect.any(Number);
+    expect(waits).toEqual(
+      [1, 2].map((limit) => ({ method: "GET", url: `${PETS_URL}?limit=${limit}`, attempt: 1, waitMs })),
+    );
     expect(waits[0]?.waitMs).toBeWithin(58_000, 62_000);
   });
 
@@ -212,11 +248,12 @@ describe("the deadline bounds the wait for the rate limit", () => {
     await rejection(petstore.pets.listPage({ deadlineMs: 5_000 }));
     expect(jest.getTimerCount()).toBe(before);
     const controller = new AbortController();
-    const call = rejection(petstore.pets.listPage({ signal: controller.signal }));
+    const { signal } = controller;
+    const calls = [1, 2].map((limit) => rejection(petstore.pets.listPage({ limit, signal })));
     await settle();
     expect(jest.getTimerCount()).toBeGreaterThan(before);
     controller.abort();
-    await call;
+    await Promise.all(calls);
     expect(jest.getTimerCount()).toBe(before);
   });
 

@@ -1,5 +1,7 @@
-import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, jest, spyOn, test } from "bun:test";
 import { Petstore, type PetstoreOptions, TimeoutError } from "../../src/client/index.ts";
+import { RequestQueue } from "../../src/client/request-queue.ts";
+import { metadataOf } from "../../src/client/response.ts";
 import { Random } from "../../trials/harness/random.ts";
 import { advance, finish, settle, useFakeTimers } from "../fake-timers.ts";
 import { rejection } from "./scripted.ts";
@@ -145,12 +147,12 @@ describe("calls that share a client", () => {
 
 /** Responds when the test says so, without headers. */
 function manualServer(options: Partial<PetstoreOptions> = {}) {
-  const responses: (() => void)[] = [];
+  const responses: ((status?: number) => void)[] = [];
   const urls: string[] = [];
   const fetch = (url: string) =>
     new Promise<Response>((resolve) => {
       urls.push(url);
-      responses.push(() => resolve(new Response("[]")));
+      responses.push((status = 200) => resolve(new Response("[]", { status })));
     });
   const baseUrl = "http://petstore.test/v1";
   return { petstore: new Petstore({ key: "pet_live_x", baseUrl, fetch, ...options }), responses, urls };
@@ -171,6 +173,7 @@ describe("maxConcurrency", () => {
     const ended = [rejection(list(2, { signal: aborted.signal })), rejection(list(3, { deadlineMs: 100 }))];
     const [fourth, fifth] = [list(4), list(5)];
     aborted.abort("no longer needed");
+    expect(await rejection(list(6, { signal: AbortSignal.abort("too late") }))).toBe("too late");
     await advance(100);
     expect(await Promise.all(ended)).toEqual(["no longer needed", expect.any(TimeoutError)]);
     for (const call of [first, fourth, fifth]) {
@@ -186,15 +189,74 @@ describe("maxConcurrency", () => {
   });
 });
 
-test("without rate limit headers nothing waits", async () => {
-  const { petstore, responses } = manualServer();
-  const first = listPages(petstore, 1);
-  await settle();
-  responses.shift()?.();
-  await first;
-  const others = listPages(petstore, 30);
-  await settle();
-  expect(responses).toHaveLength(30);
-  for (const respond of responses) respond();
-  await others;
+/** A queue at the beginning of a second of the server, and what its requests learn. */
+function queueOf() {
+  const queue = new RequestQueue({ maxConcurrency: 64, waitForRateLimit: true });
+  const now = Math.floor(Date.now() / 1_000) * 1_000;
+  jest.setSystemTime(now);
+  const acquire = () => queue.acquire(new AbortController().signal, () => {});
+  const headers = { Date: new Date(now).toUTCString() };
+  return {
+    queue,
+    /** Sends a request, whose response says how many are left until the window closes. */
+    async learn(remaining: number, closesInMs: number): Promise<void> {
+      await acquire();
+      const rateLimit = { limit: 1_000, remaining, resetAt: new Date(now + closesInMs) };
+      queue.release({ ...metadataOf(new Response("", { headers }), 1), rateLimit });
+    },
+    /** How many of nine requests are sent at once. */
+    async startedAtOnce(): Promise<number> {
+      let started = 0;
+      for (let call = 0; call < 9; call++) void acquire().then(() => started++);
+      await settle();
+      return started;
+    },
+  };
+}
+
+test.each([
+  // One more at once after each round of successes.
+  [1, 1_000, 60_001, 2],
+  [2, 1_000, 60_001, 3],
+  [6, 1_000, 60_001, 4],
+  // Half of what is left, and of a short window less than its last request.
+  [9, 5, 60_001, 3],
+  [9, 5, 60_000, 2],
+])(
+  "after a 429 and %i successes, with %i requests left for %i ms, %i are sent at once",
+  async (successes, remaining, closesInMs, expected) => {
+    const { queue, learn, startedAtOnce } = queueOf();
+    queue.pause(0);
+    for (let success = 0; success < successes; success++) await learn(remaining, closesInMs);
+    expect(await startedAtOnce()).toBe(expected);
+  },
+);
+
+test("a window that is used up holds requests back, whatever another one has left", async () => {
+  const { learn, startedAtOnce } = queueOf();
+  await learn(50, 30_000);
+  await learn(0, 80_000_000);
+  expect(await startedAtOnce()).toBe(0);
 });
+
+test.each([
+  [200, 30],
+  [503, 1],
+])(
+  "after a response with status %i and without rate limit headers, %i requests are sent at once",
+  async (status, atOnce) => {
+    const { petstore, responses } = manualServer({ maxRetries: 0 });
+    const first = listPages(petstore, 1).catch(() => {});
+    await settle();
+    responses.shift()?.(status);
+    await first;
+    const others = listPages(petstore, 30);
+    await settle();
+    expect(responses).toHaveLength(atOnce);
+    for (let sent = 0; sent < responses.length; sent++) {
+      responses[sent]?.();
+      await settle();
+    }
+    await others;
+  },
+);

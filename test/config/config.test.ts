@@ -202,8 +202,13 @@ test.each([
 
 test("clients in plain text: no warning with TLS, or behind a proxy", () => {
   const host = ["0.0.0.0"];
-  expect(plainText({ host, "tls-cert": ["a"], "tls-key": ["b"] })).toEqual([]);
+  const tls = { "tls-cert": ["a"], "tls-key": ["b"] };
+  expect(plainText({ host, ...tls })).toEqual([]);
+  expect(plainText({ host, "tls-cert": ["a"] })).toEqual(["connections"]);
   expect(plainText({ host, "trust-proxy": ["10.0.0.1"] })).toEqual([]);
+  const forOperators = { "admin-address": ["0.0.0.0:8090"], "trust-proxy": ["10.0.0.1"] };
+  expect(plainText(forOperators)).toEqual(["admin"]);
+  expect(plainText({ ...forOperators, ...tls })).toEqual([]);
 });
 
 test.each(["", "?sslmode=disable", "?sslmode=allow", "?sslmode=prefer"])(

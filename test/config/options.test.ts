@@ -142,6 +142,13 @@ describe("--database-url-file and --limits-url-file", () => {
     }
   });
 
+  test("--limits-ca names a certificate, which goes to Valkey", () => {
+    const [certificate = ""] = rootCertificates;
+    const valkey = (text: string) => storageUrlsOf(parseConfig({ "limits-ca": [file(text)] })).valkey();
+    expect(valkey(certificate)).toEqual({ urls: [], ca: certificate });
+    expect(() => valkey("text")).toThrow(`--limits-ca is "${PATH}"; it is not a certificate in PEM format`);
+  });
+
   test("a file that is a pipe is read once", () => {
     const config = parseConfig({ "database-url": [POSTGRES] });
     const onInvalid = () => expect.unreachable();

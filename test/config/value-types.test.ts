@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { network } from "../../src/config/address-types.ts";
+import { network, serverOrigin } from "../../src/config/address-types.ts";
 import { formatIpNetwork } from "../../src/runtime/ip-network.ts";
 import type { SETTINGS } from "../../src/config/options.ts";
 import { duration, formatValue, limitPair, pointInTime, timeOf } from "../../src/config/value-types.ts";
@@ -55,6 +55,14 @@ describe("durations", () => {
       }),
     );
   });
+});
+
+test.each([
+  ["admin.example.com", "did you mean https://admin.example.com?"],
+  ["https://admin.example.com/console", "did you mean https://admin.example.com?"],
+  ["admin", undefined],
+])("the hint for %s as the URL of a server is %p", (text, hint) => {
+  expect([serverOrigin.parse(text), serverOrigin.hint?.(text)]).toEqual([undefined, hint]);
 });
 
 test("the variable of a switch is true or false", () => {

@@ -41,6 +41,13 @@ test.each([24, 64])("a secret of %i bytes is accepted", (bytes) => {
   expect(webhook?.secrets[0]).toHaveLength(bytes);
 });
 
+test("a server signs with two secrets at most, while a receiver changes from one to the other", () => {
+  const secrets = (...bytes: number[]) => ({ PETSTORE_WEBHOOK_SECRET: bytes.map(secretOf).join(",") });
+  const { webhook } = parseConfig(URL_FLAG, secrets(24, 32));
+  expect(webhook?.secrets.map(({ length }) => length)).toEqual([24, 32]);
+  expect(usageError(URL_FLAG, secrets(24, 32, 64))).toContain("it must be one or two secrets");
+});
+
 test.each(["whsec_", secretOf(23), secretOf(65), WEBHOOK_SECRET.slice(6), "whsec_****"])(
   "the secret %j is rejected with how to make one, and not repeated",
   (text) => {
