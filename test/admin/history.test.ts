@@ -154,6 +154,9 @@ test("listAudit: is newest first, in pages, and has filters", async () => {
   const first = await created("&limit=2");
   expect(first.names).toEqual(["three", "two"]);
   expect((await created(`&limit=2&cursor=${String(first.cursor)}`)).names).toEqual(["one"]);
+  const oldest = await created("&limit=2&after=0");
+  expect(oldest.names).toEqual(["one", "two"]);
+  expect((await created(`&limit=2&after=0&cursor=${String(oldest.cursor)}`)).names).toEqual(["three"]);
   const at = first.items[1]?.at ?? "";
   expect((await created(`&since=${at}`)).names).toEqual(["three", "two"]);
   expect((await created(`&until=${at}`)).names).toEqual(["one"]);

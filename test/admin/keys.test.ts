@@ -165,6 +165,12 @@ describe("rotateKey", () => {
       { validUntil: "2026-11-15T12:01:00.000Z" },
     ]);
     expect([await statusWith(secret), await statusWith(String(rotated["secret"]))]).toEqual([200, 200]);
+    service.clock.advance(59_999);
+    expect(await statusWith(secret)).toBe(200);
+    expect((await service.ok(`/api/keys/${key.id}`))["secrets"]).toHaveLength(2);
+    service.clock.advance(1);
+    expect(await statusWith(secret)).toBe(401);
+    expect((await service.ok(`/api/keys/${key.id}`))["secrets"]).toHaveLength(1);
   });
 
   test("without an overlap the earlier secret stops at once", async () => {

@@ -2,10 +2,12 @@ import { describe, expect, jest, spyOn, test } from "bun:test";
 import { hostname } from "node:os";
 import { INTERNAL_ERROR } from "../../src/api/errors.ts";
 import { toJson } from "../../src/api/json.ts";
+import { encodeCursor } from "../../src/domain/cursor.ts";
 import type { KeyStore } from "../../src/domain/ports/keys.ts";
 import type { QuestionStore } from "../../src/domain/ports/servers.ts";
 import { NO_ACTIVITY, type Question, type ServerState } from "../../src/domain/servers.ts";
-import { createLog, silentLog } from "../../src/observe/log.ts";
+import { createLog } from "../../src/observe/log.ts";
+import { STAMPS_PER_MS } from "../../src/observe/request-log.ts";
 import { answerQuestions } from "../../src/operator/answer-questions.ts";
 import { answerWhenAsked } from "../../src/operator/answer-when-asked.ts";
 import { requestHandlers } from "../../src/operator/handlers/requests.ts";
@@ -83,7 +85,7 @@ describe("several servers", () => {
       questions,
     });
     const { servers } = await listRequests({ id: undefined, body: undefined, query: {} } as never);
-    expect([servers.map(({ id }) => id), ask.mock.calls]).toEqual([["self"], []]);
+    expect([servers.map(({ id, name }) => [id, name]), ask.mock.calls]).toEqual([[["self", "web-2"]], []]);
   });
 
   test("are asked for the same, and cut to one page", async () => {
@@ -94,6 +96,17 @@ describe("several servers", () => {
       ["self", "the request log is off; restart the server without --request-log 0 to turn it on"],
       ["other", null],
     ]);
+  });
+
+  test("a page ends where that of one server ends, and says since when each has its requests", async () => {
+    const since = formatTime(0);
+    const of = { id: "other", name: "web-2", problem: null, since };
+    const cursor = encodeCursor("requests", 1n);
+    const result = await list({ nextCursor: cursor, servers: [of], items: [item(1n)] }, 2);
+    expect(result.nextCursor).toBe(cursor);
+    expect(result.servers[1]).toEqual(of);
+    const { nextCursor } = await list({ ...page, items: [item(1n)] }, 2);
+    expect(nextCursor).toBeNull();
   });
 
   test("requests have the names of their keys, and none in an outage of the database", async () => {
@@ -120,18 +133,58 @@ describe("several servers", () => {
     expect(result.servers[1]?.problem).toBe("1 row is left out: this release cannot read it");
   });
 
-  test("more than 50 are not asked, and are named", async () => {
+  test("a page begins below its cursor, which any server may have made", async () => {
+    const at = 1_800_000_000_000;
+    const stamp = at * STAMPS_PER_MS;
+    const { id: _id, server: _server, at: _at, ...request } = item(0n);
+    const conditions: unknown[] = [];
+    const requestLog = {
+      since: 0,
+      find: async (given: object) => {
+        conditions.push(given);
+        return { items: [{ ...request, stamp }], hasMore: false };
+      },
+    };
+    const { listRequests } = requestHandlers({
+      requestLog,
+      keys: NO_KEYS,
+      servers: { self: SELF, list: () => [], lost: () => [] },
+      questions: answering(() => ""),
+    } as never);
+    const listWith = (query: object) => listRequests({ id: undefined, body: undefined, query } as never);
+    const [{ id = 0n } = {}] = (await listWith({})).items;
+    expect(id / 1_024n).toBe(BigInt(stamp));
+    expect((await listWith({})).items).toMatchObject([{ at: formatTime(at), server: "self" }]);
+    for (const cursor of [id - 1n, id, id + 1n]) await listWith({ cursor });
+    const [until, address] = [formatTime(at), "2001:db8::1:2"];
+    await listWith({ cursor: id + 9_999n, since: until, until, status: "4xx", keyId: 7n, address });
+    expect(conditions).toEqual([
+      { before: Infinity },
+      { before: Infinity },
+      { before: stamp },
+      { before: stamp },
+      { before: stamp + 1 },
+      { before: stamp, from: stamp, statuses: [400, 499], keyId: 7, address: "2001:db8:0:0::/64" },
+    ]);
+  });
+
+  test("more than 50 are not asked, and are named; what was asked is deleted", async () => {
     let asked = 0;
     const others = Array.from({ length: 53 }, (_, i) => ({ ...OTHER, id: `other-${i}` }));
+    const questions = answering(() => toJson({ error: errorOf(`asked ${++asked}`) }));
+    const forget = spyOn(questions, "forget");
     const { listRequests } = requestHandlers({
       requestLog: undefined,
       keys: NO_KEYS,
       servers: { self: SELF, list: () => others, lost: () => [] },
-      questions: answering(() => toJson({ error: errorOf(`asked ${++asked}`) })),
+      questions,
     });
     const { servers } = await listRequests({ id: undefined, body: undefined, query: {} } as never);
     expect([asked, servers.length]).toEqual([50, 54]);
-    expect(servers.at(-1)?.problem).toBe("only 50 other servers are asked");
+    expect(forget.mock.calls.map(([ids]) => ids.length)).toEqual([50]);
+    const problems = servers.slice(1).map(({ problem }) => problem);
+    expect(problems.toSorted().slice(0, 4)).toEqual(["asked 1", "asked 10", "asked 11", "asked 12"]);
+    expect(problems.slice(50)).toEqual(Array(3).fill("only 50 other servers are asked"));
   });
 
   test("one that tells of others, or of their requests, is not believed", async () => {
@@ -150,6 +203,7 @@ describe("several servers", () => {
         questions,
       }).listRequests({ id: undefined, body: undefined, query: {} } as never);
     jest.useFakeTimers();
+    jest.advanceTimersByTime(10_000);
     const startedAt = scheduler.now();
     const { servers } = await finish(ask(answering(() => undefined)));
     expect(scheduler.now() - startedAt).toBeWithin(2_000, 2_200);
@@ -162,6 +216,8 @@ describe("several servers", () => {
 
 test("an answer of more than 1 MiB, and a handler that fails, are errors with a reason", async () => {
   const answers: string[] = [];
+  const lines: Record<string, unknown>[] = [];
+  let longest = 2 ** 20;
   const taken = ["getWebhook", "testWebhook"].map((operation) => ({ id: operation, operation, query: "" }));
   const look = answerQuestions({
     servers: { self: SELF },
@@ -171,20 +227,30 @@ test("an answer of more than 1 MiB, and a handler that fails, are errors with a 
     },
     webhook: {
       describe: async () => ({
-        url: "x".repeat(2 ** 20),
+        url: "x".repeat(longest),
         events: [],
         waiting: { count: 0 },
         deliveries: [],
       }),
       test: () => Promise.reject(new Error("a defect")),
     },
-    log: silentLog,
+    log: createLog({ format: "json", write: (line) => lines.push(JSON.parse(line)) }),
   } as never);
   await look();
-  expect(answers.map((text) => JSON.parse(text).error.message).toSorted()).toEqual([
-    INTERNAL_ERROR.message,
-    "its answer is longer than 1048576 characters; ask for fewer rows",
-  ]);
+  const message = "its answer is longer than 1048576 characters; ask for fewer rows";
+  expect(answers.map((text) => JSON.parse(text).error)).toEqual(
+    expect.arrayContaining([
+      { code: "internal_error", message: INTERNAL_ERROR.message, status: 500 },
+      { code: "internal_error", message, status: 500 },
+    ]),
+  );
+  expect(lines).toMatchObject([{ requestId: "testWebhook", error: { message: "a defect" } }]);
+  // The answer of exactly 1 MiB is sent.
+  longest -= JSON.stringify({
+    body: { url: "", events: [], waiting: 0, oldestWaitingAt: null, deliveries: [] },
+  }).length;
+  await look();
+  expect(answers.map(({ length }) => length)).toContain(2 ** 20);
 });
 
 test("questions that cannot be answered are in the log, once for each outage", async () => {
@@ -192,12 +258,12 @@ test("questions that cannot be answered are in the log, once for each outage", a
   const log = createLog({ format: "json", write: (line) => lines.push(JSON.parse(line).event) });
   let isOutage = true;
   const take = () => (isOutage ? Promise.reject(new Error("no connection")) : Promise.resolve([]));
-  let poll = () => {};
+  let [poll, isListening] = [() => {}, true];
   const answering = answerWhenAsked(
     { servers: { self: SELF }, questions: { take }, log } as never,
     (listener) => {
       poll = listener;
-      return () => {};
+      return () => void (isListening = false);
     },
   );
   const polls = async () => {
@@ -207,6 +273,7 @@ test("questions that cannot be answered are in the log, once for each outage", a
     }
   };
   await polls();
+  expect(isListening).toBe(false);
   expect(lines).toEqual(["server.cannot-answer"]);
   isOutage = false;
   await polls();

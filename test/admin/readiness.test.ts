@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, jest, test } from "bun:test";
-import { type ReadinessChecks, readinessOf } from "../../src/operator/readiness.ts";
+import { type ReadinessChecks, readinessChecks, readinessOf } from "../../src/operator/readiness.ts";
 import { settle } from "../fake-timers.ts";
 import { startAdminService } from "./admin-service.ts";
 
@@ -64,4 +64,30 @@ describe("a check of /readyz", () => {
     const { status, body } = await ready({ fine: () => true, gone: () => false }, "exclude=gone");
     expect({ status, body }).toEqual({ status: 200, body: "ok\n" });
   });
+});
+
+test.each([
+  ["[+]database ok", {}],
+  ["[+]database ok: reads; writes wait for a synchronous standby", { database: { waitsForStandby: true } }],
+  ["[-]database failed", { operatorPetStore: { getPet: () => Promise.reject(new Error("gone")) } }],
+  ["[+]disk ok", {}],
+  ["[+]disk ok", { freeBytes: () => 1_048_576 }],
+  ["[-]disk failed", { freeBytes: () => 1_048_575 }],
+  ["[+]migrations ok", {}],
+  ["[+]rate-limiter ok", {}],
+  ["[-]rate-limiter failed", { limiterMonitor: { isServing: false } }],
+  ["[+]draining ok", {}],
+  ["[-]draining failed", { isDraining: () => true }],
+])("a server checks what it needs: %s", async (line, services) => {
+  const checks = readinessChecks({
+    operatorPetStore: { getPet: async () => undefined },
+    database: { waitsForStandby: false },
+    limiterMonitor: { isServing: true },
+    isDraining: () => false,
+    ...services,
+  } as never);
+  const { status, body } = await readinessOf(checks)({ query: "verbose" });
+  const lines = body.split("\n");
+  expect(lines).toContain(line);
+  expect([status, lines.at(-2)]).toEqual(line.startsWith("[+]") ? [200, "ok"] : [503, "not ready"]);
 });

@@ -128,15 +128,22 @@ describe("questions in the database", () => {
   });
 
   test.each([
-    ["createKey", "", "not_found"],
-    ["listKeys", "", "not_found"],
-    ["toString", "", "not_found"],
-    ["listRequests", "limit=0", "invalid_parameter"],
-    ["listRequests", "cursor=%00", "invalid_parameter"],
-    ["testWebhook", "", "no_webhook"],
-  ])("whoever writes to the database gets nothing else: %s?%s is %s", async (operation, query, code) => {
-    expect(await ask(operation, query)).toMatchObject({ error: { code, message: expect.any(String) } });
-  });
+    ["createKey", "", 404, "not_found"],
+    ["listKeys", "", 404, "not_found"],
+    ["toString", "", 404, "not_found"],
+    ["listRequests", "limit=0", 400, "invalid_parameter"],
+    ["listRequests", "cursor=%00", 400, "invalid_parameter"],
+    ["testWebhook", "", 409, "no_webhook"],
+  ])(
+    "whoever writes to the database gets nothing else: %s?%s is %d %s",
+    async (operation, query, ...error) => {
+      const [status, code] = error;
+      const problems = status === 400 && { problems: [expect.any(Object)] };
+      expect(await ask(operation, query)).toEqual({
+        error: { code, message: expect.any(String), status, ...problems },
+      });
+    },
+  );
 
   test("those that nobody waits for are deleted after 30 seconds, by the server", async () => {
     const { questions, keys } = service.app;

@@ -1,4 +1,5 @@
 import { afterEach, expect, spyOn, test } from "bun:test";
+import { networkInterfaces } from "node:os";
 import { type App, startApp } from "../../src/app.ts";
 import { DataDirectory } from "../../src/data-directory.ts";
 import { silentLog } from "../../src/observe/log.ts";
@@ -13,8 +14,10 @@ afterEach(async () => {
   for (const app of apps.splice(0)) await app.close();
 });
 
+type OnListening = (listener: "url" | "adminUrl", origin: string) => void;
+
 /** Starts a server, and calls `onListening` with the origin of each listener as soon as it is open. */
-async function start(port: number, onListening: (listener: "url" | "adminUrl", origin: string) => void) {
+async function start(port: number, onListening: OnListening, host = ADMIN_CONFIG.host) {
   using saveUrl = spyOn(DataDirectory.prototype, "saveUrl");
   saveUrl.mockImplementation((origin) => {
     onListening("url", origin);
@@ -27,7 +30,7 @@ async function start(port: number, onListening: (listener: "url" | "adminUrl", o
     if (adminUrl) onListening("adminUrl", adminUrl);
     return add.call(this, read);
   });
-  const config = { ...configIn(temporaryDirectory("start")), admin: { ...ADMIN_CONFIG, port } };
+  const config = { ...configIn(temporaryDirectory("start")), admin: { ...ADMIN_CONFIG, host, port } };
   apps.push(await startApp(config, { clock: new TestClock(), log: silentLog }));
 }
 
@@ -42,6 +45,27 @@ test("/healthz responds 200 only when the listener for operators is open, too", 
   });
   await health.promise;
   expect(events).toEqual(["url", "adminUrl", 200]);
+});
+
+test.each(["127.0.0.1", "127.0.0.2", "0.0.0.0", "::"])(
+  "a server that listens for operators on %s says at which address other machines reach it",
+  async (host) => {
+    const urls: string[] = [];
+    await start(0, (listener, origin) => void (listener === "adminUrl" && urls.push(origin)), host);
+    const addresses = Object.values(networkInterfaces()).flatMap((each = []) => each);
+    const outside = addresses.find(({ internal, family }) => !internal && family === "IPv4")?.address;
+    const { port } = new URL(apps.at(-1)?.admin?.url ?? "");
+    const name = host.startsWith("127.") ? host : (outside ?? (host === "::" ? "[::]" : host));
+    expect(urls).toEqual([`http://${name}:${port}`]);
+  },
+);
+
+test("a server that stops listens for operators no longer", async () => {
+  await start(0, () => {});
+  const url = `${apps[0]?.admin?.url}/livez`;
+  expect((await fetch(url)).status).toBe(200);
+  await apps.shift()?.close();
+  await expect(fetch(url)).rejects.toThrow();
 });
 
 /** Resolves to the status of /healthz while the listener for operators cannot be opened; undefined if it was closed. */

@@ -7,7 +7,7 @@ import type { NewAuditEntry } from "../../src/domain/audit.ts";
 import type { Operator, OperatorAccess } from "../../src/domain/operators.ts";
 import type { OperatorStore } from "../../src/domain/ports/operators.ts";
 import { silentLog } from "../../src/observe/log.ts";
-import { AdminAuthentication } from "../../src/operator/sign-in/admin-authentication.ts";
+import { AdminAuthentication, sessionToken } from "../../src/operator/sign-in/admin-authentication.ts";
 import { generateToken, toNewToken } from "../../src/operator/sign-in/token.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { directoryAt } from "../data-directory.ts";
@@ -34,15 +34,22 @@ const ANN: Operator = { id: 7, name: "ann", role: "support", hint: "", createdAt
 
 function authenticationWith(token = TOKEN_OF_ANN, clock = new TestClock()) {
   const reports: NewAuditEntry[] = [];
+  const uses: number[] = [];
   const audit = { recordAudit: async (entry: NewAuditEntry) => void reports.push(entry) };
-  const database = { tokens: new Map([[sha256(token), { operator: ANN }]]), reads: 0, isDown: false };
+  const tokens = new Map([[sha256(token), { operator: ANN }]]);
+  const database = { tokens, reads: 0, isDown: false, gate: Promise.resolve() };
   const store: Partial<OperatorStore> = {
     async readAccess(): Promise<OperatorAccess> {
       if (database.isDown) throw new Unavailable("down");
       database.reads++;
-      return { tokens: new Map(database.tokens), sessions: new Map(), codes: new Map() };
+      const read = { tokens: new Map(database.tokens), sessions: new Map(), codes: new Map() };
+      await database.gate;
+      return read;
     },
-    recordUse: async () => {},
+    async recordUse(_id, at) {
+      uses.push(at);
+      throw new Unavailable("down");
+    },
   };
   const operators = store as OperatorStore;
   const options = { operators, audit, clock, cookieName: "session", log: silentLog };
@@ -52,7 +59,7 @@ function authenticationWith(token = TOKEN_OF_ANN, clock = new TestClock()) {
     const result = await authentication.checkToken(candidate, actor);
     return "code" in result ? result : result.name;
   };
-  return { check, clock, reports, database };
+  return { check, clock, reports, uses, database, authentication };
 }
 
 describe("wrong tokens", () => {
@@ -84,6 +91,8 @@ describe("wrong tokens", () => {
       new Set(await Promise.all(Array.from({ length: 1_000 }, () => check(name))));
     for (let i = 0; i < 19; i++) await check(`wrong ${i}`);
     expect(await together("right")).toEqual(new Set(["ann"]));
+    database.tokens.set(sha256("newer"), { operator: ANN });
+    expect(await together("newer")).toEqual(new Set(["ann"]));
     clock.advance(1_000);
     database.tokens.set(sha256("new"), { operator: ANN });
     expect(await together("new")).toEqual(new Set(["ann"]));
@@ -120,6 +129,21 @@ describe("wrong tokens", () => {
     expect(reports).toHaveLength(1);
   });
 
+  test("the last 100 different ones are no new guesses, and one before them is", async () => {
+    const { check, clock } = authenticationWith("right");
+    for (let i = 0; i <= 100; i++) {
+      if (i % 20 === 0) clock.advance(60_000);
+      await check(`wrong ${i}`);
+    }
+    clock.advance(60_000);
+    for (let i = 1; i <= 100; i++) await check(`wrong ${i}`);
+    expect(await check("right")).toBe("ann");
+    for (let i = 0; i < 19; i++) await check(`other ${i}`);
+    expect(await check("right")).toBe("ann");
+    await check("wrong 0");
+    expect(await check("right")).toMatchObject(blocked(60));
+  });
+
   test("a token that was wrong is right half a second after it was given to an operator, on every server", async () => {
     const { check, clock, database } = authenticationWith("right");
     for (let i = 0; i < 2; i++) expect(await check("next")).toMatchObject({ code: "invalid_token" });
@@ -153,13 +177,19 @@ describe("what the database says", () => {
     expect(await check(TOKEN_OF_ANN)).toMatchObject({ code: "invalid_token" });
   });
 
-  test("is read at most 20 times a second more for tokens that nobody has", async () => {
-    const { check, database, clock } = authenticationWith();
+  test("is read at most 20 times a second more for tokens, codes and sessions that nobody has", async () => {
+    const { check, database, clock, authentication } = authenticationWith();
     const flood = async () => {
       for (let i = 0; i < 100; i++) await check(generateToken());
     };
     await flood();
     expect(database.reads).toBe(21);
+    const rejection = { code: "too_many_attempts", retryAfterSeconds: 1 };
+    expect(await check(generateToken())).toMatchObject(rejection);
+    expect(await authentication.takeCode("code", { kind: "console" })).toMatchObject(rejection);
+    const bearer = `Bearer ${sessionToken({ cookie: "c".repeat(43), secret: "s".repeat(43) })}`;
+    const request = { headers: new Headers({ Authorization: bearer }) } as never;
+    expect(await authentication.authenticate(request)).toMatchObject(rejection);
     clock.advance(100);
     await flood();
     expect(database.reads).toBe(23);
@@ -177,6 +207,36 @@ describe("what the database says", () => {
     await expect(check(TOKEN_OF_ANN)).rejects.toThrow("down");
     expect(reports).toEqual([]);
   });
+});
+
+test("a token that is being compared during a change on this server is compared again afterwards", async () => {
+  const { check, authentication, database } = authenticationWith();
+  const gate = Promise.withResolvers<void>();
+  database.gate = gate.promise;
+  const before = check(TOKEN_OF_ANN);
+  database.tokens.clear();
+  authentication.changed();
+  const after = check(TOKEN_OF_ANN);
+  gate.resolve();
+  expect(await before).toBe("ann");
+  expect(await after).toMatchObject({ code: "invalid_token" });
+});
+
+test("the use of a token is recorded once an hour, by whichever server", async () => {
+  const { check, clock, uses, database } = authenticationWith();
+  const startedAt = clock.now();
+  for (const ms of [0, 0, HOUR - 1, 1, HOUR - 1]) {
+    clock.advance(ms);
+    expect(await check(TOKEN_OF_ANN)).toBe("ann");
+  }
+  expect(uses).toEqual([startedAt, startedAt + HOUR]);
+  database.tokens.set(sha256(TOKEN_OF_ANN), { operator: { ...ANN, lastUsedAt: clock.now() } });
+  clock.advance(HOUR - 1);
+  await check(TOKEN_OF_ANN);
+  expect(uses).toHaveLength(2);
+  clock.advance(1);
+  await check(TOKEN_OF_ANN);
+  expect(uses).toHaveLength(3);
 });
 
 test("a server that stops removes its URL, and not the one of a server that started after it", () => {

@@ -46,18 +46,35 @@ test("/ focuses the search, arrow keys choose a result, Enter opens it, Escape c
   await page.keyboard.type("retry-after");
   const results = page.getByRole("option");
   await results.first().waitFor();
+  expect(await input.inputValue()).toBe("retry-after");
   expect(await results.first().getAttribute("aria-selected")).toBe("true");
   await page.keyboard.press("ArrowDown");
   expect(await results.nth(1).getAttribute("aria-selected")).toBe("true");
   expect(await input.getAttribute("aria-activedescendant")).toBe("search-results-1");
+  await page.keyboard.type("/");
+  expect(await input.inputValue()).toBe("retry-after/");
+  await page.locator("#search-results-0[aria-selected=true]").waitFor();
+  expect(await input.getAttribute("aria-expanded")).toBe("true");
   await page.keyboard.press("Escape");
   expect(await results.count()).toBe(0);
+  const active = () => page.evaluate("document.activeElement.tagName");
+  expect([await input.getAttribute("aria-expanded"), await active()]).toEqual(["false", "BODY"]);
+  for (const shortcut of ["Alt+/", "k"]) await page.keyboard.press(shortcut);
+  expect(await active()).toBe("BODY");
 
   await page.keyboard.press("/");
   await input.fill("getPet");
   await results.first().locator("mark").first().waitFor();
   expect(await results.first().locator(".method").textContent()).toBe("GET");
   expect(await results.first().locator("mark").first().textContent()).toBe("getPet");
+  expect(await results.first().locator(".result-title").textContent()).toBe(
+    "GET /pets/{petId} Fetch one pet",
+  );
+  expect(await results.first().locator(".result-text").textContent()).toStartWith("getPet · ");
+  await page.locator(".search").click({ position: { x: 5, y: 5 } });
+  expect(await results.count()).toBeGreaterThan(0);
+  await page.locator("main").dispatchEvent("click");
+  expect(await results.count()).toBe(0);
   await input.fill("key_banned");
   await page.getByRole("option", { name: "key_banned" }).first().waitFor();
   await page.keyboard.press("Enter");
@@ -116,13 +133,22 @@ test("a malformed fragment in the address is no error", async () => {
 
 test("the language that was chosen stays chosen, for all examples and on the next page", async () => {
   await open("/docs");
+  await page.setViewportSize({ width: 1280, height: 800 });
   const languages = async () => {
     const blocks = page.locator(".example > .code:visible");
     return blocks.evaluateAll((each) => each.map((block) => block.getAttribute("data-language")));
   };
   expect(await languages()).toEqual(["curl", "curl"]);
-  await page.getByRole("radio", { name: "Python" }).first().check();
+  // The one that is clicked stays where it is.
+  const python = page.getByRole("radio", { name: "Python" });
+  await python.last().scrollIntoViewIfNeeded();
+  const before = await python.last().boundingBox();
+  await python.last().check();
   expect(await languages()).toEqual(["python", "python"]);
+  expect(Math.abs(((await python.last().boundingBox())?.y ?? 0) - (before?.y ?? 0))).toBeLessThan(1);
+  // Other inputs of the page are no languages.
+  await page.getByLabel("status", { exact: true }).selectOption("sold");
+  await page.getByLabel(/^Remember/).check();
   await page.getByRole("link", { name: "Idempotency", exact: true }).first().click();
   await page.waitForURL("**/docs/idempotency");
   expect(await page.getByRole("radio", { name: "Python" }).first().isChecked()).toBe(true);
@@ -166,6 +192,36 @@ test("the sidebar keeps its position from page to page and shows the section tha
   await page.goto(urlOf("/docs/errors#retries"));
   const read = page.locator("#navigation .sections a[data-read]");
   await read.getByText("Retries").waitFor();
+});
+
+test("the sidebar shows its page, and marks the last section that begins above the middle of the screen", async () => {
+  await open("/docs");
+  await page.setViewportSize({ width: 1280, height: 400 });
+  await page.goto(urlOf("/docs/reference/listPets"));
+  // How far the middle of the link is from that of the sidebar, in heights of the link.
+  const offset = `(() => {
+    const middle = (element) => element.getBoundingClientRect().top + element.getBoundingClientRect().height / 2;
+    const link = document.querySelector("#navigation [aria-current=page]");
+    const sidebar = document.querySelector("#navigation");
+    return Math.abs(middle(link) - middle(sidebar)) / link.getBoundingClientRect().height;
+  })()`;
+  expect(await page.evaluate<number>(offset)).toBeLessThan(1);
+  expect(await page.evaluate("scrollY")).toBe(0);
+
+  await page.setViewportSize({ width: 1280, height: 1_600 });
+  await page.goto(urlOf("/docs/errors"));
+  const isMarked = `(() => {
+    const headings = [...document.querySelectorAll("main h2")];
+    const last = headings.findLast((each) => each.getBoundingClientRect().top < innerHeight / 2);
+    const marked = [...document.querySelectorAll("#navigation .sections [data-read]")];
+    return marked.map(({ hash }) => hash.slice(1)).join() === last.id;
+  })()`;
+  await untilTrue(page, isMarked);
+  await page.setViewportSize({ width: 1280, height: 800 });
+  for (const share of [1, 0.5, 0.25]) {
+    await page.evaluate(`scrollTo(0, document.body.scrollHeight * ${share})`);
+    await untilTrue(page, isMarked);
+  }
 });
 
 test("the first Tab leads to the content, and every parameter and error code can be linked to", async () => {

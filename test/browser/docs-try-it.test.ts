@@ -18,6 +18,8 @@ async function open(path: string, key = ""): Promise<void> {
 const sendButton = page.locator(".try-it button[type=submit]");
 const status = page.locator(".try-badge");
 const requestText = () => page.locator(".try-it").locator("..").locator(".example pre:visible").innerText();
+const announcement = page.locator(".try-result [role=status]");
+const shownTone = async () => /tone-(\w+)/.exec((await status.getAttribute("class")) ?? "")?.[1];
 const responseBody = page.getByRole("region", { name: "Response body" });
 
 /** The status of the response; that of the response before is gone while a request is on its way. */
@@ -45,8 +47,15 @@ describe("a request", () => {
     await open("/docs", key);
     await page.getByLabel("categoryId").fill(LARGE);
     const sent = page.waitForRequest(/\/v1\/pets$/);
+    await page.getByText("This changes data in production.").waitFor();
     expect(await send()).toBe("201 Created");
+    expect(await shownTone()).toBe("ok");
+    expect(await announcement.textContent()).toBe("Response 201 Created");
+    expect(await page.locator(".try-explanation").count()).toBe(0);
     expect(await responseBody.innerText()).toContain(`"categoryId": ${LARGE}`);
+    await page.getByText("Body, indented").waitFor();
+    expect(await responseBody.locator(".token-property").count()).toBe(4);
+    expect(await page.locator(".try-result .copy").count()).toBe(1);
     expect((await sent).postData()).toBe(`{"name": "Rex", "categoryId": ${LARGE}, "status": "available"}`);
     const { json } = await server.client(key, "GET", "/pets");
     expect(json).toMatchObject([{ name: "Rex", categoryId: BigInt(LARGE) }]);
@@ -93,10 +102,14 @@ describe("a request", () => {
     await responseBody.getByText('"id": 2').waitFor();
     expect(await requestText()).toMatch(/^curl "\S+\/v1\/pets\?limit=1&cursor=\w+"/);
     await page.getByText(/^\d+ headers$/).click();
+    const explained = page.locator(".try-headers div", { hasText: "X-Content-Type-Options" });
+    expect(await explained.locator(".note code").allTextContents()).toEqual(["Content-Type"]);
     const etag = await page.locator(".try-headers div", { hasText: "ETag" }).locator("dd > code").innerText();
     await page.getByLabel("If-None-Match").fill(etag);
     expect(await send()).toBe("304 Not Modified");
     await page.getByText("The response has no body.").waitFor();
+    await page.getByText("Not modified: you have this version already, so it has no body.").waitFor();
+    expect(await shownTone()).toBe("muted");
   });
 
   test("it works with the keyboard alone", async () => {
@@ -125,6 +138,8 @@ test("a missing identifier is asked for, and a response goes when the input chan
   await page.getByText("Enter petId first.").waitFor();
   await sendButton.click({ force: true });
   expect(await page.evaluate("document.activeElement.ariaLabel")).toBe("petId");
+  expect(await sendButton.getAttribute("aria-disabled")).toBe("true");
+  expect(await announcement.textContent()).toBe("");
   await petId.fill("1");
   expect(await send()).toBe("200 OK");
   await petId.fill("2");
@@ -135,6 +150,27 @@ test("a missing identifier is asked for, and a response goes when the input chan
   await page.getByText("The API key has a character that no header can have.").waitFor();
 });
 
+test("the form says what is sent without a value, and has the values that there are", async () => {
+  await open("/docs/reference/listPets", key);
+  expect(await sendButton.getAttribute("aria-disabled")).toBe("false");
+  expect(await page.locator("#try-it-note").textContent()).toBe("");
+  expect(await page.getByLabel("limit").inputValue()).toBe("20");
+  expect(await page.getByLabel("limit").getAttribute("placeholder")).toBe("not sent: 20");
+  expect(await page.getByLabel("cursor").getAttribute("placeholder")).toBe("not sent");
+  expect(await page.getByLabel("limit").getAttribute("aria-invalid")).toBe("false");
+  await page.getByLabel("limit").fill("0");
+  expect(await page.getByLabel("limit").getAttribute("aria-invalid")).toBe("true");
+  const optionsOf = (name: string) =>
+    page.getByLabel(name, { exact: true }).locator("option").allTextContents();
+  expect(await optionsOf("status")).toEqual(["not sent", "available", "pending", "sold"]);
+  await open("/docs/reference/createPet");
+  expect(await optionsOf("status")).toEqual(["not sent", "available", "pending", "sold"]);
+  await open("/docs/reference/updateOrder");
+  expect(await optionsOf("status")).toEqual(["completed", "cancelled"]);
+  expect(await page.getByLabel("orderId").getAttribute("placeholder")).toBe("");
+  expect(await page.getByRole("button", { name: "Generate" }).count()).toBe(0);
+});
+
 describe("the key", () => {
   test("it is in the memory of the page alone, unless the tab is told to remember it", async () => {
     const stored = "JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])";
@@ -142,6 +178,16 @@ describe("the key", () => {
     const elsewhere = server.apiUrl.replace("/v1", "/docs/reference/getOrder");
     await page.getByLabel("API key").fill(key);
     expect(await page.getByLabel("API key").getAttribute("type")).toBe("password");
+    const show = page.locator(".try-key button");
+    for (const [text, isPressed, type] of [
+      ["Show", "true", "text"],
+      ["Hide", "false", "password"],
+    ] as const) {
+      expect(await show.textContent()).toBe(text);
+      await show.click();
+      expect(await show.getAttribute("aria-pressed")).toBe(isPressed);
+      expect(await page.getByLabel("API key").getAttribute("type")).toBe(type);
+    }
     await send();
     expect(await page.evaluate(stored)).not.toContain(key);
     await page.goto(elsewhere);
@@ -163,10 +209,14 @@ describe("the key", () => {
     await page.getByText('petstore keys create --name "my key" --plan free').waitFor();
     expect(await send()).toBe("401 Unauthorized");
     await page.getByText("Enter your API key above.").waitFor();
+    expect(await shownTone()).toBe("error");
+    await page.getByText("It stays in this page and is sent only to this server.").waitFor();
     expect(await look("try-it-401")).toEqual([]);
     await page.getByLabel("API key").fill("pet_test_1");
     await page.getByText("Keys of production begin with pet_live_.").waitFor();
+    expect(await page.getByLabel("API key").getAttribute("aria-invalid")).toBe("true");
     expect(await send()).toBe("401 Unauthorized");
+    expect(await page.getByText("Enter your API key above.").count()).toBe(0);
     await page.getByRole("link", { name: "What invalid_api_key means" }).click();
     await page.waitForURL(/#invalid_api_key$/);
     expect(await page.locator("#invalid_api_key").isVisible()).toBe(true);
@@ -177,6 +227,7 @@ describe("what goes wrong", () => {
   test("after a 429 the page counts down instead of sending, until there is another key", async () => {
     await open("/docs/reference/listPets", await rejectedKey("rate_limited"));
     expect(await send()).toBe("429 Too Many Requests");
+    expect(await shownTone()).toBe("limited");
     await page.getByText(/^Send again in \d+ h$/).waitFor();
     await page.getByText("Until then, this key gets 429.").waitFor();
     await page.locator(".try-gauge.tone-limited", { hasText: "1 of 1 requests used" }).waitFor();
@@ -194,28 +245,49 @@ describe("what goes wrong", () => {
   test("a ban is named, with its end", async () => {
     await open("/docs/reference/listPets", await rejectedKey("key_banned"));
     expect(await send()).toBe("429 Too Many Requests");
+    expect(await shownTone()).toBe("error");
     await page.getByText(/^This API key is temporarily banned/).waitFor();
     await page.getByText(/You can send again in [1-5] min\./).waitFor();
     await page.getByText(/^The ban ends in [1-5] min$/).waitFor();
   });
 
+  test("the countdown ends after Retry-After, and then a request is sent", async () => {
+    await open("/docs/reference/listPets");
+    const body = JSON.stringify({ code: "rate_limited", message: "Wait.", status: 429 });
+    const headers = { "Retry-After": "2" };
+    await page.route("**/v1/**", (route) => route.fulfill({ status: 429, headers, body }));
+    const startedAt = performance.now();
+    await send();
+    await page.getByRole("button", { name: "Send request" }).waitFor();
+    expect(performance.now() - startedAt).toBeGreaterThan(1_900);
+    expect(await page.getByText(/You can send again/).count()).toBe(0);
+    await page.unrouteAll();
+    expect(await send()).toBe("401 Unauthorized");
+  });
+
   test("the gauge begins to fill with the first request, and warns when 80 % are used", async () => {
     await open("/docs/reference/listPets");
-    for (const [used, width, warns] of [
+    for (const [used, width, warns, resetIn = 60] of [
       [0, 0, false],
       [1, 4, false],
       [239, 94, false],
       [240, 94.4, true],
+      // The window has closed.
+      [240, 0, false, -60],
     ] as const) {
       const headers = {
         "X-RateLimit-Limit": "300",
         "X-RateLimit-Remaining": `${300 - used}`,
-        "X-RateLimit-Reset": `${Math.ceil(Date.now() / 1_000) + 60}`,
+        "X-RateLimit-Reset": `${Math.ceil(Date.now() / 1_000) + resetIn}`,
       };
       await page.unrouteAll();
       await page.route("**/v1/**", (route) => route.fulfill({ headers, body: "[]" }));
       await send();
-      const gauge = page.locator(".try-gauge", { hasText: `${used} of 300 requests used` });
+      const isOpen = resetIn > 0;
+      const gauge = page.locator(".try-gauge", { hasText: `${isOpen ? used : 0} of 300 requests used` });
+      await gauge
+        .getByText(isOpen ? /^The window closes in/ : "The next request opens a new window")
+        .waitFor();
       const shown = await gauge.evaluate((element) => {
         const fill = element.querySelector(".bar span")?.getBoundingClientRect().width ?? 0;
         return [Math.round(fill * 10) / 10, element.classList.contains("tone-limited")];
@@ -231,13 +303,18 @@ describe("what goes wrong", () => {
     await page.getByText(/^No response:/).waitFor();
 
     await page.unrouteAll();
-    await page.route("**/v1/**", () => undefined);
+    let requests = 0;
+    await page.route("**/v1/**", () => void requests++);
     await sendButton.click();
     await page.getByText("Waiting for the response …").waitFor();
+    expect(await announcement.textContent()).toBe("Sending");
+    expect(await sendButton.getAttribute("aria-disabled")).toBe("true");
+    await sendButton.click({ force: true });
     // What the last request got is gone.
     expect(await page.getByText(/^No response:/).count()).toBe(0);
     await page.getByRole("button", { name: "Cancel" }).click();
     await page.getByText(/^Cancelled\./).waitFor();
+    expect([await announcement.textContent(), requests]).toEqual(["Request cancelled", 1]);
 
     await page.unrouteAll();
     const body = "<img src=x onerror=alert(1)><script>alert(2)</script>";
@@ -245,6 +322,8 @@ describe("what goes wrong", () => {
     await page.route("**/v1/**", (route) => route.fulfill({ status: 502, headers, body }));
     expect(await send()).toBe("502 Bad Gateway");
     expect(await responseBody.innerText()).toBe(body);
+    expect(await page.locator(".try-explanation").count()).toBe(0);
+    await page.getByText("Body", { exact: true }).last().waitFor();
     await page.getByText(/^\d+ headers$/).click();
     await page.getByText("<b>x</b>").waitFor();
   });
@@ -260,6 +339,7 @@ describe("what goes wrong", () => {
     await page.getByLabel("categoryId").fill("<b>7</b>");
     await page.getByText("categoryId must be an integer in decimal digits.").waitFor();
     expect(await send()).toBe("400 Bad Request");
+    expect(await shownTone()).toBe("error");
     await page
       .getByText(/categoryId must be an integer from -2\^63/)
       .first()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { highlight } from "../../src/docs-site/highlight.ts";
 import { htmlOf, textOf } from "../../src/docs-site/markdown.ts";
-import { relativeUrl } from "../../src/docs-site/links.ts";
+import { relativeUrl, withGuideLinks } from "../../src/docs-site/links.ts";
 import { PageContent } from "../../src/docs-site/page-content.ts";
 
 const FENCE = "```";
@@ -21,6 +21,62 @@ describe("a page", () => {
     const shape = [...html.matchAll(/<(h1|p|table|pre|figure|ul)\b/g)].map(([, name]) => name);
     expect(shape).toEqual(["h1", "p", "table", "pre", "figure", "ul"]);
     expect(textOf(html)).toContain("curl # no heading");
+  });
+
+  test("has prose beside the code that belongs to it, and what is wide in rows of its own", () => {
+    const [narrow, wide, data] = ["x".repeat(72), "x".repeat(73), `"${"x".repeat(80)}"`];
+    const block = (syntax: string, code: string) => `${FENCE}${syntax}\n${code}\n${FENCE}`;
+    const content = new PageContent("/docs/errors");
+    content.markdown(
+      [
+        "# A `title`",
+        "One: two.",
+        "### Below\nText",
+        "## A section\nText",
+        block("json", "{}"),
+        "### After code\nMore",
+        block("sh", narrow),
+        block("sh", wide),
+        block("json", data),
+      ].join("\n\n"),
+    );
+    const { html, ...page } = content.finish();
+    const link = (id: string, title: string) => `<a class="heading-link" href="#${id}">${title}</a>`;
+    const code = (title: string, syntax: string, inner: string) =>
+      `<div class="code"><div class="code-title">${title}</div><pre tabindex="0" data-syntax="${syntax}"><code>${inner}</code></pre></div>`;
+    const row = (shape: string, prose: string, aside?: string) =>
+      `<div class="row${shape}"><div class="prose">${prose}</div>${aside === undefined ? "" : `<div class="aside">${aside}</div>`}</div>`;
+    expect(html.replaceAll("</p>\n", "</p>").split("\n")).toEqual([
+      row(
+        " without-code",
+        `<h1 id="a-title">A <code>title</code></h1><p>One: two.</p><h3 id="below">${link("below", "Below")}</h3><p>Text</p>`,
+      ),
+      row(
+        " begins-section",
+        `<h2 id="a-section">${link("a-section", "A section")}</h2><p>Text</p>`,
+        code("JSON", "json", "{}"),
+      ),
+      row(
+        "",
+        `<h3 id="after-code">${link("after-code", "After code")}</h3><p>More</p>`,
+        code("Shell", "sh", narrow),
+      ),
+      `<div>${code("Shell", "sh", wide)}</div>`,
+      row("", "", code("JSON", "json", `<span class="token-string">${data}</span>`)),
+    ]);
+    expect(page).toEqual({
+      path: "/docs/errors",
+      title: "A title",
+      description: "One.",
+      sections: [
+        { id: "", title: "A title", level: 1, text: "One: two." },
+        { id: "below", title: "Below", level: 3, text: "Text" },
+        { id: "a-section", title: "A section", level: 2, text: "Text" },
+        { id: "after-code", title: "After code", level: 3, text: `More Shell ${wide}` },
+      ],
+      isProse: false,
+    });
+    expect(new PageContent("/docs/x").finish()).toMatchObject({ title: "Petstore API", isProse: true });
   });
 
   test("a row with a form says so, because its code comes first on a narrow screen; the next row does not", () => {
@@ -44,6 +100,10 @@ describe("a page", () => {
     const fence = (language: string) => `${FENCE}x example=${language}\n${language}\n${FENCE}\n`;
     const html = pageOf(`<!-- mark -->\n\n${fence("curl")}\n${fence("python")}\n<!-- /mark -->\n\nText`);
     expect(html.match(/<fieldset/g)).toHaveLength(1);
+    expect(html.match(/<input[^>]*>/g)).toEqual([
+      '<input type="radio" name="language-1" value="curl" checked>',
+      '<input type="radio" name="language-1" value="python">',
+    ]);
     expect([...html.matchAll(/data-language="(\w+)"/g)].map(([, name]) => name)).toEqual(["curl", "python"]);
     expect(html).not.toContain("mark");
   });
@@ -69,6 +129,8 @@ describe("a page", () => {
     expect(isTable("Free", "60", "1,000")).toBe(true);
     expect(isTable("429", "A rate limit is exhausted. `Retry-After` has the seconds to wait.")).toBe(true);
     expect(isTable("A field with a long name", "A rate limit is exhausted.")).toBe(false);
+    expect([36, 37].map((width) => isTable("x".repeat(width - 13), "x".repeat(13)))).toEqual([true, false]);
+    expect([12, 13].map((width) => isTable("x".repeat(width), "x".repeat(50)))).toEqual([true, false]);
   });
 
   test("a quotation is a warning, or says that something is deprecated", () => {
@@ -101,6 +163,12 @@ test.each([
 ])("relativeUrl from %s to %s is %s", (from, to, url) => {
   expect(relativeUrl(from, to)).toBe(url);
   expect(new URL(url, `http://petstore.test${from}`).href).toBe(`http://petstore.test${to}`);
+});
+
+test("in Markdown, links to guides and elsewhere stay, and those to other files become text", () => {
+  expect(
+    withGuideLinks("[a](errors.md#b) [c](docs/api.md) [d](#e) [f](https://g.test/) [h](/i) [j](k.md)"),
+  ).toBe("[a](errors.md#b) [c](api.md) [d](#e) [f](https://g.test/) [h](/i) j");
 });
 
 describe("highlighting", () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
+import { version } from "../../package.json" with { type: "json" };
 import { textOf } from "../../src/docs-site/markdown.ts";
 import { anchorOf } from "../../src/docs-site/page-content.ts";
 import { GUIDE_SOURCES } from "../../src/docs-site/sources.ts";
@@ -43,6 +44,7 @@ test(
 test("every guide is Markdown at its path with .md, with the same code and links that lead somewhere", async () => {
   const list = await (await get("/llms.txt")).text();
   expect(list).toStartWith("# Petstore API\n\n> ");
+  expect(list.match(/^- \[[A-Z].*\.md\): \S/gm)).toHaveLength(Object.keys(GUIDE_SOURCES).length);
   const links = (text: string) => Array.from(text.matchAll(/\]\(([^)]+)\)/g), ([, href = ""]) => href);
   const files = links(list).filter((href) => href.endsWith(".md"));
   expect(files.length).toBe(Object.keys(GUIDE_SOURCES).length);
@@ -116,6 +118,34 @@ test("an unknown page is a page for browsers and an error for programs, both 404
     404,
     { code: "not_found", message: "No such path. The paths of the API are listed at /docs.", status: 404 },
   ]);
+});
+
+test("a script that does not exist is an error also for browsers, and only the first page depends on Accept", async () => {
+  const { status, headers } = await get("/docs/assets/docs-0.js", HTML);
+  expect([status, headers.get("content-type")]).toEqual([404, "application/json"]);
+  const vary = async (path: string) => (await get(path, HTML)).headers.get("vary");
+  expect([await vary("/"), await vary("/docs")]).toEqual(["Accept, Accept-Encoding", "Accept-Encoding"]);
+});
+
+test("the client library is an archive that every tar can read: whole blocks, owned by nobody, of 1970", async () => {
+  const archive = Buffer.from(Bun.gunzipSync(await (await get(`/client-${version}.tgz`)).arrayBuffer()));
+  const names: string[] = [];
+  let at = 0;
+  while (archive[at] !== 0) {
+    const header = archive.subarray(at, at + 512);
+    const text = header.toString("latin1");
+    names.push(text.slice(0, text.indexOf("\0")));
+    const size = text.slice(124, 135);
+    expect(text.slice(100, 148)).toBe(`0000644\0${"0000000\0".repeat(2)}${size} 00000000000 `);
+    const sum = header.fill(" ", 148, 156).reduce((total, byte) => total + byte, 0);
+    expect(text.slice(148, 156)).toBe(`${sum.toString(8).padStart(6, "0")}\0 `);
+    expect(text.slice(156)).toBe(`0${"\0".repeat(100)}ustar\x0000`.padEnd(356, "\0"));
+    const end = at + 512 + Number.parseInt(size, 8);
+    at = Math.ceil(end / 512) * 512;
+    expect(archive.subarray(end, at).every((byte) => byte === 0)).toBe(true);
+  }
+  expect(names).toContain("package/package.json");
+  expect(archive.subarray(at)).toEqual(Buffer.alloc(1_024));
 });
 
 test("the page for an unknown path is small, however deep the path is", async () => {

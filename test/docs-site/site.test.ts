@@ -2,9 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { DOCUMENTED_DEFAULTS } from "../../src/cli/documented-defaults.ts";
 import { PROTOCOL_ERRORS } from "../../src/api/protocol-errors.ts";
 import type { DocumentedSettings } from "../../src/public/documented-settings.ts";
+import { settingBlocks } from "../../src/docs-site/guide-pages.ts";
 import { renderSite } from "../../src/docs-site/render-site.ts";
 import { ERRORS } from "../../src/petstore/errors.ts";
-import { SCHEMAS } from "../../src/petstore/openapi/document.ts";
+import { NOT_MODIFIED, SCHEMAS } from "../../src/petstore/openapi/document.ts";
 import { operationErrors, OPERATIONS, type PetstoreOperation } from "../../src/petstore/operations.ts";
 import { DEFAULT_POLICY } from "../../src/domain/policy.ts";
 import { NewPet } from "../../src/domain/pets-and-orders.ts";
@@ -18,6 +19,8 @@ const siteWith = (settings: DocumentedSettings) =>
 
 const { pages, markdown, notFound, searchEntries, feed } = await siteWith(DOCUMENTED_DEFAULTS);
 const pageAt = (path: string) => pages.get(path) ?? "";
+const pathsOf = (html: string, links: RegExp, path: string) =>
+  [...html.matchAll(links)].map(([, href = ""]) => new URL(href, `http://petstore.test${path}`).pathname);
 const idsOf = (html: string) => [...html.matchAll(/ id="([^"]+)"/g)].map(([, id = ""]) => id);
 const hrefsOf = (html: string) => [...html.matchAll(/ href="([^"]*)"/g)].map(([, href = ""]) => href);
 
@@ -68,13 +71,95 @@ describe("the reference", () => {
     }
   });
 
-  test("has the type of a field that may be null, and a link to that of an object", () => {
+  /** What stands above the description of each field. */
+  const fieldsOf = (path: string) =>
+    [...pageAt(path).matchAll(/<div id="([^"]+)"><dt>.*?<\/code><\/a>(.*?)<\/dt>/gs)].map(
+      ([, id = "", type = ""]) => `${id}${type.replace(/ ?<span[^>]*>/g, " ").replace(/<[^>]+>/g, "")}`,
+    );
+
+  test("says of each field whether it is required or may be missing, and what it can be", () => {
+    expect(fieldsOf("/docs/reference/listPets")).toEqual([
+      "listPets-limit integer, 1 to 100, default 20",
+      "listPets-categoryId integer (int64)",
+      "listPets-status one of available, pending, sold",
+      "listPets-id 1 to 100 integers (int64), separated by commas",
+      "listPets-cursor string",
+      "listPets-If-None-Match string",
+      "response-id integer (int64)",
+      "response-name string, 1 to 1,024 characters",
+      "response-categoryId integer (int64)",
+      "response-status optional one of available, pending, sold",
+      "header-ETag string",
+      "header-Link optional string",
+      "header-X-Request-Id string, 1 to 128 characters",
+      "header-Cache-Control private, no-cache",
+      "header-X-RateLimit-Limit integer",
+      "header-X-RateLimit-Remaining integer",
+      "header-X-RateLimit-Reset integer",
+    ]);
+    const some = /^createPet-|Replayed|^NewPet|^OrderUpdate/;
+    expect(fieldsOf("/docs/reference/createPet").filter((field) => some.test(field))).toEqual([
+      "createPet-name required string, 1 to 1,024 characters",
+      "createPet-categoryId required integer (int64)",
+      "createPet-status one of available, pending, sold",
+      "createPet-Idempotency-Key string",
+      "header-Idempotent-Replayed optional true",
+    ]);
+    expect(fieldsOf("/docs/reference/schemas").filter((field) => some.test(field))).toEqual([
+      "NewPet-name required string, 1 to 1,024 characters",
+      "NewPet-categoryId required integer (int64)",
+      "NewPet-status one of available, pending, sold",
+      "OrderUpdate-status required one of completed, cancelled",
+    ]);
+  });
+
+  test("has a type of every field, and its description as sentences", () => {
     const html = pageAt("/docs/reference/getKey");
     expect(html).toContain('<span class="type">string (date-time) or null</span>');
     expect(html).toContain("When the key expires; null for never.");
     expect(html).toContain('<span class="type"><a href="schemas#ratelimitwindow">RateLimitWindow</a></span>');
-    for (const page of pages.values())
+    for (const page of pages.values()) {
       expect(page).not.toMatch(/class="type">(?:undefined|object|one of <code>[^<]*<\/code>)</);
+      for (const [, description] of page.matchAll(/<dd><span id="[^"]+-description">(.+?)<\/span><\/dd>/g))
+        expect(description).toMatch(/[^.][.!?]$/);
+    }
+  });
+
+  test("has the outline of a request and its responses, by their statuses", () => {
+    const html = pageAt("/docs/reference/updateOrder");
+    const [, main = ""] = html.split("<main");
+    const headings = [...main.matchAll(/<h[123][^>]*>(.*?)<\/h[123]>/g)];
+    expect(headings.map(([, heading = ""]) => heading.replace(/<[^>]+>/g, ""))).toEqual([
+      "Complete or cancel an order",
+      "Request",
+      "Path parameters",
+      "Body",
+      "Header fields",
+      "Responses",
+      "Response body",
+      "Response headers",
+    ]);
+    const rows = (id: string) => rowsOf(pageAt(`/docs/reference/${id}`)).filter((row) => row.length > 0);
+    const statuses = rows("updateOrder").map(([status]) => status);
+    expect(statuses).toEqual(statuses.toSorted());
+    expect(rows("getOrder").slice(0, 3)).toEqual([
+      ["200", "", "The order"],
+      ["304", "", NOT_MODIFIED.replaceAll("`", "")],
+      ["401", "missing_api_key", ERRORS.missing_api_key.meaning],
+    ]);
+    expect(statuses).not.toContain("304");
+    expect(main).toContain('<span class="operation-id">updateOrder</span>');
+    expect(main).toMatch(/<div class="code-title">Response 200<\/div><pre[^>]*><code>{\n  <span/);
+    expect(main.replace(/<[^>]+>/g, "")).toContain("One Order:");
+    expect(pageAt("/docs/reference/listOrders").replace(/<[^>]+>/g, "")).toContain("An array of Order:");
+  });
+
+  test("says how to get a key of the environment", () => {
+    const helpIn = (html = "") => /<details class="key-help">.*?<\/details>/s.exec(html)?.[0];
+    const path = "/docs/reference/listPets";
+    const help = helpIn(pageAt(path))?.replace(/<[^>]+>/g, "");
+    expect(help).toEndWith('npx petstore keys create --name "my key" --plan free');
+    expect(helpIn(staging.get(path))?.replace(/<[^>]+>/g, "")).toEndWith("--plan free --env staging");
   });
 
   test("has each error code and each schema as a link target", () => {
@@ -84,8 +169,21 @@ describe("the reference", () => {
     // An index comes first.
     const [index] = /<table.*?(?=<h2 id)/s.exec(errors) ?? [];
     for (const code of codes) expect(index).toContain(`href="errors#${code}"`);
+    const statuses = rowsOf(errors).flatMap(([status = ""]) => status);
+    expect(statuses.filter(Boolean)).toEqual(statuses.filter(Boolean).toSorted());
+    for (const [code, where] of [
+      ["rate_limited", "On every operation."],
+      ["read_only_key", "On createPet, placeOrder, updateOrder."],
+      ["method_not_allowed", "On requests that match no operation."],
+    ] as const) {
+      const [, section = ""] = errors.split(`<h2 id="${code}"`);
+      expect(section.split("<h2")[0]?.replace(/<[^>]+>/g, "")).toContain(where);
+    }
     const schemas = Object.keys(SCHEMAS).map((name) => name.toLowerCase());
     expect(idsOf(pageAt("/docs/reference/schemas"))).toEqual(expect.arrayContaining(schemas));
+    const status = pageAt("/docs/reference/schemas").split('<h2 id="petstatus"')[1]?.split("<h2")[0] ?? "";
+    expect(status.replace(/<[^>]+>/g, "")).toContain("One of available, pending, sold.");
+    expect(status).not.toContain("<dl");
   });
 
   test("getPet is marked as deprecated, with both dates, in the sidebar too", () => {
@@ -121,9 +219,36 @@ test("the sidebar has the sections of a page, without those below them, unless t
     const [, content = ""] = html.split("<main");
     const sections = [...content.matchAll(/<h2[^>]* id="([^"]+)"/g)].map(([, id = ""]) => `#${id}`);
     expect([path, hrefsOf(list)]).toEqual([path, sections.length > 12 ? [] : sections]);
+    const current = [...html.matchAll(/<a href="([^"]*)" aria-current="page">/g)].map(
+      ([, href = ""]) => href,
+    );
+    const own = current.map((href) => new URL(href, `http://petstore.test${path}`).pathname);
+    expect(own).toEqual(path === "/" ? [] : [path]);
     return sections.length;
   });
   expect(Math.max(...counts)).toBeGreaterThan(12);
+});
+
+test("the pages before and after a page are those of the sidebar", () => {
+  const [sidebar = ""] = pageAt("/docs").split("<h2>OpenAPI");
+  const order = pathsOf(sidebar.slice(sidebar.indexOf("<nav")), / href="([^"#]*)"/g, "/docs");
+  expect(order.toSorted()).toEqual([...pages.keys()].filter((path) => path !== "/").toSorted());
+  for (const [path, html] of pages) {
+    const [, pager = ""] = html.split('<nav class="pager"');
+    const index = order.indexOf(path);
+    const [before, after] = index === -1 ? [] : [order[index - 1], order[index + 1]];
+    expect(pathsOf(pager, / rel="prev" href="([^"]*)"/g, path)).toEqual(before === undefined ? [] : [before]);
+    expect(pathsOf(pager, / rel="next" href="([^"]*)"/g, path)).toEqual(after === undefined ? [] : [after]);
+  }
+});
+
+test("the quickstart has numbered sections, and after its introduction a form for the first request", () => {
+  const numbered = [...pages].filter(([, html]) => /<main id="main" class="[^"]*numbered/.test(html));
+  expect(numbered.map(([path]) => path)).toEqual(["/docs"]);
+  const headings = [...pageAt("/docs").matchAll(/<h[12] id="([^"]*)"/g)].map(([, id]) => id);
+  expect(pageAt("/")).toContain('<fieldset class="example">');
+  expect(headings.slice(0, 2)).toEqual(["quickstart", "your-first-request"]);
+  expect(pageAt("/docs")).toMatch(/Add a pet:.*<section data-try-it="createPet"/s);
 });
 
 test("examples have at most 72 columns, so that they are not cut off", () => {
@@ -205,6 +330,17 @@ describe("a staging server with its own settings", () => {
     expect(rowsOf(pageAt("/docs/api"))).toContainEqual(["Staging", "ask the operator", "pet_test_"]);
     expect(rowsOf(staging.get("/docs/api") ?? "")).toContainEqual(["Production", production, "pet_live_"]);
   });
+});
+
+test("a server without a grace, a longer ban or a limit of connections says so", () => {
+  const ban = { strikes: 1, graceMs: 0, lengthMs: 60_000, maxLengthMs: 60_000 };
+  const policy = { current: { ...DEFAULT_POLICY, ban } };
+  const blocks = settingBlocks({ ...DOCUMENTED_DEFAULTS, policy, maxConnectionsPerAddress: 0 });
+  expect(blocks["ban-rules"]).toMatch(/^- Every request that is rejected after the first 429 is a strike\. /);
+  expect(blocks["ban-rules"]).toEndWith(
+    "- 1 strike bans the key for 1 minute. The last of them already gets `key_banned`.",
+  );
+  expect(blocks["connection-limit"]).toBe("The number of connections from one IP address is not limited.");
 });
 
 /** The text of the cells of every table. */

@@ -211,9 +211,7 @@ export class SearchIndex {
     const close = best.filter(({ term }, i) => areClose(section.sequence, best[i - 1]?.term.stem, term.stem));
     return {
       terms: best.map(({ term }) => term.text),
-      score:
-        (best.length / words.length) ** 2 *
-        best.reduce((sum, { points }) => sum + points, close.length * CLOSE_POINTS),
+      score: best.length ** 2 * best.reduce((sum, { points }) => sum + points, close.length * CLOSE_POINTS),
     };
   }
 

@@ -18,13 +18,13 @@ export interface AdminContext {
   readonly principal?: Principal;
 }
 
-/** The context of an operation whose handler needs the request. */
+/** The context of an operation on sessions, whose handler needs the cookie of the request and its origin. */
 export interface RequestContext extends AdminContext {
   readonly request: Request;
   /** The headers that a success adds to the response. */
   readonly responseHeaders: Record<string, string>;
 }
-type ContextOf<Id extends AdminOperationId> = (typeof ADMIN_OPERATIONS)[Id] extends { needsRequest: true }
+type ContextOf<Id extends AdminOperationId> = (typeof ADMIN_OPERATIONS)[Id] extends { tag: "Session" }
   ? RequestContext
   : AdminContext;
 

@@ -25,8 +25,6 @@ export interface AdminOperation extends Operation<AdminErrorCode> {
   };
   /** Whether the operation works without a session or token. */
   readonly needsNoToken?: true;
-  /** Whether its handler gets the request, which has the cookie of a session and the address of the listener. */
-  readonly needsRequest?: true;
   /** Whether only a running server can execute it. Servers and commands ask one for it through the database. */
   readonly needsRunningServer?: true;
   /** The audit entry that an operation other than a GET writes; `nothing` if it changes nothing. */

@@ -96,7 +96,6 @@ export const SESSION_OPERATIONS = tagged("Session", {
       "forbidden_role",
     ],
     needsNoToken: true,
-    needsRequest: true,
   },
   beginSignIn: {
     method: "POST",
@@ -108,7 +107,6 @@ export const SESSION_OPERATIONS = tagged("Session", {
     success: ok("Where to sign in", BegunSignIn),
     errors: ["no_provider", "provider_unavailable", "too_many_attempts"],
     needsNoToken: true,
-    needsRequest: true,
   },
   createSignInCode: {
     method: "POST",
@@ -121,7 +119,6 @@ export const SESSION_OPERATIONS = tagged("Session", {
     errors: ["no_provider"],
     makesCredential: true,
     role: "viewer",
-    needsRequest: true,
   },
   getSession: {
     method: "GET",
@@ -131,7 +128,6 @@ export const SESSION_OPERATIONS = tagged("Session", {
     success: ok("The session", Session),
     errors: ["too_many_attempts"],
     needsNoToken: true,
-    needsRequest: true,
   },
   deleteSession: {
     method: "DELETE",
@@ -141,7 +137,6 @@ export const SESSION_OPERATIONS = tagged("Session", {
     description: "Ends the session of the cookie and the secret: on every server, within a second.",
     success: { status: 204, description: "The session is over" },
     needsNoToken: true,
-    needsRequest: true,
   },
   deleteSessions: {
     method: "DELETE",

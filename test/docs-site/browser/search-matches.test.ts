@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { SearchIndex } from "../../../src/docs-site/browser/search-matches.ts";
+import { excerptOf, markedParts, SearchIndex } from "../../../src/docs-site/browser/search-matches.ts";
 import type { SearchEntry } from "../../../src/docs-site/page-data.ts";
 
 const ENTRIES: readonly SearchEntry[] = [
@@ -11,7 +11,7 @@ const ENTRIES: readonly SearchEntry[] = [
 ];
 
 const index = new SearchIndex(ENTRIES);
-const urls = (query: string) => index.search(query).matches.map(({ entry }) => entry[2]);
+const urls = (query: string, searched = index) => searched.search(query).matches.map(({ entry }) => entry[2]);
 
 test("every word has to occur, in any order and case", () => {
   expect(urls("429 WAIT")).toEqual(["docs/rate-limits#handling-429"]);
@@ -38,6 +38,12 @@ test("a short word is found at the beginning of words only", () => {
   expect(urls("429 ai")).toEqual(["docs/rate-limits#handling-429"]);
   expect(urls("ai")).toEqual([]);
   expect(urls("wa")).toEqual(["docs/rate-limits#handling-429"]);
+  expect(urls("ait")).toEqual(["docs/rate-limits#handling-429"]);
+});
+
+test("a word is found in its other forms", () => {
+  for (const form of ["ban", "bans", "banned", "banning"])
+    expect(urls(form)).toEqual(["docs/rate-limits", "docs/rate-limits#handling-429"]);
 });
 
 test("a query without words finds nothing, and at most ten results are given", () => {
@@ -51,8 +57,25 @@ test("a word comes before the words that begin with it or contain it", () => {
     ["Headers", "", "docs/headers", ""],
     ["Overview", "", "docs/overview", "HEAD works too."],
   ];
-  const found = new SearchIndex(entries).search("head").matches;
-  expect(found.map(({ entry }) => entry[2])).toEqual(["docs/overview", "docs/headers"]);
+  expect(urls("head", new SearchIndex(entries))).toEqual(["docs/overview", "docs/headers"]);
+});
+
+test("an entry with less than a tenth of the best score is not shown", () => {
+  const entries: readonly SearchEntry[] = [
+    ["HEAD", "", "docs/head", ""],
+    ["Overview", "", "docs/overview", "Headers are listed."],
+  ];
+  expect(urls("head", new SearchIndex(entries))).toEqual(["docs/head"]);
+  expect(urls("headers", new SearchIndex(entries))).toEqual(["docs/overview"]);
+});
+
+test("words up to three words apart come before words further apart, in either order", () => {
+  const entries: readonly SearchEntry[] = [
+    ["Alpha", "", "docs/four", "one two three beta"],
+    ["Alpha", "", "docs/three", "one two beta"],
+  ];
+  for (const query of ["alpha beta", "beta alpha"])
+    expect(urls(query, new SearchIndex(entries))).toEqual(["docs/three", "docs/four"]);
 });
 
 test("a mistyped name is corrected, and the result says so", () => {
@@ -60,10 +83,36 @@ test("a mistyped name is corrected, and the result says so", () => {
   // One letter may be missing, added, wrong or swapped with the next.
   for (const typed of ["paginaton", "paginnation", "paginatiom", "pagintaion"])
     expect(index.search(typed).corrections).toEqual(["pagination"]);
+  expect(index.search("limtis").corrections).toEqual(["limits"]);
+  // Two letters in a long word, for which the closest of similar words is meant.
+  for (const meant of ["authorisation", "authorization"])
+    for (const typed of [meant.replace("ri", "ir"), meant.replace("h", "x").replace("tion", "txon")])
+      expect(index.search(typed).corrections).toEqual([meant]);
 });
 
 test("a word that may be meant is not corrected", () => {
-  // Another first letter, too many letters for its length, a word of a text, and one that is too short.
-  for (const typed of ["bagination", "paginatomi", "adder", "rate", "ratt", "ban"])
+  // Another first letter, too many letters for its length, words of a text, and some that are too short.
+  for (const typed of [
+    "bagination",
+    "paginatomi",
+    "autxorixatixn",
+    "adder",
+    "exhaustde",
+    "limts",
+    "rate",
+    "ratt",
+    "ban",
+  ])
     expect(index.search(typed).corrections).toEqual([]);
+});
+
+test("a result shows the text from up to 30 characters before the first word that was found, with each marked", () => {
+  const [near, far] = [`${"a ".repeat(15)}limits, rates`, `some ${"a ".repeat(15)}limits, rates`];
+  const terms = ["rates", "limit"];
+  expect(excerptOf(near, terms)).toBe(near);
+  expect(excerptOf(`x${near}`, terms)).toBe(`… ${"a ".repeat(14)}limits, rates`);
+  expect(excerptOf(far, terms)).toBe(`… ${"a ".repeat(14)}limits, rates`);
+  expect(excerptOf(far, ["nothing"])).toBe(far);
+  expect(markedParts("Limits of a rate", terms)).toEqual(["", "Limit", "s of a ", "rate", ""]);
+  expect(markedParts("Limits", [])).toEqual(["Limits"]);
 });

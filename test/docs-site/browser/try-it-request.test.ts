@@ -45,6 +45,23 @@ test.each(Object.keys(OPERATIONS) as OperationId[])("a new form of %s can be sen
   expect(fields.length).toBeGreaterThan(0);
 });
 
+test("a new form has the defaults, and what is required or in the body", () => {
+  expect(initialValues(createPet.fields)).toEqual({
+    name: "Rex",
+    categoryId: "7",
+    status: "available",
+    "Idempotency-Key": "",
+  });
+  expect(initialValues(listPets.fields)).toEqual({
+    limit: "20",
+    categoryId: "",
+    status: "",
+    id: "",
+    cursor: "",
+    "If-None-Match": "",
+  });
+});
+
 test("integers are compared exactly with their bounds", () => {
   for (const text of ["9223372036854775807", "-9223372036854775808", "0", "9007199254740993"])
     expect(fieldProblem(petId, text)).toBeUndefined();
@@ -184,7 +201,22 @@ test("programs in four languages send the request, with the key of the environme
   expect(Object.keys(programs)).toEqual(["curl", "typescript", "fetch", "python"]);
   for (const code of Object.values(programs))
     for (const part of ["PETSTORE_KEY", "9007199254740993", "order-1"]) expect(code).toContain(part);
-  expect(programs["fetch"]).toBe(`const url = "${baseUrl}/pets";
+  const { curl = "", typescript = "", fetch = "", python = "" } = programs;
+  expect(curl).toBe(`curl ${baseUrl}/pets \\
+  -H "Authorization: Bearer $PETSTORE_KEY" \\
+  -H "Content-Type: application/json" \\
+  -H "Idempotency-Key: order-1" \\
+  -d '{"name": "Rex", "categoryId": 9007199254740993}'`);
+  expect(typescript).toEndWith(`({
+  baseUrl: "${baseUrl}",
+});
+
+const pet = await petstore.pets.create({
+  name: "Rex",
+  categoryId: 9007199254740993n,
+}, { idempotencyKey: "order-1" });
+console.log(pet);`);
+  expect(fetch).toBe(`const url = "${baseUrl}/pets";
 const response = await fetch(url, {
   method: "POST",
   headers: {
@@ -198,6 +230,50 @@ const response = await fetch(url, {
 const text = await response.text();
 if (response.status >= 400) throw new Error(text);
 console.log(response.status, text);`);
+  expect(python).toBe(`import os
+
+import requests
+
+response = requests.post(
+    "${baseUrl}/pets",
+    headers={
+        "Authorization": f"Bearer {os.environ['PETSTORE_KEY']}",
+        "Idempotency-Key": "order-1",
+    },
+    json={"name": "Rex", "categoryId": 9007199254740993},
+    timeout=15,
+)
+print(response.status_code, response.text)
+response.raise_for_status()`);
+});
+
+test("a program that reads has neither a method nor a body", () => {
+  const programs = programsWith(getPet, { petId: "7" });
+  expect(programs["fetch"]).toStartWith(`const url = "${baseUrl}/pets/7";
+const response = await fetch(url, {
+  headers: { Authorization: \`Bearer \${process.env.PETSTORE_KEY}\` },
+  signal:`);
+  expect(programs["python"]).toContain(`requests.get(
+    "${baseUrl}/pets/7",
+    headers={"Authorization": f"Bearer {os.environ['PETSTORE_KEY']}"},
+    timeout=15,
+)`);
+});
+
+test("a literal is on one line if it ends before column 72", () => {
+  const programs = Array.from({ length: 60 }, (_, length) =>
+    programsWith(createPet, { name: "x".repeat(length + 1), categoryId: "7" }),
+  );
+  for (const language of ["python", "typescript"]) {
+    const lines = programs.map(({ [language]: code = "" }) =>
+      code.split("\n").find((line) => /name.*}/.test(line)),
+    );
+    expect(Math.max(...lines.map((line = "") => line.lastIndexOf("}") + 1))).toBe(71);
+    expect(lines).toContain(undefined);
+  }
+  expect(programs.at(-1)?.["curl"]).toEndWith(
+    `\n  -d '{\n    "name": "${"x".repeat(60)}",\n    "categoryId": 7\n  }'`,
+  );
 });
 
 test("a program in TypeScript calls the method that sends the request, or `request` if none does", () => {
@@ -208,6 +284,7 @@ test("a program in TypeScript calls the method that sends the request, or `reque
   expect(lastLines(listPets, {})).toBe("const { items } = pets.listPage();\nconsole.log(items);");
   expect(lastLines(listPets, { limit: "5" })).toContain("pets.listPage({ limit: 5 });");
   const headers = { "If-None-Match": '"a"' };
+  expect(lastLines(getPet, { petId: "7" })).toBe("const pet = pets.get(7);\nconsole.log(pet);");
   expect(lastLines(listPets, headers)).toContain(`({\n  headers: { "If-None-Match": '"a"' },\n});`);
   expect(lastLines(getPet, { petId: "7", ...headers })).toContain("pets.get(7, {\n  headers:");
   expect(lastLines(listPets, { limit: "20", id: "7, 9007199254740993" })).toBe(
@@ -226,4 +303,5 @@ test("a program in TypeScript calls the method that sends the request, or `reque
   );
   expect(lastLines(createPet, { name: "Rex", categoryId: "1.5" })).toContain("categoryId: 1.5 }");
   expect(lastLines(createPet, { name: "Rex", categoryId: "1.5" })).toContain("request(");
+  expect(lastLines(createPet, { name: "Rex", categoryId: "abc" })).toContain('categoryId: "abc" }');
 });

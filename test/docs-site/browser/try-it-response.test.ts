@@ -47,15 +47,15 @@ test("the duration of a response is the time from the request to the end of the 
   const delayMs = 30;
   using server = Bun.serve({
     port: 0,
-    async fetch() {
+    async fetch(request) {
       await Bun.sleep(delayMs);
-      return new Response("[]");
+      return new Response(`${request.method} ${await request.text()}`);
     },
   });
   const startedAt = performance.now();
-  const request = { method: "GET", url: server.url, headers: [], members: [] } as const;
+  const request = { method: "POST", url: server.url, headers: [], body: "{}", members: [] } as const;
   const outcome = (await send(request, new AbortController().signal)) as ApiResponse;
-  expect(outcome).toMatchObject({ kind: "response", status: 200, body: "[]" });
+  expect(outcome).toMatchObject({ kind: "response", status: 200, body: "POST {}", attempts: 1 });
   expect(outcome.durationMs).toBeGreaterThanOrEqual(delayMs - 1);
   expect(outcome.durationMs).toBeLessThanOrEqual(performance.now() - startedAt);
 });
