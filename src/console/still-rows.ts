@@ -34,7 +34,7 @@ export function useStillRows<Row extends Identified>({ rows, loadedWith, isFeed 
 }
 
 /** The rows in the order in which they are shown, with their latest values. What has `arrived` is not shown yet. */
-function inPlace<Row extends Identified>(
+export function inPlace<Row extends Identified>(
   shown: readonly Row[],
   latest: readonly Row[],
   isFeed: boolean,

@@ -263,6 +263,29 @@ test("Ctrl+K leads to a page, a key and a request, and creates a key, with the k
     await page.keyboard.press("Enter");
     await field.waitFor({ state: "detached" });
   };
+  await page.keyboard.press("Control+k");
+  const chosen = async () => {
+    const options = await page.locator("dialog [aria-selected=true]").allTextContents();
+    const id = await field.getAttribute("aria-activedescendant");
+    return [...options, await page.locator(`[id="${id}"]`).textContent()];
+  };
+  for (const [key, place] of [
+    ["ArrowUp", "Settings Page"],
+    ["ArrowDown", "Overview Page"],
+    ["ArrowDown", "Keys Page"],
+  ] as const) {
+    await page.keyboard.press(key);
+    expect(await chosen()).toEqual([place, place]);
+  }
+  await page.getByRole("option", { name: "Create a key" }).dispatchEvent("pointermove");
+  expect(await chosen()).toEqual(["Create a key Page", "Create a key Page"]);
+  await field.fill("nothing has this name");
+  await page.getByText("Nothing has that name.").waitFor();
+  for (const key of ["ArrowDown", "Enter"]) await page.keyboard.press(key);
+  expect(await field.getAttribute("aria-activedescendant")).toBeNull();
+  await field.fill("o");
+  expect(await chosen()).toEqual(["Overview Page", "Overview Page"]);
+  await page.keyboard.press("Escape");
   await go("mobile", "mobile app Key");
   await page.getByRole("heading", { name: "mobile app" }).waitFor();
   await go("0f8fad5b-d9cb-469f", "0f8fad5b-d9cb-469f Request");

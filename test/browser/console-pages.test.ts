@@ -190,6 +190,72 @@ test("an error that may pass has a button that tries again", async () => {
   await page.getByRole("button", { name: "Edit Free" }).waitFor();
 });
 
+test("what goes wrong is said in words for people", async () => {
+  const { page } = await open("/settings");
+  const error = (status: number, code: string) => ({ status, code, message: "As it is." });
+  const failed = (why: string) => [".banner", `Not all of this page could be loaded: ${why}`] as const;
+  for (const [status, json, [place, text]] of [
+    [500, error(500, "internal_error"), failed("The server failed, and has logged why. Try again.")],
+    [503, error(503, "unavailable"), failed("The database does not respond. Try again in a moment.")],
+    [429, error(429, "other"), failed("As it is.")],
+    [428, error(428, "other"), [".problem", "As it is."]],
+    [501, "of a proxy", failed("The server responds 501.")],
+    [502, "of a proxy", [".banner", "The server does not respond. You see the last data."]],
+    [200, { items: 1 }, failed("The server sent something that this page does not know. Reload it.")],
+  ] as const) {
+    await page.route("**/api/plans", (route) => route.fulfill({ status, json }));
+    await showPage(page, "/plans");
+    const message = page.locator(place, { hasText: text });
+    await message.waitFor();
+    await page.unroute("**/api/plans");
+    await showPage(page, "/settings");
+    await message.waitFor({ state: "detached" });
+  }
+});
+
+test("links within the console load nothing, and all others and clicks with a modifier are the browser's", async () => {
+  const { page } = await open("/settings");
+  const takenOver = await page.evaluate<string[]>(`(() => {
+    const taken = [];
+    const dispatch = (name, link, init) => {
+      const child = link.appendChild(document.createElement("b"));
+      document.body.append(link);
+      // The console listens to the document.
+      addEventListener("click", (event) => {
+        if (event.defaultPrevented) taken.push(name);
+        event.preventDefault();
+      }, { once: true });
+      child.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, ...init }));
+      link.remove();
+    };
+    const linkTo = (href, own) => Object.assign(document.createElement("a"), { href, ...own });
+    dispatch("a link", linkTo("/settings"), {});
+    dispatch("another origin", linkTo("http://127.0.0.1:1/settings"), {});
+    dispatch("another tab", linkTo("/settings", { target: "_blank" }), {});
+    dispatch("a place on the page", linkTo("#main"), {});
+    dispatch("no link", document.createElement("p"), {});
+    for (const key of ["metaKey", "ctrlKey", "shiftKey", "altKey"]) dispatch(key, linkTo("/settings"), { [key]: true });
+    dispatch("another button", linkTo("/settings"), { button: 1 });
+    return taken;
+  })()`);
+  expect(takenOver).toEqual(["a link"]);
+});
+
+test("/ leads to the search, unless somebody types or holds a modifier", async () => {
+  const { page } = await open("/keys");
+  await page.getByRole("searchbox").waitFor();
+  const led = await page.evaluate<
+    unknown[]
+  >(`["body", "input", "select", "body ctrlKey", "body metaKey"].map((where) => {
+    const [selector, modifier = "shiftKey"] = where.split(" ");
+    document.activeElement.blur();
+    const event = new KeyboardEvent("keydown", { key: "/", bubbles: true, cancelable: true, [modifier]: true });
+    document.querySelector(selector).dispatchEvent(event);
+    return [event.defaultPrevented, document.activeElement.type === "search"];
+  })`);
+  expect(led.join()).toBe(`true,true${",false,false".repeat(4)}`);
+});
+
 test("the overview of an unknown range is that of a young server, and plots span the one that is chosen", async () => {
   const { page } = await open("/?range=toString");
   const chosen = page.getByRole("navigation", { name: "Time range" }).locator("[aria-current]");

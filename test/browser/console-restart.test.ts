@@ -47,6 +47,23 @@ test("Try now asks at once, and the page goes on by itself when the server respo
   while (await bannerOf(page).isVisible()) await page.clock.fastForward(MAX_RETRY_MS);
 });
 
+test("a server that does not respond is asked again after 2, 4, 8 and then every 16 seconds", async () => {
+  const { page } = await open("/settings");
+  await page.getByText("Effective settings").waitFor();
+  const askedAt: number[] = [];
+  await page.route("**/api/server", async (route) => {
+    askedAt.push(await page.evaluate<number>("Date.now()"));
+    await route.abort();
+  });
+  for (let seconds = 0; askedAt.length < 6; seconds++) {
+    expect(seconds).toBeLessThan(120);
+    await page.clock.fastForward(1_000);
+    await page.evaluate("new Promise((resolve) => setTimeout(resolve, 20))");
+  }
+  const waits = askedAt.slice(1).map((at, i) => Math.floor(Math.log2((at - (askedAt[i] ?? 0)) / 1_000)));
+  expect(waits).toEqual([1, 2, 3, 4, 4]);
+});
+
 test("a server of another version asks for a reload, after which it does not ask again", async () => {
   const { page, look } = await open("/keys");
   const prompt = page.getByText("The server has another version now.");

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { changesOf } from "../../src/console/changes.ts";
+import { localInputOf } from "../../src/pages/format.ts";
 import { formValuesOf, type KeyFormValues, newKeyOf } from "../../src/console/key-form-values.ts";
 
 const KEY = {
@@ -27,6 +28,46 @@ const sent = (before: KeyFormValues, after: KeyFormValues) => changesOf(newKeyOf
 test("a form that was not touched changes nothing, not even the seconds of the expiry", () => {
   const values = formValuesOf(KEY);
   expect(sent(values, { ...values })).toEqual({});
+});
+
+test("the form of a new key is empty, and that of a key has its values, with limits for Enterprise alone", () => {
+  const empty = {
+    name: "",
+    owner: "",
+    labels: "",
+    notes: "",
+    plan: "free",
+    perMinute: "",
+    perDay: "",
+    access: "write",
+    expiresAt: "",
+  };
+  expect<object>(formValuesOf()).toEqual(empty);
+  expect<object>(formValuesOf({ ...KEY, access: "read" })).toEqual({
+    ...empty,
+    name: "mobile app",
+    owner: "mobile@example.com",
+    labels: "eu, mobile",
+    plan: "enterprise",
+    perMinute: "5000",
+    perDay: "100000",
+    access: "read",
+    expiresAt: localInputOf(KEY.expiresAt),
+  });
+  const pro = {
+    ...KEY,
+    owner: null,
+    notes: "of the shop",
+    labels: [],
+    plan: "pro",
+    expiresAt: null,
+  } as const;
+  expect<object>(formValuesOf(pro)).toEqual({
+    ...empty,
+    name: "mobile app",
+    notes: "of the shop",
+    plan: "pro",
+  });
 });
 
 test("only the fields that differ are sent", () => {

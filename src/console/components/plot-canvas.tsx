@@ -4,8 +4,8 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { localTime } from "../../pages/format.ts";
 import { navigate } from "../router.ts";
-import { drawnValues, lastWithData, plotHint, type PlotProps, pointText } from "./plot-data.ts";
-import { type CanvasProps, optionsOf, sizeOf, zoomTo } from "./plot-options.ts";
+import { drawnValues, lastWithData, partUrl, plotHint, type PlotProps, pointText } from "./plot-data.ts";
+import { type CanvasProps, optionsOf, sizeOf, type Zoom } from "./plot-options.ts";
 
 export function Canvas(props: CanvasProps) {
   const { title, times, series, value, pointUrl, marks, incomplete } = props;
@@ -13,12 +13,16 @@ export function Canvas(props: CanvasProps) {
   const plot = useRef<uPlot>(undefined);
   const latest = useRef(props);
   latest.current = props;
+  const zoom: Zoom = (from, until) => {
+    const url = partUrl(latest.current, from, until);
+    if (url !== undefined) navigate(url);
+  };
 
   // After the first paint: the figures above are there 70 ms earlier than with the plots.
   useEffect(() => {
     const element = area.current;
     if (element === null) return;
-    const options = optionsOf(element, () => latest.current);
+    const options = optionsOf(element, () => latest.current, zoom);
     const created = new uPlot(options, dataOf(latest.current, element.clientWidth), element);
     plot.current = created;
     const resize = new ResizeObserver(() => {
@@ -59,7 +63,7 @@ export function Canvas(props: CanvasProps) {
     Home: () => moveTo(0),
     End: () => moveTo(times.length - 1),
     Enter: show,
-    "+": () => zoomTo(props, index() - times.length / 6, index() + times.length / 6),
+    "+": () => zoom(index() - times.length / 6, index() + times.length / 6),
   };
   return (
     <div

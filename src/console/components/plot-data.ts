@@ -90,6 +90,16 @@ export function marksAt({ times, marks = NO_MARKS }: PlotProps, index: number): 
   return marks.filter(({ time }) => time > before && time <= end);
 }
 
+/** A part that has no more than two points has no line. */
+const MIN_POINTS = 3;
+
+/** The page of a part of the times, by the positions of its ends; undefined if there is none. */
+export function partUrl({ times, zoomUrl }: PlotProps, from: number, until: number): string | undefined {
+  const first = Math.max(0, Math.min(Math.floor(from), times.length - MIN_POINTS));
+  const last = Math.min(times.length - 1, Math.max(Math.ceil(until), first + MIN_POINTS - 1));
+  return first < last ? zoomUrl?.(times[first] ?? 0, times[last] ?? 0) : undefined;
+}
+
 /** What a point and a part of the plot lead to. */
 export const plotHint = ({ zoomUrl }: PlotProps): string =>
   `Click or Enter: its requests${zoomUrl ? ". Drag or +: zoom" : ""}`;

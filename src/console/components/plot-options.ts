@@ -2,7 +2,6 @@
 
 import uPlot from "uplot";
 import { axisTimes } from "../../pages/format.ts";
-import { navigate } from "../router.ts";
 import { decades, measured, powersOfTen, rangeOfBars, TIME_STEPS, topOf } from "./plot-axes.ts";
 import { ceilingOf, isLine, type PlotProps, type Series, stepOf } from "./plot-data.ts";
 import {
@@ -22,18 +21,12 @@ export interface CanvasProps extends PlotProps {
   readonly onHover: (index: number | undefined) => void;
 }
 
-/** A part that has no more than two points has no line. */
-const MIN_POINTS = 3;
-
-export function zoomTo({ times, zoomUrl }: PlotProps, from: number, until: number): void {
-  const first = Math.max(0, Math.min(Math.floor(from), times.length - MIN_POINTS));
-  const last = Math.min(times.length - 1, Math.max(Math.ceil(until), first + MIN_POINTS - 1));
-  if (zoomUrl && first < last) navigate(zoomUrl(times[first] ?? 0, times[last] ?? 0));
-}
+/** Shows a part of the times, by the positions of its ends. */
+export type Zoom = (from: number, until: number) => void;
 
 export const sizeOf = ({ clientWidth: width, clientHeight: height }: HTMLElement) => ({ width, height });
 
-export function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Options {
+export function optionsOf(element: HTMLElement, current: () => CanvasProps, zoom: Zoom): uPlot.Options {
   const { series, kind, group, isByDay = false, isCount = false, isLog = false, zoomUrl } = current();
   // A canvas does not know CSS variables: this is what the browser makes of them. A colour is read each time that the
   // plot is drawn, so that it follows the theme. An element for each would take 40 ms of the first plots.
@@ -113,7 +106,7 @@ export function optionsOf(element: HTMLElement, current: () => CanvasProps): uPl
       setSelect: [
         (plot) => {
           const { left, width } = plot.select;
-          if (width > 0) zoomTo(current(), plot.posToIdx(left), plot.posToIdx(left + width));
+          if (width > 0) zoom(plot.posToIdx(left), plot.posToIdx(left + width));
           plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
         },
       ],
