@@ -1,5 +1,6 @@
 import { dlopen } from "bun:ffi";
 import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import type { HttpServer } from "../../src/http1/index.ts";
 import { stopHandshakes } from "../../src/http1/listen-socket.ts";
@@ -9,7 +10,10 @@ import { iterateUntil } from "./test-connection.ts";
 const [SOL_SOCKET, SO_RCVBUF, SO_GET_FILTER] = [1, 8, 26];
 const [IPPROTO_TCP, TCP_INFO, MAX_BACKLOG_AT] = [6, 11, 28];
 
-const { symbols } = dlopen("libc.so.6", {
+/** The C library that this process has loaded: glibc or musl. */
+const [, libc = ""] =
+  /(\/\S*\/(?:libc|ld-musl)[-.]\S*)$/m.exec(readFileSync("/proc/self/maps", "utf8")) ?? [];
+const { symbols } = dlopen(libc, {
   getsockopt: { args: ["i32", "i32", "i32", "ptr", "ptr"], returns: "i32" },
 });
 

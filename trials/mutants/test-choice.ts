@@ -24,6 +24,9 @@ const OPENED_BY: readonly (readonly [source: RegExp, tests: RegExp])[] = [
   [/^src\/pages\//, /^test\/browser\//],
 ];
 
+/** Shows something of every page in a minute. */
+const SHOWS_ALL = "test/browser/console-recorded.test.ts";
+
 /** What starts the program does not import it. */
 const PROGRAM = "src/cli/main.ts";
 const STARTS_PROGRAM = ["trials/harness/petstore.ts", "test/cli/cli.ts"];
@@ -56,6 +59,7 @@ export class TestChoice {
     const isOpenedBy = OPENED_BY.find(([pattern]) => pattern.test(source))?.[1];
     const isNamesake = (path: string) => basename(path).includes(basename(source).replace(/\.tsx?$/, ""));
     const rank = (path: string) => (distances.get(path) ?? 0) - 3 * Number(isNamesake(path));
+    const isFirst = (path: string) => isNamesake(path) || path === SHOWS_ALL;
     const byRank = this.#tests
       .filter((path) => distances.has(path) || isOpenedBy?.test(path))
       .toSorted((a, b) => rank(a) - rank(b));
@@ -69,8 +73,8 @@ export class TestChoice {
       plain.slice(0, NEAREST),
       plain.slice(NEAREST, NEAR),
       far.filter(isQuick),
-      isOpenedBy ? withPrograms.filter(isNamesake) : [],
-      isOpenedBy ? withPrograms.filter((path) => !isNamesake(path)) : withPrograms,
+      isOpenedBy ? withPrograms.filter(isFirst) : [],
+      isOpenedBy ? withPrograms.filter((path) => !isFirst(path)) : withPrograms,
       far.filter((path) => !isQuick(path)),
     ].filter(({ length }) => length > 0);
   }
