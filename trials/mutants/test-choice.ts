@@ -40,7 +40,7 @@ export class TestChoice {
 
   constructor(root: string) {
     this.#timings = JSON.parse(readFileSync(join(root, "test/timings.json"), "utf8")).files;
-    const files = [...new Glob("{src,test,trials,bench,scripts}/**/*.{ts,tsx}").scanSync(root)];
+    const files = [...new Glob("{src,test,trials,bench,docs,scripts}/**/*.{ts,tsx}").scanSync(root)];
     for (const from of files) {
       for (const [, name = ""] of readFileSync(join(root, from), "utf8").matchAll(IMPORT)) {
         const of = join(dirname(from), name);
