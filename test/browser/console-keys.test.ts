@@ -131,9 +131,14 @@ test("a key is disabled and enabled again: requests get 401 in between, and the 
   await page.getByRole("heading", { name: "Disable mobile app" }).waitFor();
   await page.getByText("Requests get 401 within one second; you can enable it again.").waitFor();
   await screenshots("disable-dialog");
+  await page.getByLabel("Reason").fill("leaked in a repository");
   await page.getByRole("button", { name: "Disable mobile app" }).click();
   await page.locator(".badge", { hasText: "disabled" }).waitFor();
   expect(await status()).toBe(401);
+  const { json } = await server.admin("GET", `/audit?target=key:${id}&limit=1`);
+  expect(json["items"]).toMatchObject([
+    { action: "key.disabled", after: { reason: "leaked in a repository" } },
+  ]);
   expect(await page.getByRole("button", { name: "Disable" }).count()).toBe(0);
   expect(await page.locator(":focus").textContent()).toBe("Enable");
   await screenshots("disabled-key");

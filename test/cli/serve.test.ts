@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { scheduler } from "../../src/runtime/scheduler.ts";
 import { join } from "node:path";
 import { bearer } from "../bearer.ts";
+import { certificateOf } from "../http1/certificate.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { createPet } from "../../trials/harness/api-client.ts";
 import {
@@ -373,16 +374,26 @@ test("--no-first-key creates no key, and a later start without it does", async (
   await second.stop();
 });
 
-test("health without a port asks the server that runs on the data directory", async () => {
-  const server = await cli.serve(["--port", "0"]);
-  const { origin } = new URL(server.url);
-  expect(await cli.run("health")).toMatchObject({
-    code: 0,
-    out: `The server at ${origin}/healthz serves.\n`,
-  });
-  await server.stop();
-  expect(existsSync(join(cli.dataDir, "production-url"))).toBeFalse();
-});
+test.each(["http", "https"])(
+  "health without a port asks the server of the data directory over %s",
+  async (scheme) => {
+    // Nobody else has signed the certificate.
+    const directory = cliDirectory();
+    const files = { cert: join(directory, "a.crt"), key: join(directory, "a.key") };
+    const certificate = certificateOf("petstore.test");
+    for (const part of ["cert", "key"] as const) writeFileSync(files[part], certificate[part]);
+    const tls = scheme === "https" ? ["--tls-cert", files.cert, "--tls-key", files.key] : [];
+    const server = await cli.serve(["--port", "0", ...tls]);
+    expect(server.url).toStartWith(`${scheme}://`);
+    const { origin } = new URL(server.url);
+    expect(await cli.run("health")).toMatchObject({
+      code: 0,
+      out: `The server at ${origin}/healthz serves.\n`,
+    });
+    await server.stop();
+    expect(existsSync(join(cli.dataDir, "production-url"))).toBeFalse();
+  },
+);
 
 test("a server that accepts and never responds is a failure after two seconds", async () => {
   const { setTimeout } = scheduler;

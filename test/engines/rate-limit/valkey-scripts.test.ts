@@ -3,8 +3,9 @@ import * as fc from "fast-check";
 import { type BanRules, DEFAULT_BAN } from "../../../src/domain/ban-rules.ts";
 import { NEVER, newQuota } from "../../../src/domain/rate-limit.ts";
 import { parseServers, ValkeyConnection } from "../../../src/rate-limit/valkey/connection.ts";
+import { messageOf } from "../../../src/runtime/message-of.ts";
 import type { KeyHandOver, RequestGroup } from "../../../src/rate-limit/valkey/script.ts";
-import { startValkey } from "../../../trials/harness/valkey.ts";
+import { sendToValkey, startValkey } from "../../../trials/harness/valkey.ts";
 import { ValkeyModel } from "../../../trials/simulation/valkey.ts";
 import { PATIENT } from "../../rate-limit/open-valkey.ts";
 import { key } from "../../subjects.ts";
@@ -13,11 +14,24 @@ import { TestClock } from "../../test-clock.ts";
 const server = await startValkey();
 afterAll(() => server.stop());
 
-const connect = (prefix: string, ban: BanRules, testClock: TestClock) =>
+const connect = (prefix: string, ban: BanRules, testClock: TestClock, url = server.url) =>
   ValkeyConnection.open(
-    { servers: parseServers([server.url]), prefix, ban: () => ban, testClock, ...PATIENT },
+    { servers: parseServers([url]), prefix, ban: () => ban, testClock, ...PATIENT },
     key(1),
   );
+
+test("a user who may not run the script, or write what it writes, gets no connection", async () => {
+  for (const forbidden of ["evalsha", "hset"]) {
+    const rules = ["on", `>${forbidden}`, "~*", "+@all", `-${forbidden}`];
+    await sendToValkey(server.url, "ACL", "SETUSER", "petstore", "reset", ...rules);
+    const url = server.url.replace("://", `://petstore:${forbidden}@`);
+    const opening = connect("p", DEFAULT_BAN, new TestClock(), url).then(
+      () => "opened",
+      (error: unknown) => messageOf(error),
+    );
+    expect(await opening).toMatch(/NOPERM|can't run this command/);
+  }
+});
 
 interface Step {
   readonly groups?: readonly RequestGroup[];
