@@ -206,6 +206,8 @@ test("a key close to its limit is amber, labels are cut after three, hints are c
   await page.getByRole("link", { name: "close close to the limit" }).waitFor();
   // On a phone there is one line of pills, however many there are.
   await page.setViewportSize({ width: 390, height: 844 });
+  // Plots follow the size of the screen a moment later.
+  await untilTrue(page, "document.documentElement.scrollWidth === 390");
   const pills = `((row) => {
     for (let i = 0; i < 5; i++) row.append(row.lastElementChild.cloneNode(true));
     const { width } = document.querySelector(".attention .segments").getBoundingClientRect();
