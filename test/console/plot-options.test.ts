@@ -82,86 +82,35 @@ test("lines are thin, areas are filled, bars are wide, and what is dashed is no 
     { label: "error", tone: "muted", symbol: "◆", values: [1] },
     { label: "limit", tone: "error", symbol: "–", isDashed: true, values: [1] },
   ] as const;
+  const drawn = (label: string, colour: string, more: object = {}) => ({
+    label,
+    stroke: colour,
+    width: 1,
+    points: { show: true, size: 4, fill: colour, filter: "a function" },
+    spanGaps: false,
+    ...more,
+  });
+  const limit = drawn("limit", "var(--error)", { dash: [4, 3] });
   expect(plain(optionsWith("lines", { series }).series)).toEqual([
     {},
-    {
-      label: "limit",
-      stroke: "var(--error)",
-      width: 1,
-      points: { show: true, size: 4, fill: "var(--error)", filter: "a function" },
-      spanGaps: false,
-      dash: [4, 3],
-    },
-    {
-      label: "error",
-      stroke: "var(--text-muted)",
-      width: 1,
-      points: { show: true, size: 4, fill: "var(--text-muted)", filter: "a function" },
-      spanGaps: false,
-    },
-    {
-      label: "success",
-      stroke: "var(--series)",
-      width: 1,
-      points: { show: true, size: 4, fill: "var(--series)", filter: "a function" },
-      spanGaps: false,
-    },
+    limit,
+    drawn("error", "var(--text-muted)"),
+    drawn("success", "var(--series)"),
   ]);
+  const errors = "color-mix(in srgb, var(--text-muted) 50%, var(--background))";
+  const successes = "color-mix(in srgb, var(--series) 85%, var(--background))";
   expect(plain(optionsWith("stacked", { series }).series)).toEqual([
     {},
-    {
-      label: "limit",
-      stroke: "var(--error)",
-      width: 1,
-      points: { show: true, size: 4, fill: "var(--error)", filter: "a function" },
-      spanGaps: false,
-      dash: [4, 3],
-    },
-    {
-      label: "error",
-      stroke: "color-mix(in srgb, var(--text-muted) 50%, var(--background))",
-      width: 1,
-      points: { show: true, size: 4, fill: "var(--text-muted)", filter: "a function" },
-      spanGaps: false,
-      fill: "color-mix(in srgb, var(--text-muted) 50%, var(--background))",
-    },
-    {
-      label: "success",
-      stroke: "color-mix(in srgb, var(--series) 85%, var(--background))",
-      width: 1,
-      points: { show: true, size: 4, fill: "var(--series)", filter: "a function" },
-      spanGaps: false,
-      fill: "color-mix(in srgb, var(--series) 85%, var(--background))",
-    },
+    limit,
+    drawn("error", "var(--text-muted)", { stroke: errors, fill: errors }),
+    drawn("success", "var(--series)", { stroke: successes, fill: successes }),
   ]);
+  const bar = { width: 0, points: { show: false }, paths: "a function" };
   expect(plain(optionsWith("bars", { series }).series)).toEqual([
     {},
-    {
-      label: "limit",
-      stroke: "var(--error)",
-      width: 1,
-      points: { show: true, size: 4, fill: "var(--error)", filter: "a function" },
-      spanGaps: false,
-      dash: [4, 3],
-    },
-    {
-      label: "error",
-      stroke: "var(--text-muted)",
-      width: 0,
-      points: { show: false },
-      spanGaps: false,
-      fill: "color-mix(in srgb, var(--text-muted) 50%, var(--background))",
-      paths: "a function",
-    },
-    {
-      label: "success",
-      stroke: "var(--series)",
-      width: 0,
-      points: { show: false },
-      spanGaps: false,
-      fill: "color-mix(in srgb, var(--series) 85%, var(--background))",
-      paths: "a function",
-    },
+    limit,
+    drawn("error", "var(--text-muted)", { ...bar, fill: errors }),
+    drawn("success", "var(--series)", { ...bar, fill: successes }),
   ]);
 });
 
