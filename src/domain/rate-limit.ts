@@ -133,7 +133,7 @@ export function charge(quota: Quota, limits: Limits, now: number, rules?: BanRul
 /** Returns what `decide` would, without counting the request: `remaining` includes it. */
 export function peek(quota: Quota, limits: Limits, now: number, rules?: BanRules): Decision {
   expire(quota, now, rules);
-  if (isBanned(quota, now)) return bannedDecision(quota, limits, now);
+  if (isBanned(quota, now)) return decisionOf("banned", quota, limits, now);
   const { minute, day } = quota;
   if (minute.used === 0) minute.openedAt = now;
   if (day.used === 0) day.openedAt = now;
@@ -143,7 +143,8 @@ export function peek(quota: Quota, limits: Limits, now: number, rules?: BanRules
 
 /**
  * Returns the decision with this outcome, after `quota` has counted it. The decision describes the window with the
- * fewest requests remaining; on a tie, the longer one.
+ * fewest requests remaining; on a tie, the longer one. That of a banned key says when a request is allowed again: a ban
+ * may end before an exhausted window closes.
  */
 export function decisionOf(
   outcome: Outcome | "new ban",
@@ -151,17 +152,20 @@ export function decisionOf(
   limits: Limits,
   now: number,
 ): Decision {
-  if (outcome === "banned" || outcome === "new ban") return bannedDecision(quota, limits, now);
   const minute = stateOf(quota.minute, MINUTE_MS, limits.perMinute);
   const day = stateOf(quota.day, DAY_MS, limits.perDay);
   const { limit, remaining, resetAt } = fewerRemaining(minute, day);
-  const ends = () =>
-    Math.max(
-      exhaustedUntil(quota.minute, MINUTE_MS, limits.perMinute),
-      exhaustedUntil(quota.day, DAY_MS, limits.perDay),
-    );
-  const retryAfterSeconds = outcome === "allowed" ? 0 : secondsUntil(ends(), now);
-  return { outcome, limit, remaining, resetAt, retryAfterSeconds, minute, day };
+  if (outcome === "allowed") return { outcome, limit, remaining, resetAt, retryAfterSeconds: 0, minute, day };
+  const isLimited = outcome === "limited";
+  const allowedAt = Math.max(
+    isLimited ? NEVER : quota.bannedUntil,
+    exhaustedUntil(quota.minute, MINUTE_MS, limits.perMinute),
+    exhaustedUntil(quota.day, DAY_MS, limits.perDay),
+  );
+  const retryAfterSeconds = Math.max(1, Math.ceil((allowedAt - now) / 1000));
+  if (isLimited) return { outcome, limit, remaining, resetAt, retryAfterSeconds, minute, day };
+  const allowedSecond = Math.ceil(allowedAt / 1000);
+  return { outcome: "banned", limit, remaining: 0, resetAt: allowedSecond, retryAfterSeconds, minute, day };
 }
 
 function stateOf(window: Window, lengthMs: number, limit: number): WindowState {
@@ -262,25 +266,6 @@ function countRejection(window: Window, now: number, rules: BanRules): "limit" |
   if (window.strikes < rules.strikes) return "limit";
   window.strikes = 0;
   return "ban";
-}
-
-function bannedDecision(quota: Quota, limits: Limits, now: number): Decision {
-  const { bannedUntil } = quota;
-  const minute = stateOf(quota.minute, MINUTE_MS, limits.perMinute);
-  const day = stateOf(quota.day, DAY_MS, limits.perDay);
-  return {
-    outcome: "banned",
-    limit: fewerRemaining(minute, day).limit,
-    remaining: 0,
-    resetAt: Math.ceil(bannedUntil / 1000),
-    retryAfterSeconds: secondsUntil(bannedUntil, now),
-    minute,
-    day,
-  };
-}
-
-function secondsUntil(end: number, now: number): number {
-  return Math.max(1, Math.ceil((end - now) / 1000));
 }
 
 /** Clears the current or last ban if it began by `at`, and the strikes of windows that opened by then. */

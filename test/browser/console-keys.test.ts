@@ -226,7 +226,9 @@ test("a banned key is shown as banned, and an unban in the list ends the ban", a
 
   await server.sendUntil("key_banned", secret);
   await page
-    .getByText(/^Banned until .*, for the 2nd time in 24 hours: requests get 429\. Last used /)
+    .getByText(
+      /^Banned until .*, for the 2nd time in 24 hours: requests get 429\. Its limit .* resets in 23 h\. Last used /,
+    )
     .waitFor();
   await page.locator(".plot").getByText("bans 2").waitFor();
   await server.admin("POST", `/keys/${id}/unban`);

@@ -164,6 +164,16 @@ const VIEWS: Readonly<Record<string, View>> = {
     given: { getKey: { ...KEY, state: "banned", bannedUntil: ago(-150), strikes: null, usage: null } },
     of: ".sentence, .quota, .actions",
   },
+  "a banned key whose limit of the day is used up": {
+    path: "/keys/7",
+    given: { getKey: { ...KEY, state: "banned", bannedUntil: ago(-150), usage: usageOf(100, 100) } },
+    of: ".sentence",
+  },
+  "a key whose limits of the minute and of the day are used up": {
+    path: "/keys/7",
+    given: { getKey: { ...KEY, usage: usageOf(100, 100) } },
+    of: ".sentence",
+  },
   "a disabled key that was never used": {
     path: "/keys/7",
     given: { getKey: { ...KEY, state: "disabled", lastUsedAt: null } },

@@ -3,6 +3,7 @@ import { PortCalls } from "./port-calls.ts";
 import { rateLimiterCases } from "./rate-limiter-cases.ts";
 import { createTestCase, type OpenRateLimiter } from "./rate-limiter-fixture.ts";
 import { testAgainstModel } from "./rate-limiter-model.ts";
+import { testWaits } from "./rate-limiter-waits.ts";
 
 export { type OpenRateLimiter, type RateLimiterUnderTest, STARTS_AT } from "./rate-limiter-fixture.ts";
 
@@ -20,6 +21,7 @@ export function rateLimiterConformance(name: string, openLimiter: OpenRateLimite
     };
   };
   testAgainstModel(name, open);
+  testWaits(name, open);
   describe(name, () => rateLimiterCases(createTestCase(open)));
   plainTest(`${name}: a case calls each method`, () => {
     expect(calls.missing(["RateLimiter"])).toEqual([]);

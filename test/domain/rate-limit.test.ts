@@ -131,10 +131,11 @@ class Model {
   #decision(outcome: Decision["outcome"], until: number, now: number) {
     const [minute, day] = [this.#window("minute", now), this.#window("day", now)];
     const { limit, remaining, closesAt } = minute.remaining < day.remaining ? minute : day;
-    const retryAfterSeconds = outcome === "allowed" ? 0 : Math.max(1, Math.ceil((until - now) / 1_000));
-    const strikes = [minute, day].map((each) => this.#strikes(each.kind, each.openedAt));
     const isBanned = outcome === "banned";
-    const resetAt = Math.ceil((isBanned ? until : closesAt) / 1_000);
+    const ends = isBanned ? Math.max(until, this.#exhausted(now)?.closesAt ?? 0) : until;
+    const retryAfterSeconds = outcome === "allowed" ? 0 : Math.max(1, Math.ceil((ends - now) / 1_000));
+    const strikes = [minute, day].map((each) => this.#strikes(each.kind, each.openedAt));
+    const resetAt = Math.ceil((isBanned ? ends : closesAt) / 1_000);
     return { outcome, limit, remaining: isBanned ? 0 : remaining, resetAt, retryAfterSeconds, strikes };
   }
 }

@@ -73,13 +73,20 @@ function StateSentence({ id, state, bannedUntil, revokedAt, expiresAt, lastUsedA
   );
   const nowMs = clockSignal.use();
   const windows = usage === null ? [] : [usage.minute, usage.day];
-  const full = windows.find((window) => usedOf(window, nowMs).isFull);
+  // Requests are rejected until both windows have closed.
+  const [full] = windows
+    .filter((window) => usedOf(window, nowMs).isFull)
+    .toSorted((a, b) => endOf(b) - endOf(a));
   const close = windows.find((window) => usedOf(window, nowMs).isClose);
   if (state === "banned") {
     return (
       <p class="sentence problem">
         Banned until <LocalTimeAndAgo at={bannedUntil ?? ""} />
-        <TimesBanned id={id} />: requests get 429. {sent}
+        <TimesBanned id={id} />: requests get 429.{" "}
+        {full && endOf(full) > Date.parse(bannedUntil ?? "") && (
+          <>Its limit is used up for longer, and resets {<TimeAgo at={full.resetsAt} />}. </>
+        )}
+        {sent}
       </p>
     );
   }
@@ -104,6 +111,10 @@ function StateSentence({ id, state, bannedUntil, revokedAt, expiresAt, lastUsedA
       {capitalized(state)} <TimeAgo at={revokedAt ?? expiresAt} />: requests get 401. {sent}
     </p>
   );
+}
+
+function endOf({ resetsAt }: NonNullable<Key["usage"]>["minute"]): number {
+  return Date.parse(resetsAt ?? "");
 }
 
 /** Says how many times the key was banned: each ban is longer than the one before. */

@@ -69,7 +69,7 @@ export function componentHeaders({ baseUrl, policy }: DocumentedSettings) {
       perMinute - 1,
     ),
     "X-RateLimit-Reset": header(
-      "Unix time in seconds, rounded up, at which that window closes or, for a banned key, the ban ends.",
+      "Unix time in seconds, rounded up, at which that window closes or, for a banned key, a request is allowed again.",
       { type: "integer", minimum: 0 },
       1794733260,
     ),
