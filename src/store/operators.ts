@@ -136,11 +136,12 @@ function* admitOperator(person: ProviderOperator, token: NewSecret, by: Attribut
   if (blocked) return operatorRevoked(blocked);
   const holder = yield* holderOf(name);
   const before = holder && (yield* findOperator(holder.id));
+  if (before && (yield* isLastAdmin(before))) return lastAdmin(before);
+  yield* expirePerson(subject, by, before?.id);
   if (before === undefined) {
     if (yield* isFull()) return tooManyOperators();
     return { operator: yield* addOperator(person, token, by), tokenHash: token.hash };
   }
-  if (yield* isLastAdmin(before)) return lastAdmin(before);
   const { id } = before;
   yield* rowsOf(
     "UPDATE operators SET role = ?, expires_at = ?, subject = ? WHERE id = ?",
@@ -159,6 +160,30 @@ function* admitOperator(person: ProviderOperator, token: NewSecret, by: Attribut
   if (entry) yield* addAudit(entry);
   const [current] = yield* rowsOf<{ hash: string }>(`SELECT ${currentTokenOf("?")} AS hash`, id);
   return { operator: yield* readOperator(id), tokenHash: requireRow(current).hash };
+}
+
+/** The operators of a person who are not revoked: one for each address that they have signed in with. */
+function operatorsOf(subject: string) {
+  return objectsOf<Operator>(`${SELECT} WHERE subject = ? AND revoked_at IS NULL`, subject);
+}
+
+/** Lets the operators of a person expire, except for one. So a person has one active operator at most. */
+function* expirePerson(subject: string, by: Attribution, exceptId?: number) {
+  for (const before of yield* operatorsOf(subject)) {
+    const { id } = before;
+    if (id === exceptId || operatorState(before, by.at) !== "active") continue;
+    yield* rowsOf("UPDATE operators SET expires_at = ? WHERE id = ?", by.at, id);
+    yield* endSessions(id);
+    const entry = operatorUpdateEntry(before, { ...before, expiresAt: by.at }, by);
+    if (entry) yield* addAudit(entry);
+  }
+}
+
+function* revoke({ id, name, role }: Operator, by: Attribution) {
+  yield* rowsOf("UPDATE operators SET revoked_at = ? WHERE id = ?", by.at, id);
+  yield* endEarlierTokens(id);
+  yield* endSessions(id);
+  yield* addAudit(operatorEntry("operator.revoked", { id, name, role }, by));
 }
 
 function* replaceToken(
@@ -263,6 +288,10 @@ export class SqlOperatorStore implements OperatorStore {
     return this.#change(() => admitOperator(person, token, by));
   }
 
+  expirePerson(subject: string, by: Attribution): Promise<void> {
+    return this.#change(() => expirePerson(subject, by));
+  }
+
   rotateOperator(id: number, { replaces, ...token }: TokenRotation, by: Attribution) {
     return this.#change(function* () {
       const operator = yield* findOperator(id);
@@ -278,13 +307,11 @@ export class SqlOperatorStore implements OperatorStore {
     return this.#change(function* (): Steps<Operator | Rejection<"operator_not_found" | "last_admin">> {
       const operator = yield* findOperator(id);
       if (operator === undefined) return operatorNotFound(id);
-      const { name, role, revokedAt } = operator;
+      const { subject, revokedAt } = operator;
       if (revokedAt !== undefined) return operator;
       if (yield* isLastAdmin(operator)) return lastAdmin(operator);
-      yield* rowsOf("UPDATE operators SET revoked_at = ? WHERE id = ?", by.at, id);
-      yield* endEarlierTokens(id);
-      yield* endSessions(id);
-      yield* addAudit(operatorEntry("operator.revoked", { id, name, role }, by));
+      for (const each of subject === undefined ? [operator] : yield* operatorsOf(subject))
+        yield* revoke(each, by);
       return yield* readOperator(id);
     });
   }

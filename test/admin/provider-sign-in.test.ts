@@ -365,6 +365,35 @@ test("signing out ends the session; an operator who is revoked here stays out, a
   provider.people.set("bob", claims);
 });
 
+test("a person is the provider's subject: another address ends the sessions of the first, and each is revoked with the other", async () => {
+  const own = await start();
+  const claims = { ...provider.people.get("bob") };
+  const before = await signIn("bob", own);
+  provider.people.set("bob", { ...claims, email: "robert@example.com" });
+  const after = await signIn("bob", own);
+  const status = async (response: typeof before) =>
+    (await own.admin("/api/keys", { token: null, headers: sessionOf(response) })).status;
+  expect([await status(before), await status(after)]).toEqual([401, 200]);
+  const [first, second] = [before, after].map(({ json }) => Object(json["operator"]).id);
+  expect(first).not.toBe(second);
+  // The address that the person no longer has is the person, too.
+  await own.ok(`POST /api/operators/${first}/revoke`);
+  expect(await status(after)).toBe(401);
+  for (const email of ["bob@example.com", "robert@example.com", "bobby@example.com"]) {
+    provider.people.set("bob", { ...claims, email });
+    expect((await signIn("bob", own)).status).toBe(403);
+  }
+  provider.people.set("bob", claims);
+  // Nobody revokes themselves so.
+  const ann = { ...provider.people.get("ann") };
+  const id = Object((await signIn("ann", own)).json["operator"]).id;
+  provider.people.set("ann", { ...ann, email: "anna@example.com" });
+  const headers = { ...sessionOf(await signIn("ann", own)), Origin: own.adminUrl };
+  provider.people.set("ann", ann);
+  const { json } = await own.admin(`POST /api/operators/${id}/revoke`, { token: null, headers });
+  expect(json["code"]).toBe("own_operator");
+});
+
 test("an operator with a token becomes one of the provider; the last lasting admin does not", async () => {
   const own = await start();
   const created = await own.ok("POST /api/operators", { body: { name: "ann@example.com", role: "viewer" } });

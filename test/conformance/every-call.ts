@@ -95,6 +95,7 @@ async function useSmallTables({ operators, policies, storedValues, webhooks, ...
   const eva = { name: "eva@example.com", role: "admin", expiresAt: DAY_MS } as const;
   for (const letter of ["8", "9"])
     await operators.admitOperator({ ...eva, subject: letter }, tokenOf(letter), BY);
+  await operators.expirePerson("9", BY);
   await operators.updateOperator(1, { expiresAt: null }, BY);
   await operators.rotateOperator(1, { ...tokenOf("e"), overlapEndsAt: BY.at + 1 }, BY);
   await operators.rotateOperator(1, tokenOf("d"), BY);

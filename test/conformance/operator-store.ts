@@ -7,6 +7,7 @@ import {
   NO_TOKEN,
   type Operator,
   type OperatorChange,
+  operatorState,
 } from "../../src/domain/operators.ts";
 import type { OperatorStore } from "../../src/domain/ports/operators.ts";
 import { AT, rejectionCode, type TestCase } from "./store-fixture.ts";
@@ -155,6 +156,58 @@ export function operatorStoreConformance(test: TestCase): void {
         code: "operator_not_active",
         message: "Operator eva@example.com is revoked. Create another one.",
       });
+  });
+
+  test("admitOperator: a person with another address has one active operator, and is revoked by every address", async (opened) => {
+    const { operators, audit } = opened;
+    const admit = async (name: string, text: string, at = AT) => {
+      const person = { name, role: "admin", subject: "issuer 1", expiresAt: at + HOUR } as const;
+      const admitted = await operators.admitOperator(person, token(text), { ...by, at });
+      if ("code" in admitted) throw new Error(admitted.message);
+      const { operator, tokenHash } = admitted;
+      const signIn = { ...session(text, operator.id, text, at), tokenHash };
+      expect(await operators.createSession(signIn, SIGNED_IN)).toBe(true);
+      return operator;
+    };
+    const states = async (now: number) =>
+      (await operators.listOperators()).map((each) => `${each.name} ${operatorState(each, now)}`);
+    const sessions = async () => [...(await operators.readAccess()).sessions.keys()];
+    await create(operators, "ann");
+    const old = await admit("eva@example.com", "one");
+    const current = await admit("eva@new.example", "two");
+    expect(await states(AT)).toEqual(["ann active", "eva@example.com expired", "eva@new.example active"]);
+    expect(await sessions()).toEqual([hashOf("cookie-two")]);
+    const [updated] = (await audit.listAudit({ action: "operator.updated", limit: 9 })).items;
+    expect(updated).toMatchObject({
+      target: { id: BigInt(old.id) },
+      before: { expiresAt: expect.any(String) },
+    });
+    // The first address again: what it had does not come back.
+    expect((await admit("eva@example.com", "three", AT + 1)).id).toBe(old.id);
+    expect(await states(AT + 1)).toEqual(["ann active", "eva@example.com active", "eva@new.example expired"]);
+    expect(await sessions()).toEqual([hashOf("cookie-three")]);
+    await operators.expirePerson("issuer 2", { ...by, at: AT + 2 });
+    expect(await sessions()).toHaveLength(1);
+    await operators.expirePerson("issuer 1", { ...by, at: AT + 2 });
+    expect(await states(AT + 2)).toEqual([
+      "ann active",
+      "eva@example.com expired",
+      "eva@new.example expired",
+    ]);
+    expect(await sessions()).toEqual([]);
+    await admit("eva@example.com", "four", AT + 3);
+    operatorIn(await operators.revokeOperator(current.id, by));
+    expect(await states(AT + 3)).toEqual([
+      "ann active",
+      "eva@example.com revoked",
+      "eva@new.example revoked",
+    ]);
+    expect(await sessions()).toEqual([]);
+    const revoked = (await audit.listAudit({ action: "operator.revoked", limit: 9 })).items;
+    expect(revoked.map(({ after }) => after?.["name"])).toContainAllValues([
+      "eva@example.com",
+      "eva@new.example",
+    ]);
   });
 
   test("admitOperator: the last admin whose token does not expire stays one", async ({ operators }) => {

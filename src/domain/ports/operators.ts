@@ -58,20 +58,23 @@ export interface OperatorStore {
   updateOperator(id: number, change: OperatorChange, by: Attribution): Promise<Operator | UnchangedOperator>;
   /**
    * Admits a person whom a provider has authenticated. The token stays while the same person is active; otherwise the
-   * given one replaces it. Rejects a revoked operator, by the name and by the subject.
+   * given one replaces it. Rejects a revoked operator, by the name and by the subject. The operators of the person's
+   * other addresses expire.
    */
   admitOperator(
     person: ProviderOperator,
     token: NewSecret,
     by: Attribution,
   ): Promise<AdmittedOperator | RejectedOperator>;
+  /** Lets every operator of a person expire at once. */
+  expirePerson(subject: string, by: Attribution): Promise<void>;
   /** Rotates the token. */
   rotateOperator(
     id: number,
     token: TokenRotation,
     by: Attribution,
   ): Promise<Operator | Rejection<"operator_not_found" | "operator_not_active" | "invalid_token">>;
-  /** Leaves an operator who is already revoked as it is. */
+  /** Revokes a person by every address. Leaves an operator who is already revoked as it is. */
   revokeOperator(
     id: number,
     by: Attribution,

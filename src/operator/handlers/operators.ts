@@ -62,11 +62,17 @@ export function operatorHandlers(services: Pick<Services, "operators" | "clock" 
 
     async revokeOperator({ id: identifier, body }, { by, principal }) {
       const id = toSafeNumber(identifier);
-      if (principal?.id === id) return OWN_OPERATOR;
+      if (principal?.id === id || (await isPerson(id, principal?.subject))) return OWN_OPERATOR;
       const operator = await operators.revokeOperator(id, { ...by, ...body });
       return operator instanceof Rejection ? operator : applied(operator);
     },
   } satisfies Partial<AdminHandlers>;
+
+  /** Whether an operator is a person of the provider, by whatever address. */
+  async function isPerson(id: number, subject: string | undefined): Promise<boolean> {
+    if (subject === undefined) return false;
+    return (await operators.listOperators()).some((each) => each.id === id && each.subject === subject);
+  }
 
   function applied(operator: Operator) {
     applyOperatorChanges();

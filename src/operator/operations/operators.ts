@@ -135,7 +135,7 @@ export const OPERATOR_OPERATIONS = tagged("Operators", {
     audited: "operator.revoked",
     summary: "Revoke an operator for good",
     description:
-      "Ends the token and the sessions of the operator, on every server within a second. This cannot be undone. Nobody can revoke themselves, or the last admin whose token does not expire. An operator who is already revoked stays so.",
+      "Ends the token and the sessions of the operator, on every server within a second. This cannot be undone. A person who signs in with a provider is revoked by every address that they have had. Nobody can revoke themselves, or the last admin whose token does not expire. An operator who is already revoked stays so.",
     body: Reasoned,
     success: ok("The revoked operator", OperatorSchema),
     errors: ["own_operator", "last_admin"],

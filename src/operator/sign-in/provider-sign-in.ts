@@ -3,7 +3,7 @@
 import { Rejection } from "../../api/errors.ts";
 import type { ProviderConfig } from "../../config/config.ts";
 import type { Actor } from "../../domain/audit.ts";
-import { NO_TOKEN, OPERATOR_NAME, operatorState } from "../../domain/operators.ts";
+import { NO_TOKEN, OPERATOR_NAME } from "../../domain/operators.ts";
 import type { AuditStore } from "../../domain/ports/audit.ts";
 import type { OperatorStore } from "../../domain/ports/operators.ts";
 import type { Clock } from "../../domain/ports/clock.ts";
@@ -127,11 +127,7 @@ export class ProviderSignIn {
   /** Ends the sessions of somebody from whom the provider has taken every role. */
   async #endAccess(subject: string, actor: Actor): Promise<void> {
     const { operators, clock, applyOperatorChanges } = this.#options;
-    const by = { at: clock.now(), actor };
-    const former = (await operators.listOperators()).filter(
-      (each) => each.subject === subject && operatorState(each, by.at) === "active",
-    );
-    for (const { id } of former) await operators.updateOperator(id, { expiresAt: by.at }, by);
+    await operators.expirePerson(subject, { at: clock.now(), actor });
     applyOperatorChanges();
   }
 }
