@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runCommand, UsageError } from "../trials/harness/command-line.ts";
 import { chooseCores, describeMachine, outputOf, pinThisProcessTo } from "../trials/harness/machine.ts";
-import { executable, INITDB, POSTGRES, VALKEY } from "../trials/harness/programs.ts";
+import { executable, INITDB, POSTGRES } from "../trials/harness/programs.ts";
 import { bulletList, markdownTable, publishTables, replaceSection } from "../trials/harness/table.ts";
 import { requireWrk } from "../trials/harness/wrk.ts";
 import { chartOf } from "./chart.ts";
@@ -22,7 +22,7 @@ const PETS = 100_000;
 async function measure(plan: Plan): Promise<Results> {
   const { peers, seconds, rounds, otherRounds } = plan;
   requireWrk();
-  if (plan.sharedRounds > 0) for (const program of [INITDB, POSTGRES, VALKEY]) executable(program);
+  if (plan.sharedRounds > 0) for (const program of [INITDB, POSTGRES]) executable(program);
   if (peers.length > 0) installPeers();
   const machine = describeMachine();
   const cores = chooseCores();

@@ -1,6 +1,6 @@
 /*
  * `npm run bench:engines`, about a minute, measures the capacity in docs/deployment.md: one server with its own
- * PostgreSQL and Valkey under full load, and gets through balancers and with a Valkey cluster.
+ * PostgreSQL under full load, and gets through balancers.
  */
 
 import { runCommand } from "../trials/harness/command-line.ts";
@@ -8,7 +8,6 @@ import { Fleet } from "../trials/harness/fleet.ts";
 import { haproxy, nginx, startLoadBalancer } from "../trials/harness/load-balancer.ts";
 import { machineNow } from "../trials/harness/machine.ts";
 import { formatFigure, publishTables, tableOf } from "../trials/harness/table.ts";
-import { startValkeyCluster } from "../trials/harness/valkey.ts";
 import { requireWrk } from "../trials/harness/wrk.ts";
 import { sharedWorkload } from "./plan.ts";
 import { measureSetup, PATIENT_FLAGS, type Setup, startFilledStores } from "./shared.ts";
@@ -23,10 +22,8 @@ function estimate(costs: ReadonlyMap<string, SharedSample>): string {
   const cost = (row: string, part: keyof SharedSample) => costs.get(row)?.[part] ?? 0;
   const mix = (part: keyof SharedSample) =>
     0.9 * cost("list", part) + 0.09 * cost("get", part) + 0.01 * cost("create", part);
-  const inCluster = (part: keyof SharedSample) => mix(part) + cost("cluster", part) - cost("get", part);
   const needed = {
-    servers: inCluster("server") / 0.6,
-    "nodes of Valkey": inCluster("valkey") / 0.5,
+    servers: mix("server") / 0.6,
     "cores of PostgreSQL": mix("postgres") / 0.6,
     "cores of nginx": cost("nginx", "balancer") / 0.6,
   };
@@ -39,7 +36,7 @@ await runCommand({
   maxMinutes: 10,
   async main() {
     requireWrk();
-    const { postgres, valkey, storage, key } = await startFilledStores(PETS);
+    const { postgres, storage, key } = await startFilledStores(PETS);
     const source = { keys: { unlimited: key, exhausted: "", unknown: "" }, values: requestValues(PETS) };
     const costs = new Map<string, SharedSample>();
     const measure = async (row: string, id: WorkloadId, at: Pick<Setup, "ports" | "pids">) => {
@@ -48,7 +45,7 @@ await runCommand({
 
     const server = await Fleet.start({ size: 1, storage, flags: PATIENT_FLAGS });
     const { ports } = server;
-    const pids = [server.pids, [postgres.pid], [valkey.pid]];
+    const pids = [server.pids, [postgres.pid]];
     await measure("list", "list", { ports, pids });
     await measure("get", "get-one", { ports, pids });
     await measure("create", "create-32", { ports, pids });
@@ -60,17 +57,6 @@ await runCommand({
     }
     await server.stop();
 
-    const { nodes } = await startValkeyCluster();
-    const limits = ["--limits-url", nodes.map(({ url }) => url).join(",")];
-    const clustered = await Fleet.start({
-      size: 1,
-      storage: ["--database-url", postgres.url, ...limits],
-      flags: PATIENT_FLAGS,
-    });
-    await measure("cluster", "get-one", {
-      ports: clustered.ports,
-      pids: [clustered.pids, [postgres.pid], nodes.map(({ pid }) => pid)],
-    });
     const note = `µs of CPU for one request; ${machineNow()} at the end`;
     const figure = (name: keyof SharedSample) => (row: [string, SharedSample]) => formatFigure(row[1][name]);
     const table = tableOf("Capacity", [...costs], {
@@ -78,7 +64,6 @@ await runCommand({
       "requests/s": figure("perSecond"),
       server: figure("server"),
       PostgreSQL: figure("postgres"),
-      Valkey: figure("valkey"),
       balancer: figure("balancer"),
     });
     publishTables([{ ...table, note }]);

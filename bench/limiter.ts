@@ -13,7 +13,7 @@ import { DEFAULT_POLICY } from "../src/domain/policy.ts";
 import type { QuotaStore } from "../src/domain/ports/rate-limiter.ts";
 import { DEFAULT_BAN } from "../src/domain/ban-rules.ts";
 import type { Decision, Limits } from "../src/domain/rate-limit.ts";
-import { MemoryRateLimiter } from "../src/rate-limit/memory/memory-rate-limiter.ts";
+import { MemoryRateLimiter } from "../src/rate-limit/memory-rate-limiter.ts";
 
 /** The target for a request: key lookup and both windows. */
 const MAX_NS = 3_000;

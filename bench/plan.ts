@@ -118,23 +118,19 @@ export function planOf(flags: ReturnType<typeof parseFlags<typeof FLAGS>>) {
 export interface SharedSetup {
   /** The number of servers; 0 stands for one server with the embedded stores. */
   readonly servers: number;
-  /** Whether PostgreSQL counts for the rate limits, too. */
-  readonly isWithoutValkey?: boolean | undefined;
   /** Whether its servers get a long warm-up first, because the compiler shares the cores, too. */
   readonly isWarmedUp?: true;
 }
 
-export const sharedName = ({ servers, isWithoutValkey }: SharedSetup) =>
-  servers === 0 ? "embedded" : `${servers}${isWithoutValkey ? ", without Valkey" : ""}`;
+export const sharedName = ({ servers }: SharedSetup) => (servers === 0 ? "embedded" : `${servers}`);
 
-/** The plan for PostgreSQL and Valkey. The figures of several servers have no target and are measured once. */
+/** The plan for PostgreSQL. The figures of several servers have no target and are measured once. */
 export const SHARED = {
   workloads: DECISIVE,
   connections: 64,
   setups: [
     { servers: 0, isWarmedUp: true },
     { servers: 1 },
-    { servers: 1, isWithoutValkey: true, isWarmedUp: true },
     { servers: 2 },
     { servers: 4, isWarmedUp: true },
   ] as readonly SharedSetup[],

@@ -1,5 +1,5 @@
 /*
- * Measures PostgreSQL and Valkey with several servers, compared with one server with the embedded stores. Unlike in the
+ * Measures PostgreSQL with several servers, compared with one server with the embedded stores. Unlike in the
  * other sections, all processes share all cores. CPU time comes from the kernel and excludes waiting for a core.
  */
 
@@ -22,7 +22,7 @@ export async function measureShared(
 ): Promise<SharedCell[]> {
   if (rounds === 0) return [];
   const announce = (what: string) => run.announce(`shared · ${what}`);
-  announce("starting PostgreSQL, Valkey and servers");
+  announce("starting PostgreSQL and servers");
   if (run.cores) pinThisProcessTo(`${run.cores.server},${run.cores.load}`);
   const { setups, stop } = await startSetups(pets);
   await flushDisk();
@@ -38,29 +38,25 @@ export async function measureShared(
     measure: (setup, { id }) => measureSetup(setup, sharedWorkload(id), run.seconds),
   });
   await stop();
-  return cells.map(({ workload, server: { servers, isWithoutValkey }, samples }) => ({
+  return cells.map(({ workload, server: { servers }, samples }) => ({
     workload,
     servers,
-    isWithoutValkey,
     samples,
   }));
 }
 
-/** The flags with a long timeout: the cores are so busy that a late response does not mean a failure. */
-export const PATIENT_FLAGS = ["--trust-proxy", "127.0.0.1", "--limits-timeout", "1s"];
+export const PATIENT_FLAGS = ["--trust-proxy", "127.0.0.1"];
 
 async function startSetups(pets: number) {
   const { directory, keys, values } = await prepareDataset(pets);
   const embedded = await startPetstore(["--data", directory, "--port", "0", "--trust-proxy", "127.0.0.1"]);
-  const { postgres, valkey, storage, key } = await startFilledStores(pets);
+  const { postgres, storage, key } = await startFilledStores(pets);
   const size = Math.max(...SHARED.setups.map(({ servers }) => servers));
   const fleet = await Fleet.start({ size, storage, flags: PATIENT_FLAGS });
-  const alone = await startPetstore(["--database-url", postgres.url, ...PATIENT_FLAGS, "--port", "0"]);
   const setups = SHARED.setups.map((setup) => {
-    const { servers, isWithoutValkey } = setup;
-    const shared = isWithoutValkey ? [alone] : fleet.servers.slice(0, servers);
-    const chosen = servers === 0 ? [embedded] : shared;
-    const databases = servers === 0 ? [] : [[postgres.pid], [valkey.pid]];
+    const { servers } = setup;
+    const chosen = servers === 0 ? [embedded] : fleet.servers.slice(0, servers);
+    const databases = servers === 0 ? [] : [[postgres.pid]];
     return {
       ...setup,
       name: sharedName(setup),
@@ -70,7 +66,7 @@ async function startSetups(pets: number) {
     };
   });
   const stop = async () => {
-    for (const server of [embedded, alone, fleet, postgres, valkey]) await server.stop();
+    for (const server of [embedded, fleet, postgres]) await server.stop();
   };
   return { setups, stop };
 }
@@ -94,15 +90,15 @@ export interface Setup {
   readonly source: RequestSource;
 }
 
-/** Measures a setup after a warm-up. The processes are those of servers, PostgreSQL, Valkey and a load balancer. */
+/** Measures a setup after a warm-up. The processes are those of servers, PostgreSQL and a load balancer. */
 export async function measureSetup(setup: Setup, workload: Workload, seconds: number): Promise<SharedSample> {
   await loadSetup(setup, workload, SHARED.warmUpSeconds);
   const before = setup.pids.map(cpuSecondsOfTrees);
   const { requests, perSecond } = await loadSetup(setup, workload, seconds);
-  const [server = 0, postgres = 0, valkey = 0, balancer = 0] = setup.pids.map(
+  const [server = 0, postgres = 0, balancer = 0] = setup.pids.map(
     (group, i) => ((cpuSecondsOfTrees(group) - (before[i] ?? 0)) * 1e6) / requests,
   );
-  return { perSecond, server, postgres, valkey, balancer };
+  return { perSecond, server, postgres, balancer };
 }
 
 async function loadSetup({ ports, source }: Setup, workload: Workload, seconds: number) {

@@ -152,7 +152,7 @@ export function growthList({ growth }: Results): string[] {
 function sharedTable({ shared = [] }: Results): Table {
   const figure = (name: keyof SharedSample, format: (value: number) => string) => (cell: SharedCell) =>
     format(median(cell.samples.map((sample) => sample[name])));
-  const table = tableOf("PostgreSQL and Valkey, by number of servers, against the embedded stores", shared, {
+  const table = tableOf("PostgreSQL, by number of servers, against the embedded stores", shared, {
     workload: ({ workload }) => sharedWorkload(workload).title,
     servers: sharedName,
     "requests/s": figure("perSecond", formatCount),
@@ -160,7 +160,6 @@ function sharedTable({ shared = [] }: Results): Table {
     "by CPU ×": (cell) => formatFigure(sharedRatios(shared, cell).cpu.median),
     "server µs": figure("server", formatFigure),
     "PostgreSQL µs": figure("postgres", formatFigure),
-    "Valkey µs": figure("valkey", formatFigure),
   });
   const note = `${SHARED.connections} connections. Servers, databases and load share the cores; CPU is that of one request. Both ratios are higher if it is faster.`;
   return { ...table, note };

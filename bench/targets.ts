@@ -63,7 +63,7 @@ const p99AtHalfLoad = (workload: WorkloadId, what: string, atMost: number) =>
  * its capacity.
  */
 const againstEmbedded = (workload: WorkloadId, what: string, atLeast: number): Target => ({
-  what: `${what} on PostgreSQL and Valkey, against embedded, by rate or CPU`,
+  what: `${what} on PostgreSQL, against embedded, by rate or CPU`,
   atLeast,
   unit: "",
   measure({ shared = [] }) {
@@ -169,9 +169,7 @@ export interface Sample {
  * A sample of shared stores. CPU time is that of one request, in microseconds; with several servers, that of all of
  * them together.
  */
-export type SharedSample = Readonly<
-  Record<"perSecond" | "server" | "postgres" | "valkey" | "balancer", number>
->;
+export type SharedSample = Readonly<Record<"perSecond" | "server" | "postgres" | "balancer", number>>;
 
 export interface SharedCell extends SharedSetup {
   readonly workload: WorkloadId;

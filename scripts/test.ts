@@ -6,14 +6,13 @@ import { runCommand, UsageError } from "../trials/harness/command-line.ts";
 import { EXECUTABLE_VARIABLE } from "../trials/harness/petstore.ts";
 import { POSTGRES_VARIABLE, startPostgres } from "../trials/harness/postgres.ts";
 import * as P from "../trials/harness/programs.ts";
-import { startValkey, VALKEY_VARIABLE } from "../trials/harness/valkey.ts";
 import { builtExecutable } from "./built-executable.ts";
 
 /**
  * Runs `npm test` and `npm run test:all`. Tests that need programs are in the directory of their group; all others need
  * only what `npm ci` installs.
  */
-const DATABASES = [P.INITDB, P.POSTGRES, P.VALKEY];
+const DATABASES = [P.INITDB, P.POSTGRES];
 const SHELLS = [P.BASH, P.ZSH, P.FISH];
 const BALANCERS = [P.NGINX, P.HAPROXY];
 const CHECKERS = [P.PROMTOOL, P.SYSTEMD_ANALYZE, P.BUILDAH, P.DPKG_DEB, P.RPMBUILD];
@@ -54,15 +53,13 @@ function choose(args: readonly string[]) {
  * process. `npm test`, which needs none of these, runs the source.
  */
 async function startFor(programs: ReadonlySet<P.Program>): Promise<Record<string, string | undefined>> {
-  const [postgres, valkey, browser, built] = await Promise.all([
+  const [postgres, browser, built] = await Promise.all([
     programs.has(P.POSTGRES) ? startPostgres() : undefined,
-    programs.has(P.VALKEY) ? startValkey() : undefined,
     programs.has(P.CHROMIUM) ? startChromium() : undefined,
     programs.size > 0 ? builtExecutable() : undefined,
   ]);
   return {
     [POSTGRES_VARIABLE]: postgres?.url,
-    [VALKEY_VARIABLE]: valkey?.url,
     [BROWSER_VARIABLE]: browser,
     [EXECUTABLE_VARIABLE]: built,
   };
@@ -84,7 +81,7 @@ await runCommand({
     const code = await child.exited;
     if (leavesOut)
       process.stdout.write(
-        "\nLeft out: tests with PostgreSQL and Valkey, with a browser, and with other programs of the system.\n" +
+        "\nLeft out: tests with PostgreSQL, with a browser, and with other programs of the system.\n" +
           "They run with npm run test:all, or one group with npm run test:all -- engines, browser or system.\n",
       );
     return code;

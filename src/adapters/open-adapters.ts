@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import type { Config } from "../config/config.ts";
-import { followStorageUrls } from "../config/storage-urls.ts";
+import { followDatabaseUrl } from "../config/database-url.ts";
+import { hasSeveralHosts } from "../config/storage.ts";
 import type { DataDirectory } from "../data-directory.ts";
 import type { RateLimiter } from "../domain/ports/rate-limiter.ts";
 import type { KeyStore } from "../domain/ports/keys.ts";
@@ -41,15 +42,14 @@ export async function openAdapters(
   const opened = new AsyncDisposableStack();
   try {
     const usesSqlite = config.databaseUrl === undefined;
-    // Without Valkey the latest primary is stored in the directory alone.
-    if (usesSqlite || config.limitsUrls === undefined) prepareServerDirectory(config.directory, log);
+    if (usesSqlite || hasSeveralHosts(config)) prepareServerDirectory(config.directory, log);
     if (usesSqlite) opened.defer((await lockDirectory(config.directory)).release);
     const onDoubt = () => log.event("clock.doubted");
     const retention = new RetentionClock(clock, onDoubt, () => log.event("clock.trusted"));
     const { now: retentionNow } = retention;
     const { promise: failed, resolve: onLost } = Promise.withResolvers<Error>();
-    const urls = followStorageUrls(config, reportSettingFiles(log));
-    opened.defer(() => urls.close());
+    const databaseUrl = followDatabaseUrl(config, reportSettingFiles(log));
+    opened.defer(() => databaseUrl.close());
     const use: Migrator = {
       ...byServer(clock),
       onMigrated(entry) {
@@ -58,7 +58,13 @@ export async function openAdapters(
         logAudit(log)(entry);
       },
     };
-    const stores = await openStores(config, { log, retentionNow, onLost, urls, use });
+    const stores = await openStores(config, {
+      log,
+      retentionNow,
+      onLost,
+      readUrl: () => databaseUrl.current ?? "",
+      use,
+    });
     opened.defer(() => stores.close());
     await retention.start(stores.storedValues);
     opened.defer(() => retention.stop());
@@ -68,13 +74,12 @@ export async function openAdapters(
     const onBan = bans.record;
     const policy = { current: await stores.policies.readPolicy() };
     const ban = () => policy.current.ban;
-    const { limiterMonitor, rateLimiter, restoredBans } = await openRateLimiter(config, {
+    const { limiterMonitor, rateLimiter, restoredBans } = openRateLimiter(config, {
       clock,
       log,
       ban,
       onBan,
       onEarlierBan: bans.recordIfMissing,
-      storageUrls: urls,
       stores,
       testClock,
     });

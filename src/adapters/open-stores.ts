@@ -1,7 +1,6 @@
 import { makeTemporaryDirectory, removeDirectory } from "../runtime/own-files.ts";
 import { messageOf } from "../runtime/message-of.ts";
 import { describeStorage, type StorageConfig } from "../config/storage.ts";
-import type { StorageUrls } from "../config/storage-urls.ts";
 import { DataDirectory } from "../data-directory.ts";
 import type { StateChange, DatabaseStores } from "../domain/ports/stores.ts";
 import { logAudit } from "../observe/event-reports.ts";
@@ -23,8 +22,8 @@ export interface MonitoredStores extends DatabaseStores {
   readonly queueLength?: () => number;
   /** Returns the free space on the disk of SQLite. */
   readonly freeBytes?: () => number;
-  /** Opens what counts requests of keys in PostgreSQL. */
-  readonly openKeyCounter?: PostgresStores["openKeyCounter"] | undefined;
+  /** Opens what limits the requests of keys in PostgreSQL. */
+  readonly openKeyLimiter?: PostgresStores["openKeyLimiter"] | undefined;
   close(): Promise<void>;
 }
 
@@ -32,8 +31,8 @@ interface StoreOptions {
   /** Which tables are opened; by default, tables are made where there are none. */
   readonly use?: TableUse;
   readonly log?: Log;
-  /** How to connect; by default, as the process did when it started. */
-  readonly urls?: StorageUrls;
+  /** Reads the URL of PostgreSQL again; by default, it is that with which the process started. */
+  readonly readUrl?: () => string;
   /** Returns the time by which old data is deleted; by default, that of the writes. */
   readonly retentionNow?: () => number;
   /** Called when the database was deleted or replaced, after its data was saved elsewhere. */
@@ -59,7 +58,7 @@ export async function openStores(
   const { openPostgres } = await import("../store/postgres/open-postgres.ts");
   const database = new EngineMonitor("PostgreSQL");
   const commits = new CommitMonitor();
-  const { url, ...postgres } = postgresOf(storage, options.urls);
+  const { url, ...postgres } = postgresOf(storage, options.readUrl);
   const address = describeStorage(storage).data;
   const opened = await openPostgres(url, {
     ...postgres,

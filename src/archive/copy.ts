@@ -1,17 +1,14 @@
-/* Copies an environment between SQLite and PostgreSQL, with the quotas of its keys, which can be in Valkey. */
+/* Copies an environment between SQLite and PostgreSQL, with the quotas of its keys. */
 
 import { existsSync } from "node:fs";
 import type { StorageConfig } from "../config/storage.ts";
-import { valkeyOf } from "../config/storage-urls.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
 import { postgresOf } from "../adapters/postgres-options.ts";
-import { readQuotas, writeQuotas } from "../rate-limit/valkey/maintenance.ts";
 import type { SchemaState } from "../store/sql/migrations.ts";
 import { postgresSessions, postgresTables } from "../store/postgres/table-store.ts";
 import { moveAway, publishDatabase, removeDatabase } from "../store/sqlite/durable-files.ts";
 import { sqliteTables } from "../store/sqlite/table-store.ts";
 import { openQuotaStore } from "../store/sqlite/quota-store.ts";
-import { API_KEYS } from "../store/sql/tables.ts";
 import type { KeyQuotas, NewTables, TableReader } from "../store/sql/table-store.ts";
 import type { OnProgress } from "./progress.ts";
 import { copyTables, type TableCopy } from "./copy-tables.ts";
@@ -44,7 +41,6 @@ export async function copyEnvironment(
   options: EnvironmentCopyOptions,
 ): Promise<Obstacle | (TableCopy & { readonly keysWithQuotas: number | undefined })> {
   const { storage, direction, entry, onProgress } = options;
-  const valkey = storage.limitsUrls && valkeyOf(storage);
   const target = postgresOf(storage);
   const { database, quotas: quotaStore } = storage.directory.files;
   const [sqlite, postgres] = [sqliteTables(database), postgresTables(target)];
@@ -57,18 +53,13 @@ export async function copyEnvironment(
   if (schema.version > schema.supportedVersion) return { outcome: "newer tables", schema };
   let keysWithQuotas: number | undefined;
   const beforePublish = async (source: TableReader, target: NewTables) => {
-    const quotas = isToPostgres ? storedQuotas(quotaStore) : await sharedQuotas(source, valkey);
+    const quotas = isToPostgres ? storedQuotas(quotaStore) : ((await source.quotas?.()) ?? []);
     keysWithQuotas = quotas.length;
-    if (!isToPostgres) replaceStoredQuotas(quotaStore, quotas);
-    else if (valkey) {
-      rejectOtherQuotas(await sharedQuotas(source, valkey), quotas);
-      keysWithQuotas = await writeQuotas(valkey, quotas);
-    } else await target.putQuotas?.(quotas);
+    if (isToPostgres) await target.putQuotas?.(quotas);
+    else replaceStoredQuotas(quotaStore, quotas);
   };
   return { ...(await copyTables({ from, to, entry, onProgress, beforePublish })), keysWithQuotas };
 }
-
-type Valkey = ReturnType<typeof valkeyOf>;
 
 /** Reads the quotas of keys that a server on SQLite has stored. */
 function storedQuotas(quotaStore: string): KeyQuotas {
@@ -80,27 +71,6 @@ function storedQuotas(quotaStore: string): KeyQuotas {
   );
   store.close();
   return quotas;
-}
-
-/** Reads the quotas of all keys of the source. */
-async function sharedQuotas(source: TableReader, valkey: Valkey | undefined): Promise<KeyQuotas> {
-  if (valkey === undefined) return (await source.quotas?.()) ?? [];
-  const ids: number[] = [];
-  for await (const rows of source.rows(API_KEYS)) ids.push(...rows.map(([id]) => Number(id)));
-  return readQuotas(valkey, ids);
-}
-
-/**
- * Throws if Valkey counts for servers with another database, which would lose their counts. The counts that an
- * interrupted copy has left are the same.
- */
-function rejectOtherQuotas(found: KeyQuotas, quotas: KeyQuotas): void {
-  const used = new Map(quotas.map(([id, { day }]) => [id, day.used]));
-  const other = found.find(([id, { day }]) => day.used !== (used.get(id) ?? 0));
-  if (other === undefined) return;
-  throw new Error(
-    `Valkey has other counts of key ${other[0]}, so servers with another database use it; name another one, or leave --limits-url out`,
-  );
 }
 
 function replaceStoredQuotas(quotaStore: string, quotas: KeyQuotas): void {

@@ -25,9 +25,6 @@ const MAX_WAITING = 10_000;
  */
 const CHECK_AFTER_MS = { least: 2_000, most: 4_000 };
 
-/** The clocks of Valkey and PostgreSQL, of which each dates the bans that it decides, may differ by this. */
-const CLOCKS_DIFFER_MS = 2_000;
-
 interface WaitingBan {
   readonly keyId: number;
   readonly ban: Ban;
@@ -89,12 +86,11 @@ export class BanRecorder {
         const isOwn = checkAt === undefined;
         if (!isOwn && checkAt > scheduler.now()) continue;
         const { bannedAt, bannedUntil } = ban;
-        const since = isOwn ? bannedAt : bannedAt - CLOCKS_DIFFER_MS;
         const target = { kind: "key", id: BigInt(keyId) } as const;
         const by = { at: bannedAt, actor: { kind: "server", name: server } } as const;
         const entry = banEntry(keyId, await keys.getKey(keyId), { ...by, bannedUntil });
         // An attempt that failed may have recorded the entry, and so may another server while this one was paused.
-        const ofBan = { action: "key.banned", target, since, until: bannedUntil } as const;
+        const ofBan = { action: "key.banned", target, since: bannedAt, until: bannedUntil } as const;
         const isNew = await audit.recordAuditUnless(ofBan, entry);
         if (isNew && !isOwn) this.#report(keyId, ban);
         this.#waiting.delete(waiting);

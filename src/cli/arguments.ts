@@ -1,4 +1,5 @@
 import { type Flags, type Option, type Options, variableOf } from "../config/parse-options.ts";
+import { REMOVED_SETTINGS } from "../config/removed-settings.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { didYouMean, nearest } from "../text/nearest.ts";
 import { quoted } from "../config/quoted.ts";
@@ -74,7 +75,10 @@ function notAFlag(flag: string, { fileOption }: Option): UsageError {
 }
 
 function unknownFlag(typed: string, known: Options): UsageError {
-  const suggestion = suggestedFlag(typed.replace(/^-+/, ""), known) ?? "see --help";
+  const flag = typed.replace(/^-+/, "");
+  const removed = REMOVED_SETTINGS.get(flag);
+  if (removed !== undefined) return new UsageError(`${typed} ${removed}`);
+  const suggestion = suggestedFlag(flag, known) ?? "see --help";
   return new UsageError(`unknown flag ${quoted(typed)}; ${suggestion}`);
 }
 

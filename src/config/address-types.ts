@@ -9,7 +9,7 @@ import {
   withoutHostBits,
 } from "../runtime/ip-network.ts";
 import { alternatives } from "../text/formatting.ts";
-import { integerWithin, list, type ValueType } from "./value-types.ts";
+import { integerWithin, type ValueType } from "./value-types.ts";
 import { didYouMean } from "../text/nearest.ts";
 
 const HOST_NAME = /^(?=.{1,253}$)[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?)*$/i;
@@ -139,39 +139,6 @@ export const postgresUrl = serverUrl({
   queryRemark: `sslmode must be ${alternatives(SSL_MODES)}`,
   example: "postgres://user:password@host:5432/database?sslmode=verify-full",
 });
-
-const valkeyUrl = serverUrl({
-  schemes: ["redis", "rediss"],
-  // The path is the number of a logical database.
-  path: /^\/?\d{0,9}$/,
-  isValidQuery: (query) => query.size === 0,
-  queryRemark: "it has no parameters",
-  example: "redis://host:6379 (rediss:// for TLS)",
-});
-
-const valkeyUrlList = list(valkeyUrl);
-
-/** The URL of one server, or those of some nodes of a cluster. */
-export const valkeyUrls: ValueType<readonly string[]> = {
-  ...valkeyUrlList,
-  parse: (text) => {
-    const urls = valkeyUrlList.parse(text);
-    return urls && clusterProblem(urls) === undefined ? urls : undefined;
-  },
-  hint: (text) => valkeyUrlList.hint?.(text) ?? clusterProblem(valkeyUrlList.parse(text) ?? []),
-};
-
-const accessOf = ({ protocol, username, password }: URL) => `${protocol} ${username}:${password}`;
-
-function clusterProblem(texts: readonly string[]): string | undefined {
-  const [first, ...others] = texts.map((text) => new URL(text));
-  if (first === undefined || others.length === 0) return undefined;
-  if ([first, ...others].some(({ pathname }) => /[1-9]/.test(pathname)))
-    return "a cluster has no database but 0; services with different keys need clusters of their own";
-  if (others.some((url) => accessOf(url) !== accessOf(first)))
-    return "the nodes of a cluster have the same scheme, user and password";
-  return undefined;
-}
 
 function serverUrl(options: {
   schemes: readonly string[];

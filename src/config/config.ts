@@ -26,7 +26,6 @@ export function configOf(values: ValuesOf<typeof SETTINGS> & OnceValues) {
   const { "tls-cert": certFile, "tls-key": keyFile } = values;
   return {
     ...storageOf(values),
-    limitsTimeoutMs: values["limits-timeout"],
     host: values.host,
     /** 0 means any free port. */
     port: values.port ?? DEFAULT_PORT[values.env],

@@ -13,7 +13,6 @@ import {
   port,
   postgresUrl,
   securityContact,
-  valkeyUrls,
   collectorUrl,
   webhookUrl,
 } from "./address-types.ts";
@@ -195,24 +194,6 @@ export const STORAGE_OPTIONS = {
     fileOption: "database-url-file",
     help: "PostgreSQL database that servers share; of several hosts, postgres://a,b/…, the primary is used",
   },
-  "limits-url-file": settingsFile("File that contains --limits-url, one on each line for a cluster", {
-    isFollowed: true,
-  }),
-  "limits-url": {
-    concerns: "machine",
-    type: valkeyUrls,
-    isDestination: true,
-    defaultText: "in the database",
-    repeatable: true,
-    fileOption: "limits-url-file",
-    help: "Valkey or Redis that counts for the rate limits, or the nodes of a cluster",
-  },
-  "limits-ca": {
-    ...settingsFile("Certificates (PEM) of the authorities to trust for rediss:// URLs", {
-      isFollowed: true,
-    }),
-    defaultText: "the public authorities",
-  },
 } as const satisfies SettingRows;
 
 /** An option of one start. It is no setting of a server, because it must not stay in effect. */
@@ -261,12 +242,6 @@ export const ADDRESS_OPTIONS = {
 /** The settings of a server, which `petstore serve` accepts. */
 export const SETTINGS = {
   ...STORAGE_OPTIONS,
-  "limits-timeout": {
-    concerns: "service",
-    type: duration({ min: 5, max: 1_000 }),
-    default: 500,
-    help: "How long requests wait for Valkey; then PostgreSQL counts, or on SQLite the server itself",
-  },
   ...ADDRESS_OPTIONS,
   ...ADMIN_OPTIONS,
   ...OIDC_OPTIONS,
@@ -348,5 +323,5 @@ export const SETTING_GROUPS: Readonly<Record<string, Options>> = {
   Data: DATABASE_OPTIONS,
   Address: ADDRESS_OPTIONS,
   Operators: { ...ADMIN_OPTIONS, ...OIDC_OPTIONS, ...WEBHOOK_OPTIONS },
-  "Rate limits and bans": { ...LIMIT_OPTIONS, "limits-timeout": SETTINGS["limits-timeout"] },
+  "Rate limits and bans": LIMIT_OPTIONS,
 };

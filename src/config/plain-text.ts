@@ -4,11 +4,11 @@ import type { Config } from "./config.ts";
 import type { Variables } from "./parse-options.ts";
 
 /** A connection, named by the beginning of its log event. */
-type PlainTextConnection = "connections" | "admin" | "database" | "valkey";
+type PlainTextConnection = "connections" | "admin" | "database";
 
 /** Lists the connections that are unencrypted over a network. `PGSSLMODE` is the default of sslmode. */
 export function plainTextConnections(config: Config, variables: Variables): PlainTextConnection[] {
-  const { host, tls, admin, trustedProxies, databaseUrl, limitsUrls = [] } = config;
+  const { host, tls, admin, trustedProxies, databaseUrl } = config;
   const connections: PlainTextConnection[] = [];
   if (!isLoopback(host) && tls === undefined && trustedProxies.length === 0) connections.push("connections");
   if (admin && !isLoopback(admin.host) && tls === undefined) connections.push("admin");
@@ -16,7 +16,6 @@ export function plainTextConnections(config: Config, variables: Variables): Plai
   if (databaseUrls.some((url) => isPlainPostgres(new URL(url), variables["PGSSLMODE"]))) {
     connections.push("database");
   }
-  if (limitsUrls.some((url) => isPlainValkey(new URL(url)))) connections.push("valkey");
   return connections;
 }
 
@@ -24,8 +23,4 @@ const ALWAYS_ENCRYPTED = /^(?:require|verify-ca|verify-full)$/;
 
 function isPlainPostgres({ hostname, searchParams }: URL, defaultMode = "disable"): boolean {
   return !isLoopback(hostname) && !ALWAYS_ENCRYPTED.test(searchParams.get("sslmode") ?? defaultMode);
-}
-
-function isPlainValkey({ hostname, protocol }: URL): boolean {
-  return !isLoopback(hostname) && protocol !== "rediss:";
 }

@@ -1,6 +1,6 @@
 import { DataDirectory } from "../data-directory.ts";
 import type { Environment } from "../domain/environments.ts";
-import { withoutCredentials } from "../text/host-urls.ts";
+import { hostUrls, withoutCredentials } from "../text/host-urls.ts";
 import type { ACCEPT_PRIMARY_OPTION, NEW_DATABASE_OPTION, STORAGE_OPTIONS } from "./options.ts";
 import type { ValuesOf } from "./parse-options.ts";
 
@@ -12,11 +12,6 @@ export interface StorageConfig {
   readonly databaseUrl?: string | undefined;
   /** The path of the file that contains `databaseUrl`, if it is in one. */
   readonly databaseUrlFile?: string | undefined;
-  /** The URLs of Valkey: one server, or several nodes of a cluster. If undefined, PostgreSQL or this server counts. */
-  readonly limitsUrls?: readonly string[] | undefined;
-  readonly limitsUrlFile?: string | undefined;
-  /** The path of the certificates (PEM) that sign Valkey's; undefined means the well-known authorities. */
-  readonly limitsCaFile?: string | undefined;
   /** Whether to use the PostgreSQL server that accepts writes now, whatever its timeline is. */
   readonly acceptsPrimary?: boolean | undefined;
 }
@@ -31,28 +26,24 @@ export function storageOf(values: ValuesOf<typeof STORAGE_OPTIONS> & OnceValues)
     directory: new DataDirectory({ path, environment, allowsNewDatabase }),
     databaseUrl: values["database-url"],
     databaseUrlFile: values["database-url-file"],
-    limitsUrls: values["limits-url"],
-    limitsUrlFile: values["limits-url-file"],
-    limitsCaFile: values["limits-ca"],
     acceptsPrimary: values["accept-primary"],
   };
 }
 
 /** Describes the storage for people, without user names and passwords. */
 export function describeStorage(storage: StorageConfig): { data: string; rateLimits: string } {
-  const { directory, databaseUrl, limitsUrls } = storage;
+  const { directory, databaseUrl } = storage;
   const postgres = databaseUrl === undefined ? undefined : `PostgreSQL at ${withoutCredentials(databaseUrl)}`;
-  return {
-    data: postgres ?? directory.path,
-    rateLimits:
-      limitsUrls === undefined
-        ? (postgres ?? "in the server process")
-        : `Valkey at ${limitsUrls.map(withoutCredentials).join(", ")}`,
-  };
+  return { data: postgres ?? directory.path, rateLimits: postgres ?? "in the server process" };
 }
 
 export function databaseExists({ databaseUrl, directory }: StorageConfig): boolean {
   return databaseUrl !== undefined || directory.hasDatabase();
+}
+
+/** Whether the database has several PostgreSQL servers, the latest primary of which is stored in the directory. */
+export function hasSeveralHosts({ databaseUrl = "" }: StorageConfig): boolean {
+  return hostUrls(databaseUrl).length > 1;
 }
 
 /** Describes an environment, such as `production (data: ./data)`. */

@@ -1,6 +1,7 @@
 /* The environment variables of settings: those of the process, and those of --env-file. */
 
 import { SETTINGS } from "./options.ts";
+import { REMOVED_SETTINGS } from "./removed-settings.ts";
 import { type Flags, type Source, sourceOf, variableOf, type Variables } from "./parse-options.ts";
 import { UsageError } from "./usage-error.ts";
 import { didYouMean, nearest } from "../text/nearest.ts";
@@ -96,6 +97,8 @@ function rejectUnknownVariable(commandFlags: readonly string[], variables: Varia
   const unknown = Object.keys(variables).find((name) => /^PETSTORE_(?!TEST_)/.test(name) && !known.has(name));
   if (unknown === undefined) return;
   const flag = unknown.replace("PETSTORE_", "").toLowerCase().replaceAll("_", "-");
+  const removed = REMOVED_SETTINGS.get(flag);
+  if (removed !== undefined) throw new UsageError(`${unknown}${location} ${removed}`);
   if (commandFlags.includes(flag))
     throw new UsageError(`${unknown}${location} is not a setting of a server; use --${flag}`);
   const near = nearest(flag, settings);

@@ -5,7 +5,6 @@ import type { SETTINGS } from "../config/options.ts";
 import type { SettingsWith } from "../config/parse-options.ts";
 import { type OutgoingRequest, sendRequest, trustProblem } from "../runtime/outgoing-request.ts";
 import { checkPostgres } from "./postgres.ts";
-import { checkValkey } from "./valkey.ts";
 import type { StoreFindings } from "./stored-data.ts";
 import { check, messageWithoutSecrets } from "./finding.ts";
 import { checkProvider } from "./provider.ts";
@@ -19,7 +18,6 @@ const NONE: StoreFindings = { findings: [] };
 const CHECKS: Readonly<Record<Destination, (config: Config, now: () => number) => Promise<StoreFindings>>> = {
   "database-url": async (config, now) =>
     config.databaseUrl === undefined ? NONE : checkPostgres(config, now),
-  "limits-url": async (config, now) => (config.limitsUrls === undefined ? NONE : checkValkey(config, now)),
   "oidc-issuer": checkProvider,
   // A receiver may take only events, so every response below 500 shows that it is there.
   "webhook-url": async ({ webhook }) =>

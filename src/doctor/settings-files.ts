@@ -1,5 +1,4 @@
 import { readFileSync, statSync } from "node:fs";
-import { readAuthorities } from "../config/storage-urls.ts";
 import { SETTINGS } from "../config/options.ts";
 import { type Options, readFromFile, type SettingsWith, variableOf } from "../config/parse-options.ts";
 import { readTokenFile } from "../operator/sign-in/token.ts";
@@ -23,8 +22,6 @@ const EVERYBODY = 0o007;
 const FILES: Readonly<Record<FileSetting, SettingsFile>> = {
   "env-file": { isSecret: hasSecretVariable, read: isRead },
   "database-url-file": { isSecret: true, read: (file) => readFromFile(SETTINGS["database-url"], file) },
-  "limits-url-file": { isSecret: true, read: (file) => readFromFile(SETTINGS["limits-url"], file) },
-  "limits-ca": { isSecret: false, read: readAuthorities },
   "admin-token-file": { isSecret: true, read: readTokenFile },
   "metrics-token-file": { isSecret: true, read: readTokenFile },
   "oidc-client-secret-file": {

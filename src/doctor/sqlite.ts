@@ -57,9 +57,9 @@ export function checkSqlite(directory: DataDirectory, now: number): StoreFinding
 }
 
 /** Checks the quotas of keys and addresses that a server counts in its own process. */
-export function checkQuotaStore({ directory, limitsUrls }: StorageConfig): Finding[] {
+export function checkQuotaStore({ directory }: StorageConfig): Finding[] {
   const { quotas: path } = directory.files;
-  if (limitsUrls !== undefined || !existsSync(path)) return [];
+  if (!existsSync(path)) return [];
   const remedy = `stop the server and move ${path} away: counts start anew`;
   try {
     const { problems, steps } = inspectDatabase(path);

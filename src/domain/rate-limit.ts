@@ -3,8 +3,6 @@
  *
  * A subject has two windows. Each opens with the first allowed request that finds it closed, and closes its length
  * later. A request counts in both windows or in neither: a rejected request costs no quota and opens no window.
- *
- * `rate-limit/valkey/decide.lua` has the same rules, for limits that servers share. One suite of tests runs on both.
  */
 
 import { DAY_MS, MINUTE_MS } from "../text/time-units.ts";

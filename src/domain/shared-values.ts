@@ -20,7 +20,7 @@ export interface SharedValue {
 export const SHARED_VALUES = {
   "audit-retention": {
     kind: "duration or forever",
-    // Where PostgreSQL or Valkey counts, the banned keys are found by these entries.
+    // Where PostgreSQL counts, the banned keys are found by these entries.
     min: LONGEST_BAN_MS,
     max: 3_650 * DAY_MS,
     initial: 400 * DAY_MS,

@@ -3,14 +3,7 @@ import { DURATION_BOUNDS, Histogram } from "./histogram.ts";
 /** The monitor of the engine that stores the data. */
 export type DatabaseMonitor = EngineMonitor<"SQLite" | "PostgreSQL">;
 /** The monitor of the engine that counts for the rate limits. */
-export type LimiterMonitor = EngineMonitor<"memory" | "PostgreSQL" | "Valkey">;
-
-interface OtherEngines {
-  /** What this engine cannot be available without. */
-  readonly uses?: EngineMonitor;
-  /** What takes over while this engine is unavailable. */
-  readonly spare?: EngineMonitor;
-}
+export type LimiterMonitor = EngineMonitor<"memory" | "PostgreSQL">;
 
 /** The figures for operators about an engine. */
 export class EngineMonitor<Engine extends string = string> {
@@ -23,16 +16,12 @@ export class EngineMonitor<Engine extends string = string> {
 
   constructor(
     readonly engine: Engine,
-    private readonly others: OtherEngines = {},
+    /** The engine that this one cannot be available without. */
+    private readonly base?: EngineMonitor,
   ) {}
 
   get isAvailable(): boolean {
-    return this.#isAvailable && this.others.uses?.isAvailable !== false;
-  }
-
-  /** Whether requests are served, by this engine or by its spare. */
-  get isServing(): boolean {
-    return this.isAvailable || this.others.spare?.isAvailable === true;
+    return this.#isAvailable && this.base?.isAvailable !== false;
   }
 
   set isAvailable(isAvailable: boolean) {

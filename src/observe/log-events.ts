@@ -24,14 +24,13 @@ const UNAVAILABLE_FIELDS = ["requestId", "traceId", "where", "reason", "suppress
 
 /** The problem of each connection in plain text, and its remedy. */
 export const PLAIN_TEXT_WARNINGS: Readonly<
-  Record<"connections" | "database" | "valkey" | "admin", readonly [problem: string, remedy: string]>
+  Record<"connections" | "database" | "admin", readonly [problem: string, remedy: string]>
 > = {
   connections: [
     "clients send API keys in plain text",
     "use --tls-cert and --tls-key, or a proxy with TLS and --trust-proxy",
   ],
   database: ["PostgreSQL is or may be used in plain text", "add ?sslmode=verify-full to --database-url"],
-  valkey: ["the connection to Valkey is in plain text", "use rediss:// in --limits-url"],
   admin: [
     "operators send tokens in plain text",
     "use --tls-cert and --tls-key, or a loopback --admin-address",
@@ -148,16 +147,6 @@ export const LOG_EVENTS = {
     ["file", "pid", "error"],
   ),
   "database.plain-text": warn(PLAIN_TEXT_WARNINGS.database.join("; ")),
-  "valkey.unavailable": warn(
-    "Valkey is unavailable; PostgreSQL, or on SQLite the server itself, counts for the rate limits",
-    ["address", "cause"],
-  ),
-  "valkey.rejects-commands": warn(
-    "Valkey is misconfigured and rejects commands; PostgreSQL, or on SQLite the server itself, counts for the rate limits",
-    ["address", "cause"],
-  ),
-  "valkey.available": info("Valkey is available again, and counts for the rate limits"),
-  "valkey.plain-text": warn(PLAIN_TEXT_WARNINGS.valkey.join("; ")),
   "usage.save-failed": error("used quotas cannot be saved; trying again", ["error"]),
   "usage.rewritten": warn("the limits database was deleted or replaced, and was written anew", ["file"]),
   "usage.saved-again": info("used quotas can be saved again"),

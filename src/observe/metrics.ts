@@ -86,7 +86,7 @@ const OPERATION = "the operation, `none` (no operation was found), `page` (outsi
 const RESULT =
   "`hit` or `miss` of a cache; `delivered`, `failed` or `skipped` of the webhook; `exported` or `dropped` of tracing";
 const ENGINE_LABELS = {
-  engine: "`SQLite`, `PostgreSQL`, `memory` or `Valkey`",
+  engine: "`SQLite`, `PostgreSQL` or `memory`",
   role: "`database` or `rate_limiter`",
 };
 
@@ -188,13 +188,13 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
       database.engine === "PostgreSQL" ? Number(database.waitsForStandby) : undefined,
   ),
   petstore_engine_request_duration_seconds: histogram(
-    "Time of a query or transaction (PostgreSQL), of writes (SQLite), or of decisions (Valkey).",
+    "Time of a query or transaction (PostgreSQL), of writes (SQLite), or of decisions of the rate limiter (PostgreSQL).",
     ({ adapters }) =>
       engineSamples(adapters, ({ engine, durations }) => (engine === "memory" ? [] : durations)),
     ENGINE_LABELS,
   ),
   petstore_engine_queue_length: gauge(
-    "Queries that run or wait (PostgreSQL), decisions that wait (Valkey).",
+    "Queries that run or wait, and decisions of the rate limiter that wait (PostgreSQL).",
     ({ adapters }) => {
       const { queueLength: ofDatabase = () => 0, rateLimiter } = adapters;
       const lengths = { database: ofDatabase(), rate_limiter: rateLimiter.queueLength ?? 0 };

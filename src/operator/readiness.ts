@@ -69,7 +69,7 @@ export function readinessChecks(
     disk: () => (services.freeBytes?.() ?? Infinity) >= NEEDED_BYTES,
     // The listeners open after the migrations, so the check always passes.
     migrations: () => true,
-    "rate-limiter": () => services.limiterMonitor.isServing,
+    "rate-limiter": () => services.limiterMonitor.isAvailable,
     draining: () => !services.isDraining(),
   };
 }

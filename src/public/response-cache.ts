@@ -94,7 +94,7 @@ export class ResponseCache implements ReusableResponses {
 /**
  * The responses whose reads have not been sent yet, by query string. An equal request that arrives meanwhile shares the
  * response, and sees everything that a read of its own would show. `wrk -t1 -c64` on the first page of `GET /v1/pets`
- * on PostgreSQL and Valkey shows a sixth less CPU time for each request.
+ * on PostgreSQL shows a sixth less CPU time for each request.
  *
  * Each response has a read in the store's queue, which bounds their number.
  */

@@ -75,14 +75,14 @@ test.each([
   ["[-]disk failed", { freeBytes: () => 1_048_575 }],
   ["[+]migrations ok", {}],
   ["[+]rate-limiter ok", {}],
-  ["[-]rate-limiter failed", { limiterMonitor: { isServing: false } }],
+  ["[-]rate-limiter failed", { limiterMonitor: { isAvailable: false } }],
   ["[+]draining ok", {}],
   ["[-]draining failed", { isDraining: () => true }],
 ])("a server checks what it needs: %s", async (line, services) => {
   const checks = readinessChecks({
     operatorPetStore: { getPet: async () => undefined },
     database: { waitsForStandby: false },
-    limiterMonitor: { isServing: true },
+    limiterMonitor: { isAvailable: true },
     isDraining: () => false,
     ...services,
   } as never);

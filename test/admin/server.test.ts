@@ -13,7 +13,7 @@ import { useAdminService } from "./admin-service.ts";
 
 const service = await useAdminService();
 
-test("listServers: a server without Valkey is a list of one", async () => {
+test("listServers: a server on SQLite is a list of one", async () => {
   const figures = {
     requestsPerSecond: 0,
     requests: 0,
@@ -108,7 +108,7 @@ test.each([
       publicUrl: "https://api.example.com/v1",
       address: "127.0.0.1:8080",
       database: monitor,
-      limiterMonitor: { ...monitor, engine: "Valkey" },
+      limiterMonitor: { ...monitor, engine: "PostgreSQL" },
       isDraining: () => true,
     };
     expect(serverHandlers(services as never).getServer()).toEqual({
@@ -119,7 +119,7 @@ test.each([
       publicUrl: services.publicUrl,
       instance: { address: services.address, pid: process.pid },
       database: { kind: "PostgreSQL", waitsForStandby: true, ...state },
-      rateLimiter: { kind: "Valkey", ...state },
+      rateLimiter: { kind: "PostgreSQL", ...state },
       draining: true,
     } as never);
   },

@@ -171,7 +171,7 @@ test("rejected rows are on the disk when the import is complete", async () => {
   expect(readdirSync(directory)).toEqual(["rejected.csv"]);
 });
 
-/** Where counts of PostgreSQL or Valkey become those of SQLite: test/engines/archive/copy.test.ts. */
+/** Where counts of PostgreSQL become those of SQLite: test/engines/archive/copy.test.ts. */
 const IN_OTHER_TESTS = ["archive/copy.ts"];
 
 test("every file of src that names what is complete is in the table, and nothing else syncs or renames", () => {

@@ -60,7 +60,7 @@ function usageOfKey(keyId: number) {
   return { keyId, admitted: 9, limited: 2, banned: 1, errors: 1, lastUsedAt: NOW, byOperation };
 }
 
-/** Valkey counts by its own clock, so these windows are open in the real time. */
+/** PostgreSQL counts by its own clock, so these windows are open in the real time. */
 export function quotaNow(): Quota {
   const openedAt = Date.now() - 1_000;
   return {

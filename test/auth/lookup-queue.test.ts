@@ -3,7 +3,7 @@ import { Unavailable } from "../../src/api/errors.ts";
 import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
 import { generateSecret } from "../../src/domain/secrets.ts";
 import { DEFAULT_BAN } from "../../src/domain/ban-rules.ts";
-import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { MemoryRateLimiter } from "../../src/rate-limit/memory-rate-limiter.ts";
 import { advance, finish, settle, useFakeTimers } from "../fake-timers.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { disposableDirectory } from "../disposable-directory.ts";

@@ -308,13 +308,13 @@ test("the overview names the database and the rate limiter and says which of the
   await page.route("**/api/server", async (route) => {
     const response = await route.fetch();
     const database = { kind: "PostgreSQL", state: "available", latencyMs: 1, waitsForStandby };
-    const rateLimiter = { kind: "Valkey", state: "unavailable", latencyMs: null };
+    const rateLimiter = { kind: "PostgreSQL", state: "unavailable", latencyMs: null };
     await route.fulfill({ response, json: { ...(await response.json()), database, rateLimiter } });
   });
   await page.getByRole("link", { name: "Overview" }).click();
   await page.getByText("PostgreSQL ok").waitFor();
-  await page.getByText("Valkey unavailable").waitFor();
-  // It serves: what is amber is the whole, and what is red is Valkey.
+  await page.getByText("limits unavailable").waitFor();
+  // It serves: what is amber is the whole, and what is red are the limits.
   const health = page.locator(".health .badge").first();
   expect(await health.getAttribute("class")).toContain("tone-limited");
   waitsForStandby = true;

@@ -68,7 +68,7 @@ const VIEWS: Readonly<Record<string, View>> = {
       getServer: {
         ...RESPONSES.getServer,
         database: { ...RESPONSES.getServer.database, waitsForStandby: true },
-        rateLimiter: { kind: "Valkey", state: "unavailable", latencyMs: null },
+        rateLimiter: { kind: "PostgreSQL", state: "unavailable", latencyMs: null },
       },
       getOverview: {
         ...overviewOf(5),

@@ -6,7 +6,7 @@ import { generateSecret, toNewSecret } from "../../src/domain/secrets.ts";
 import type { RateLimiter } from "../../src/domain/ports/rate-limiter.ts";
 import { DEFAULT_BAN } from "../../src/domain/ban-rules.ts";
 import { silentLog } from "../../src/observe/log.ts";
-import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { MemoryRateLimiter } from "../../src/rate-limit/memory-rate-limiter.ts";
 import { Process, World } from "../../trials/simulation/world.ts";
 import { bearer } from "../bearer.ts";
 import { advance, useFakeTimers } from "../fake-timers.ts";

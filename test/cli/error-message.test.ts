@@ -16,7 +16,7 @@ test.each([
   ["cannot open x: locked", new Error("cannot open x: locked", { cause: new Error("locked") })],
   ["this is a bug in petstore: x is undefined", new TypeError("x is undefined")],
   ["a bare\\u{a}string", "a bare\nstring"],
-  ["cannot reach redis://…@h", new Error("cannot reach redis://user:s3cret@h")],
+  ["cannot reach postgres://…@h", new Error("cannot reach postgres://user:s3cret@h")],
 ])("an error is one line: %s", (line, error) => {
   expect(errorMessage(error)).toBe(line);
 });

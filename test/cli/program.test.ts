@@ -182,7 +182,7 @@ test("openapi prints the document with the URL of this environment, then of the 
 });
 
 test("openapi has the plans and ban rules of a server with the same options, and ignores those of storage", async () => {
-  const storage = "--data elsewhere --database-url postgres://h/d --limits-url redis://h";
+  const storage = "--data elsewhere --database-url postgres://h/d";
   expect(await run(`openapi ${storage}`)).toEqual(await run("openapi"));
   const { out } = await run("openapi --free-limits 7/70", { PETSTORE_BAN_LENGTH: "45s" });
   const { headers } = JSON.parse(out).components;
@@ -236,6 +236,9 @@ test("every flag of every command is offered, with its help", async () => {
 });
 
 /** What is typed, and the error. */
+const POSTGRES_COUNTS =
+  "is no longer a setting: PostgreSQL counts since 2.0, so remove it, in the order that docs/upgrading.md has";
+
 const WRONG = {
   serv: 'unknown command "serv"; did you mean serve?',
   "frobnicate now": 'unknown command "frobnicate"; see petstore --help',
@@ -249,6 +252,8 @@ const WRONG = {
     .join(", ")
     .replace(/, (?=\w+$)/, " and ")}`,
   "--port 1": "no command given; see petstore --help",
+  "serve --limits-url x://:s3cret@h": `--limits-url ${POSTGRES_COUNTS}`,
+  "keys list --limits-timeout=1s": `--limits-timeout ${POSTGRES_COUNTS}`,
   "--prot 1 serve": 'unknown flag "--prot"; did you mean --port?',
   "serve now": 'unexpected argument "now"; see petstore serve --help',
   "serve --prot 1": 'unknown flag "--prot"; did you mean --port?',
@@ -259,9 +264,9 @@ const WRONG = {
   "serve --port": "--port needs a value: an integer from 0 to 65535",
   "serve --port=99999": '--port is "99999"; it must be an integer from 0 to 65535',
   "serve --port 1 --port 2": "--port is given more than once",
-  "serve --limits-url-file missing":
-    '--limits-url-file is "missing"; it cannot be read: the file does not exist',
-  "serve --limits-url-file a --limits-url-file b": "--limits-url-file is given more than once",
+  "serve --database-url-file missing":
+    '--database-url-file is "missing"; it cannot be read: the file does not exist',
+  "serve --database-url-file a --database-url-file b": "--database-url-file is given more than once",
   "serve --env test": '--env is "test"; it must be production or staging',
   "keys create --plan free":
     "keys create needs --name: a string of 1 to 100 characters on one line that is not blank",
@@ -350,6 +355,8 @@ test.each(["json", "status", "replace", "csv", "yes", "to"])("--%s has no variab
 test.each([
   ["PETSTORE_PROT", 'unknown variable "PETSTORE_PROT"; did you mean PETSTORE_PORT?'],
   ["PETSTORE_FREE_LIMIT", 'unknown variable "PETSTORE_FREE_LIMIT"; did you mean PETSTORE_FREE_LIMITS?'],
+  ["PETSTORE_LIMITS_URL", `PETSTORE_LIMITS_URL ${POSTGRES_COUNTS}`],
+  ["PETSTORE_LIMITS_URL_FILE", `PETSTORE_LIMITS_URL_FILE ${POSTGRES_COUNTS}`],
   ["PETSTORE_FROBNICATE", 'unknown variable "PETSTORE_FROBNICATE"; see petstore serve --help'],
 ])("an unknown variable is an error in every command: %s", async (name, err) => {
   for (const { name: command } of COMMANDS) {
@@ -367,11 +374,11 @@ test("a port that Kubernetes sets for a service is a warning of commands that ha
 const WITH_PASSWORD = {
   "serve postgres://user:s3cret@db.example/pets": 'unexpected argument "postgres://…@db.example/pets"',
   "postgres://user:s3cret@db.example/pets": 'unknown command "postgres://…@db.example/pets"',
-  "serve --limits-ulr=redis://:s3cret@h": 'unknown flag "--limits-ulr"; did you mean --limits-url?',
+  "serve --database-ulr=postgres://:s3cret@h": 'unknown flag "--database-ulr"; did you mean --database-url?',
   "serve --data postgres://user:s3cret@h/d":
     '--data is "postgres://…@h/d"; it must be the path of a directory',
-  "serve --env-file redis://:s3cret@h":
-    '--env-file is "redis://…@h"; it cannot be read: the file does not exist',
+  "serve --env-file postgres://:s3cret@h":
+    '--env-file is "postgres://…@h"; it cannot be read: the file does not exist',
   "serve --public-url https://user:s3cret@h": '--public-url is "https://…@h"; ',
   "serve --port postgres://user:s3cret@with@at/d": '--port is "postgres://…@at/d"; ',
   "serve postgres://h/d?user=u&password=s3cret": 'unexpected argument "postgres://h/d?user=u&password=…"',

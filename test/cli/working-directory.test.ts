@@ -29,7 +29,7 @@ beforeAll(() => {
   write("replacement.ts", `${leaveTrace} export {};`);
   const paths = { "*": ["./replacement.ts"] };
   write("tsconfig.json", JSON.stringify({ compilerOptions: { baseUrl: ".", paths } }));
-  write("package.json", '{"name":"hostile","browser":{"ioredis":"./replacement.ts"}}');
+  write("package.json", '{"name":"hostile","browser":{"preact":"./replacement.ts"}}');
   for (const name of [".env", ".env.local", ".env.development", ".env.production"]) {
     write(name, "PETSTORE_NO_SUCH_SETTING=1\nPETSTORE_JSON=true\nPETSTORE_DATA=elsewhere\n");
   }

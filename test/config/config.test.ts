@@ -27,7 +27,6 @@ test("by default a server serves production on loopback, and sets no limits and 
     host: "127.0.0.1",
     port: 8080,
     directory: directoryAt("./data"),
-    limitsTimeoutMs: 500,
     securityContacts: [],
     trustedProxies: [],
     corsOrigins: [],
@@ -126,7 +125,6 @@ const WRONG = {
   "free-limits must be requests per minute and per day such as 60/1000, from 1 to 1,000,000,000 each":
     "60 60/ /60 0/10 10/0 1/2/3 1000000001/1 1/1000000001 1e3/1 -1/5 06/5",
   "host must be an IP address or host name without a port": `127.0.0.1:80 1.2.3.999 10.1 -a http://x [127.0.0.1] ${"x".repeat(64)}`,
-  "limits-timeout must be a duration from 5ms to 1s, such as": "4ms 1001ms",
   "public-url must be an http:// or https:// URL without user, query or fragment, such as https://api.example.com/v1":
     "a.example ftp://a.example https:// https:/a.example https://user:secret@a.example https://user@a.example https://a.example/v1?x=1 https://a.example/v1? https://a.example/v1#top https://a.example/a\\b https://a.example:99999",
   "trust-proxy must be an IP address or network such as 10.0.0.0/8, 192.0.2.7 or fd00::/8":
@@ -147,7 +145,6 @@ test.each([
   ["ban-length", "300", "300s"],
   ["cors-origin", "https://a.example/x", "https://a.example"],
   ["security-contact", "http://a.example/security", "https://a.example/security"],
-  ["limits-timeout", "25", "25ms"],
   ["trust-proxy", "10.1.2.3/8", "10.0.0.0/8 or 10.1.2.3/32"],
   ["trust-proxy", "2001:db8::1/32", "2001:db8::/32 or 2001:db8::1/128"],
 ])("--%s %s: %s is suggested", (flag, text, suggestion) => {
@@ -169,9 +166,8 @@ test("the description of storage has no users and passwords", () => {
     describeStorage({
       ...storage,
       databaseUrl: "postgres://user:s3cret@a,b:5432/pets?sslmode=require",
-      limitsUrls: ["redis://user:s3cret@a:6379/3", "rediss://:s3cret@b/"],
     }),
-  ).toEqual({ data: "PostgreSQL at a,b:5432/pets", rateLimits: "Valkey at a:6379/3, b" });
+  ).toEqual({ data: "PostgreSQL at a,b:5432/pets", rateLimits: "PostgreSQL at a,b:5432/pets" });
 });
 
 test("a server that listens on all addresses is reached over loopback, and the URL is unknown for port 0", () => {
@@ -228,13 +224,6 @@ test.each(["require", "verify-ca", "verify-full"])(
     expect(plainText({ "database-url": ["postgres://db.example/d"] }, { PGSSLMODE: mode })).toEqual([]);
   },
 );
-
-test("Valkey elsewhere in plain text, also as one of several nodes", () => {
-  expect(plainText({ "limits-url": ["redis://a.example"] })).toEqual(["valkey"]);
-  expect(plainText({ "limits-url": ["redis://localhost", "redis://b.example"] })).toEqual(["valkey"]);
-  expect(plainText({ "limits-url": ["rediss://a.example"] })).toEqual([]);
-  expect(plainText({ "limits-url": ["redis://localhost"] })).toEqual([]);
-});
 
 /** The settings that the configuration does not have, and the code that reads each. */
 const READ_ELSEWHERE: Readonly<Record<string, readonly [file: string, code: string]>> = {

@@ -1,16 +1,15 @@
 import { describe, expect, jest, test } from "bun:test";
 import { unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { rootCertificates } from "node:tls";
 import * as fc from "fast-check";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { OPTIONS } from "../../src/cli/command-table.ts";
-import { followStorageUrls, storageUrlsOf } from "../../src/config/storage-urls.ts";
 import { SETTINGS } from "../../src/config/options.ts";
 import { checkVariables } from "../../src/config/variables.ts";
 import { type Flags, variableOf, type Variables } from "../../src/config/parse-options.ts";
 import { quoted } from "../../src/config/quoted.ts";
 import { formatValue } from "../../src/config/value-types.ts";
+import { followDatabaseUrl } from "../../src/config/database-url.ts";
 import { parseConfig, usageError } from "./parsing.ts";
 
 test("a flag overrides a variable, also a wrong one, and a variable overrides the default", () => {
@@ -69,9 +68,11 @@ function file(text: string): string {
   return PATH;
 }
 
+const POSTGRES_COUNTS =
+  "is no longer a setting: PostgreSQL counts since 2.0, so remove it, in the order that docs/upgrading.md has";
 const POSTGRES = "postgres://u:s3cret@h/d";
 
-describe("--database-url-file and --limits-url-file", () => {
+describe("--database-url-file", () => {
   test.each([POSTGRES, `${POSTGRES}\n`, `\n  ${POSTGRES}\r\n\n`])(
     "the file has the URL, and a variable names it too: %p",
     (text) => {
@@ -80,82 +81,54 @@ describe("--database-url-file and --limits-url-file", () => {
     },
   );
 
-  test("several URLs of a cluster have lines of their own, or commas between them", () => {
-    const urls = ["redis://:s3cret@a", "redis://:s3cret@b", "redis://:s3cret@c"];
-    const limitsUrls = (text: string) => parseConfig({ "limits-url-file": [file(text)] }).limitsUrls;
-    expect(limitsUrls(urls.join("\n"))).toEqual(urls);
-    expect(limitsUrls(urls.join(","))).toEqual(urls);
-  });
-
   test("a flag comes before a variable, whichever of the two options it is", () => {
     const [path, other] = [file(POSTGRES), "postgres://other/d"];
     const ofFile = parseConfig({ "database-url-file": [path] }, { PETSTORE_DATABASE_URL: other });
     const ofFlag = parseConfig({ "database-url": [other] }, { PETSTORE_DATABASE_URL_FILE: path });
     expect([ofFile.databaseUrl, ofFlag.databaseUrl]).toEqual([POSTGRES, other]);
-    expect([ofFile, ofFlag].map((each) => storageUrlsOf(each).databaseUrl())).toEqual([POSTGRES, other]);
   });
 
   test("a server reads changed files again; what is unusable is reported, and the last usable contents stay", () => {
     jest.useFakeTimers();
     const reports: string[] = [];
-    const [first = "", second = ""] = rootCertificates;
-    const directory = temporaryDirectory("followed");
-    const [database, limits, ca] = ["database", "limits", "ca"].map((name) => join(directory, name));
-    const write = (path = "", text = "") => writeFileSync(path, text);
-    write(database, POSTGRES);
-    write(limits, "rediss://a");
-    write(ca, first);
-    const config = parseConfig({
-      "database-url-file": [database ?? ""],
-      "limits-url-file": [limits ?? ""],
-      "limits-ca": [ca ?? ""],
-    });
-    const urls = followStorageUrls(config, {
+    const database = join(temporaryDirectory("followed"), "database");
+    const write = (text: string) => writeFileSync(database, text);
+    write(POSTGRES);
+    const url = followDatabaseUrl(parseConfig({ "database-url-file": [database] }), {
       onChange: ({ setting }) => reports.push(setting),
       onInvalid: ({ setting, error }) => reports.push(`${setting}: ${String(error)}`),
     });
     try {
       const used = () => {
         jest.advanceTimersByTime(3_000);
-        return [urls.databaseUrl(), urls.valkey().urls, urls.valkey().ca, reports.splice(0)];
+        return [url.current, reports.splice(0)];
       };
-      expect(used()).toEqual([POSTGRES, ["rediss://a"], first, []]);
-      write(database, "postgres://other/d");
-      write(limits, "rediss://b\nrediss://c");
-      write(ca, second);
-      const changed = ["postgres://other/d", ["rediss://b", "rediss://c"], second];
-      expect(used()).toEqual([...changed, ["database-url-file", "limits-url-file", "limits-ca"]]);
-      write(database, "nonsense://user:s3cret@host");
-      write(limits);
-      unlinkSync(ca ?? "");
+      expect(used()).toEqual([POSTGRES, []]);
+      const changed = "postgres://other/d";
+      write(changed);
+      expect(used()).toEqual([changed, ["database-url-file"]]);
+      write("nonsense://user:s3cret@host");
+      expect(used()).toEqual([changed, [expect.stringMatching(/^database-url-file: .* is not valid/)]]);
+      write("");
+      expect(used()).toEqual([changed, [expect.stringMatching(/^database-url-file: .*; the file is empty/)]]);
+      unlinkSync(database);
       expect(used()).toEqual([
-        ...changed,
-        [
-          expect.stringMatching(/^database-url-file: .* is not valid/),
-          expect.stringMatching(/^limits-url-file: .*; the file is empty/),
-          expect.stringMatching(/^limits-ca: .*; it cannot be read: the file does not exist/),
-        ],
+        changed,
+        [expect.stringMatching(/^database-url-file: .*; it cannot be read: the file does not exist/)],
       ]);
     } finally {
-      urls.close();
+      url.close();
       jest.useRealTimers();
     }
-  });
-
-  test("--limits-ca names a certificate, which goes to Valkey", () => {
-    const [certificate = ""] = rootCertificates;
-    const valkey = (text: string) => storageUrlsOf(parseConfig({ "limits-ca": [file(text)] })).valkey();
-    expect(valkey(certificate)).toEqual({ urls: [], ca: certificate });
-    expect(() => valkey("text")).toThrow(`--limits-ca is "${PATH}"; it is not a certificate in PEM format`);
   });
 
   test("a file that is a pipe is read once", () => {
     const config = parseConfig({ "database-url": [POSTGRES] });
     const onInvalid = () => expect.unreachable();
     const reports = { onChange: onInvalid, onInvalid };
-    const urls = followStorageUrls({ ...config, databaseUrlFile: "/dev/null" }, reports);
-    expect(urls.databaseUrl()).toBe(POSTGRES);
-    urls.close();
+    const url = followDatabaseUrl({ ...config, databaseUrlFile: "/dev/null" }, reports);
+    expect(url.current).toBe(POSTGRES);
+    url.close();
   });
 
   test("the URL and the file at once are an error", () => {
@@ -163,8 +136,8 @@ describe("--database-url-file and --limits-url-file", () => {
     expect(usageError({ "database-url": [POSTGRES], "database-url-file": [path] })).toBe(
       "--database-url and --database-url-file exclude each other; use one of them",
     );
-    expect(usageError({}, { PETSTORE_LIMITS_URL: "redis://a", PETSTORE_LIMITS_URL_FILE: path })).toBe(
-      "PETSTORE_LIMITS_URL and PETSTORE_LIMITS_URL_FILE exclude each other; use one of them",
+    expect(usageError({}, { PETSTORE_DATABASE_URL: POSTGRES, PETSTORE_DATABASE_URL_FILE: path })).toBe(
+      "PETSTORE_DATABASE_URL and PETSTORE_DATABASE_URL_FILE exclude each other; use one of them",
     );
   });
 
@@ -227,6 +200,7 @@ describe("--env-file", () => {
 
   const NO_ASSIGNMENT = `line 2 of "${PATH}" is not NAME=value`;
   test.each([
+    ["PETSTORE_LIMITS_URL=x", `PETSTORE_LIMITS_URL in "${PATH}" ${POSTGRES_COUNTS}`],
     ["PETSTORE_PROT=1", `unknown variable "PETSTORE_PROT" in "${PATH}"; did you mean PETSTORE_PORT?`],
     // They are not repeated.
     ["PETSTORE_PORT 9000", NO_ASSIGNMENT],

@@ -8,7 +8,6 @@ import { parseValues, shownWith, usageError } from "./parsing.ts";
 
 const FLAGS = {
   port: ["9000"],
-  "limits-url": ["rediss://u:s3cret@a"],
   "free-limits": ["60/5"],
 };
 const VARIABLES = {
@@ -36,8 +35,6 @@ test("operators see the value, the default and the source of each setting, and n
   expect(Object.fromEntries(rows)).toMatchObject({
     port: ["9000", "8080, or 8081 in staging", "flag", "0 for any free port"],
     host: ["127.0.0.1", "127.0.0.1", "default", "0.0.0.0 or :: for all addresses of the machine"],
-    "limits-url": ["rediss://…@a", "in the database", "flag", "can be repeated"],
-    "limits-url-file": [null, null, "default", "read again when it changes"],
     "env-file": [null, null, "default", "read at the start only"],
     "admin-token": ["…", null, "variable", "That token itself", "variable only"],
     "webhook-secret": [null, null, "default", "That secret itself", "variable only"],
@@ -58,7 +55,6 @@ test("a server reports the settings that all servers should share, and which of 
   const { settings, setsPolicy } = reportedSettings(shown, "http://127.0.0.1:9000/v1");
   expect(setsPolicy).toEqual(["--free-limits", "PETSTORE_BAN_LENGTH"]);
   expect(settings.map(({ name, value }) => `${name}: ${value}`)).toEqual([
-    "limits-timeout: 500ms",
     "public-url: http://127.0.0.1:9000/v1",
     "metrics-public: false",
     "oidc-issuer: none",

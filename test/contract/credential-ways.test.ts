@@ -136,11 +136,6 @@ const CREDENTIALS: Readonly<Record<string, Credential>> = {
     ],
     "sessions stay open when the password changes",
   ),
-  "password of Valkey": sent(
-    ["limits-url-file", "limits-ca"],
-    ["engines/servers/secrets.test.ts", "a new password of Valkey, there and in the file of its URL"],
-    "connections stay open when the password changes",
-  ),
   certificate: sent(
     ["tls-cert", "tls-key"],
     [

@@ -12,7 +12,6 @@ type ServiceSetting = Exclude<keyof typeof SETTINGS, SettingsWith<typeof SETTING
 
 /** A value other than the default. */
 const OTHER_VALUES: Readonly<Record<ServiceSetting, string>> = {
-  "limits-timeout": "77ms",
   "public-url": "https://pets.example/v1",
   "metrics-public": "true",
   "audit-retention": "forever",

@@ -18,7 +18,6 @@ const LIMITS = "http1/connection-limits.ts";
 const TIME_UNITS = "text/time-units.ts";
 const FAULTS = "test/engines/store/postgres-faults.test.ts";
 const CASES = "test/conformance/rate-limiter-cases.ts";
-const OUTAGES = "test/rate-limit/valkey-key-limiter-outages.test.ts";
 const RETENTION = "test/store/retention-clock.test.ts";
 const KEPT_USAGE = "deleteOldUsage: hours are kept for 35 days, days for 400 days, and the last use for good";
 const EXACT = [
@@ -37,11 +36,6 @@ const IDEMPOTENCY = [
   "test/http/clock.test.ts",
   "createPet 201: an Idempotency-Key is forgotten after 24 hours",
 ] as const;
-const WAITS_FOR_VALKEY = [OUTAGES, "begins after 500 ms; from then on PostgreSQL decides"] as const;
-const RECONNECTS = [
-  OUTAGES,
-  "a connection that lasted a second is replaced at once, another one after 250 ms",
-] as const;
 const WORKERS = ["test/docs-site/workers.test.ts", "workers of the example for 429 on one Free key"] as const;
 
 const usage = {
@@ -52,10 +46,6 @@ const revoked = {
   kept: { "changes/polls.ts": "POLL_EVERY_MS = 250" },
   proof: Times.keyChangesAreReadWithinASecond,
 };
-const valkeyPause = {
-  kept: { "config/options.ts": "default: 500" },
-  proof: WAITS_FOR_VALKEY,
-};
 const queryTimeout = { kept: { [POOLS]: "timeoutMs = 2_000" }, proof: QUERY_TIMEOUT };
 const probe = { kept: { [POOLS]: "probeEveryMs = 200" }, proof: RECOVERS };
 const setForward = {
@@ -63,10 +53,10 @@ const setForward = {
   proof: [RETENTION, "a server that was off for months deletes nothing for a day, then trusts its clock"],
 } as const;
 const queue = {
-  kept: { "rate-limit/valkey/valkey-key-limiter.ts": "MAX_QUEUED = 10_000" },
+  kept: { "store/postgres/key-limiter.ts": "MAX_QUEUED = 10_000" },
   proof: [
-    "test/rate-limit/valkey-key-limiter.test.ts",
-    "with 10,000 requests in the queue the next one is rejected",
+    "test/engines/rate-limit/postgres-rate-limiter.test.ts",
+    "with 10,000 requests in the queue the next one is rejected, and those before it are decided",
   ],
 } as const;
 const handshakes = {
@@ -85,33 +75,22 @@ export const PROMISED_NUMBERS: Readonly<Record<string, readonly PromisedNumber[]
     { text: "Up to 5 s of usage history", ...usage },
     {
       text: "on SQLite, 1 s of quota are lost",
-      kept: { "rate-limit/memory/memory-rate-limiter.ts": "flushEveryMs = 500" },
+      kept: { "rate-limit/memory-rate-limiter.ts": "flushEveryMs = 500" },
       proof: Times.quotaIsStoredWithinASecond,
     },
     { text: "within 2 s at first", ...queryTimeout },
     { text: "Verified keys stay verified. | within 1 s", ...probe },
     {
       text: "Up to 1 s of quota is lost; bans stay.",
-      kept: { "store/postgres/key-counter.ts": "sql.unsafe(WRITE_TO_LOG)" },
+      kept: { "store/postgres/key-limiter.ts": "sql.unsafe(WRITE_TO_LOG)" },
       proof: [
         "test/engines/rate-limit/postgres-rate-limiter.test.ts",
-        "after %s, bans that were answered stay, also those that Valkey made, and at most a second of counting is lost",
+        "after %s, bans that were answered stay, and at most a second of counting is lost",
       ],
     },
     { text: "| within 1 s | | One connection", ...probe },
     { text: "within 2 s for its requests", ...queryTimeout },
     { text: "Revoked keys are rejected within a second, as always. | within 2 s", ...revoked },
-    { text: "each server waits 500 ms once", ...valkeyPause },
-    {
-      text: "PostgreSQL counts. | within 1 s",
-      kept: { "rate-limit/valkey/availability.ts": "RETRY_EVERY_MS = 250" },
-      proof: RECONNECTS,
-    },
-    {
-      text: "1 s after the cluster is whole again",
-      kept: { "rate-limit/valkey/availability.ts": "RETRY_EVERY_MS = 250" },
-      proof: RECONNECTS,
-    },
     {
       text: "Within a second the server saves the data",
       kept: { "store/sqlite/open-files.ts": "CHECK_EVERY_MS = 500" },
@@ -125,15 +104,7 @@ export const PROMISED_NUMBERS: Readonly<Record<string, readonly PromisedNumber[]
       kept: { [TIME_UNITS]: "MINUTE_MS = 60_000" },
       proof: EXACT,
     },
-    { text: "--limits-timeout, 500 ms by default", ...valkeyPause },
-    {
-      text: "requests beyond 10,000",
-      kept: { "store/postgres/key-counter.ts": "MAX_QUEUED = 10_000" },
-      proof: [
-        "test/engines/rate-limit/postgres-rate-limiter.test.ts",
-        "with 10,000 requests in the queue the next one is rejected, and those before it are decided",
-      ],
-    },
+    { text: "requests beyond 10,000", ...queue },
     { text: "A clock that is set back by more than a day.", ...setForward },
     {
       text: "its clock that counts the 24 hours",

@@ -9,7 +9,7 @@ import type { UsageBatch } from "../../src/domain/usage-history.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import type { RequestRecord } from "../../src/observe/request-record.ts";
 import { UsageRecorder } from "../../src/background/usage-recorder.ts";
-import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { MemoryRateLimiter } from "../../src/rate-limit/memory-rate-limiter.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { followSilently } from "../auth/open-authenticator.ts";
 import { advance } from "../fake-timers.ts";

@@ -225,7 +225,7 @@ test("every setting whose value is a URL is one that a server connects to, and t
   const urls = Object.entries(options).filter(([, { type }]) => type.isUrl);
   const namesOf = (isDestination: true | undefined) =>
     urls.filter(([, each]) => each.isDestination === isDestination).map(([name]) => name);
-  expect(namesOf(true)).toEqual(["database-url", "limits-url", "oidc-issuer", "webhook-url", "otlp-url"]);
+  expect(namesOf(true)).toEqual(["database-url", "oidc-issuer", "webhook-url", "otlp-url"]);
   expect(namesOf(undefined)).toEqual([
     "public-url",
     "other-environment-url",
@@ -319,18 +319,10 @@ test("files of settings: one that everybody can read is a warning if it has a se
   expect(await found("env-file")).toMatchObject({ level: "warning" });
 });
 
-test("certificates that cannot be read are an error of Valkey, too", async () => {
-  const file = join(cli.dataDir, "ca.pem");
-  writeFileSync(file, "nothing");
-  const { of } = await diagnose(cli, "--limits-url", "rediss://127.0.0.1:1", "--limits-ca", file);
-  expect(of("Valkey")).toMatchObject([{ level: "error", remedy: "correct --limits-ca" }]);
-});
-
 test("each file with a secret is a warning if everybody can read it", () => {
   const contents: Readonly<Record<string, string>> = {
     "admin-token-file": "a-token-of-an-operator",
     "database-url-file": "postgres://petstore:password@db.example/petstore",
-    "limits-url-file": "redis://:password@valkey.example",
     "oidc-client-secret-file": "the-secret-of-the-client",
     "webhook-secret-file": WEBHOOK_SECRET,
   };

@@ -7,7 +7,6 @@ import { validityProblem } from "../../src/doctor/certificate.ts";
 import { postgresProblems } from "../../src/doctor/postgres-problems.ts";
 import { checkReplication } from "../../src/doctor/replication.ts";
 import { backupFinding, schemaFinding } from "../../src/doctor/stored-data.ts";
-import { valkeyProblems } from "../../src/doctor/valkey-problems.ts";
 import { cliDirectory } from "../cli/cli.ts";
 
 const NOW = Date.parse("2026-11-15T12:00:00Z");
@@ -25,7 +24,7 @@ describe("the clock", () => {
       ...checkClock({
         now,
         newestTime,
-        comparisons: differences.map((differenceMs) => ({ name: "Valkey", differenceMs })),
+        comparisons: differences.map((differenceMs) => ({ name: "PostgreSQL", differenceMs })),
       }),
     );
   const remedy = "synchronize the clock with NTP: timedatectl set-ntp true";
@@ -41,8 +40,8 @@ describe("the clock", () => {
   test("may differ from that of others by two seconds", () => {
     expect(found(NOW, NOW + 2_000, 2_000, -2_000)).toEqual(["ok: it is 2026-11-15T12:00:00.000Z"]);
     expect(found(NOW, NOW + 2_001, 2_049, -2_001)).toEqual([
-      `warning: the clock of Valkey is 2.0 s ahead of this machine's: ${remedy}, on both machines`,
-      `warning: the clock of Valkey is 2.0 s behind this machine's: ${remedy}, on both machines`,
+      `warning: the clock of PostgreSQL is 2.0 s ahead of this machine's: ${remedy}, on both machines`,
+      `warning: the clock of PostgreSQL is 2.0 s behind this machine's: ${remedy}, on both machines`,
       `warning: the data has a key of 2026-11-15T12:00:02.001Z, which is later than now (2026-11-15T12:00:00.000Z): ${remedy}`,
     ]);
   });
@@ -156,16 +155,6 @@ test("PostgreSQL: its version, its encoding, whether it takes writes and keeps t
     "warning: 9 more connections are possible, and a server needs 10: raise max_connections; docs/deployment.md has the arithmetic",
     "warning: max_connections is 42, and 2 servers with what else connects may need 43: set max_connections to 43 or more",
     "error: the user may not create the schema of the environment: GRANT CREATE ON DATABASE … TO …, or run petstore migrate once as the owner",
-  ]);
-});
-
-test("Valkey: its version, and whether it drops counts when its memory is full", () => {
-  const found = (version: string, maxmemoryPolicy = "allkeys-lru", maxmemoryBytes = 0) =>
-    shown(...valkeyProblems({ version, maxmemoryPolicy, maxmemoryBytes }));
-  expect([...found("7.0.0"), ...found("10.1.0", "noeviction", 1)]).toEqual([]);
-  expect(found("6.9.9", undefined, 1)).toEqual([
-    "error: version 6.9.9 is too old: use Valkey 7.2 or later, or Redis 7",
-    "warning: maxmemory-policy is allkeys-lru, so Valkey may drop counts and bans when its memory is full: set maxmemory-policy noeviction",
   ]);
 });
 

@@ -6,12 +6,11 @@ cleanUpAfterAll();
 
 const SECRET = "s3cret";
 
-/** What answers the first bytes of a connection, although it is neither PostgreSQL nor Valkey. */
+/** What answers the first bytes of a connection, although it is not PostgreSQL. */
 const ANSWERS: Readonly<Record<string, (socket: Socket) => unknown>> = {
   nothing: () => {},
   "the end of the connection": (socket) => socket.destroy(),
   "a message of 2 GB for PostgreSQL, without its bytes": (socket) => socket.write("N\x7f\x7f\x7f\x7f"),
-  "a text of 2 GB for Valkey, without its bytes": (socket) => socket.write("$2000000000\r\nabc"),
   "a byte now and then": (socket) => {
     const dripping = setInterval(() => socket.write("a"), 20);
     socket.once("close", () => clearInterval(dripping));
@@ -35,15 +34,9 @@ async function startPeer(answer: (socket: Socket) => unknown) {
   };
 }
 
-// The bounds are those of a connection to PostgreSQL and of a decision of Valkey.
+// The bound is that of a connection to PostgreSQL.
 test.each([
   ["PostgreSQL", (address: string) => `--database-url postgres://shop:${SECRET}@${address}`, "after 5s"],
-  [
-    "Valkey",
-    (address: string) =>
-      `--database-url postgres://127.0.0.1:1/none --limits-url redis://:${SECRET}@${address}`,
-    "within 500 ms",
-  ],
 ] as const)(
   "what responds in the place of %s is given up in time, and no message has the password",
   async (name, flags, bound) => {

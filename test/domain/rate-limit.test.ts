@@ -23,7 +23,6 @@ import {
   usedPercent,
 } from "../../src/domain/rate-limit.ts";
 import { fromStored, toStored } from "../../src/domain/stored-quota.ts";
-import { takeOver } from "../../trials/simulation/valkey.ts";
 import { DAY_MS, MINUTE_MS } from "../../src/text/time-units.ts";
 
 type WindowKind = "minute" | "day";
@@ -335,16 +334,6 @@ describe("merge", () => {
       }),
       { seed: 7, numRuns: 500, endOnFailure: true },
     );
-  });
-
-  test("an unban that is handed over ends what was before it, and not what is known since then", () => {
-    const ban = { bannedAt: STARTS_AT, bannedUntil: STARTS_AT + 300_000, lastBanMs: 0 };
-    const quota = { ...newQuota(), ...ban };
-    takeOver(quota, { quota: newQuota(), unbannedAt: STARTS_AT + 1_000 }, STARTS_AT + 2_000);
-    expect(quota).toEqual(newQuota());
-    const known = { ...newQuota(), bannedAt: STARTS_AT + 1_500, bannedUntil: STARTS_AT + 301_500 };
-    takeOver(quota, { quota: known, unbannedAt: STARTS_AT + 1_000 }, STARTS_AT + 2_000);
-    expect(quota).toEqual(known);
   });
 });
 

@@ -85,11 +85,11 @@ describe("a line of text", () => {
   test("has its message below that of other levels", () => {
     const lines: string[] = [];
     const log = createLog({ format: "text", write: (line) => lines.push(line) });
-    log.event("valkey.available");
+    log.event("key-changes.readable");
     log.event("clock.doubted");
     log.event("connection.failed", { error: "x" });
     expect(lines.map((line) => line.slice("2026-11-15T12:00:00.000Z ".length).slice(0, 8))).toEqual([
-      "info  Va",
+      "info  ch",
       "warn  th",
       "error a ",
     ]);
@@ -167,7 +167,7 @@ function hostileError(): Error {
   });
 }
 
-test.each(["connections", "database", "valkey", "admin"] as const)(
+test.each(["connections", "database", "admin"] as const)(
   "the warning of %s in plain text is a problem and its remedy, which petstore doctor shows apart",
   (what) => expect(LOG_EVENTS[`${what}.plain-text`].message.split("; ")).toHaveLength(2),
 );

@@ -12,7 +12,7 @@ import { advance } from "../fake-timers.ts";
 import { TestClock } from "../test-clock.ts";
 import { parseMetrics } from "./parse-metrics.ts";
 
-/** The metrics of a server on PostgreSQL and Valkey. */
+/** The metrics of a server on PostgreSQL. */
 function setUp() {
   const clock = new TestClock();
   const requests = new RequestMetrics({
@@ -48,7 +48,7 @@ function setUp() {
     authenticator: { cacheStatistics: { hits: 16, misses: 17 }, lookupQueueLength: 18 },
     adapters: {
       database,
-      limiterMonitor: new EngineMonitor("Valkey", { spare: database }),
+      limiterMonitor: new EngineMonitor("PostgreSQL", database),
       commits,
       bans: { count: 19 },
       commitQueueLength: () => 20,
@@ -94,10 +94,10 @@ test("each series has the value of its source", () => {
     'petstore_cache_requests_total{cache="keys",result="hit"} 16',
     'petstore_cache_requests_total{cache="keys",result="miss"} 17',
     'petstore_engine_up{engine="PostgreSQL",role="database"} 1',
-    'petstore_engine_up{engine="Valkey",role="rate_limiter"} 1',
+    'petstore_engine_up{engine="PostgreSQL",role="rate_limiter"} 1',
     "petstore_commits_wait_for_standby 0",
     'petstore_engine_queue_length{engine="PostgreSQL",role="database"} 21',
-    'petstore_engine_queue_length{engine="Valkey",role="rate_limiter"} 22',
+    'petstore_engine_queue_length{engine="PostgreSQL",role="rate_limiter"} 22',
     "petstore_group_commit_queue_length 20",
     'petstore_webhook_deliveries_total{result="delivered"} 9',
     "petstore_webhook_waiting_entries 10",
@@ -236,18 +236,12 @@ test("the delay of the event loop and the live series are recorded until the met
   jest.useRealTimers();
 });
 
-test("an engine is available while what it uses is, and requests are served while it or its spare is", () => {
-  const [database, used] = [new EngineMonitor("PostgreSQL"), new EngineMonitor("PostgreSQL")];
-  const limiter = new EngineMonitor("Valkey", { spare: database, uses: used });
-  const states = () => [limiter.isAvailable, limiter.isServing];
-  expect([states(), limiter.latencyMs]).toEqual([[true, true], undefined]);
-  used.isAvailable = false;
-  expect(states()).toEqual([false, true]);
+test("an engine is available while that on which it is based is", () => {
+  const database = new EngineMonitor("PostgreSQL");
+  const limiter = new EngineMonitor("PostgreSQL", database);
+  expect([limiter.isAvailable, limiter.latencyMs]).toEqual([true, undefined]);
   database.isAvailable = false;
-  expect([states(), database.isServing]).toEqual([[false, false], false]);
-  used.isAvailable = true;
-  limiter.isAvailable = false;
-  expect(states()).toEqual([false, false]);
+  expect(limiter.isAvailable).toBe(false);
   limiter.responded(5);
   expect([limiter.latencyMs, limiter.durations.sum]).toEqual([5, 0.005]);
 });

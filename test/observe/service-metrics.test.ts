@@ -204,10 +204,10 @@ test("the last backup that a command has recorded has its time, and without one 
 
 test("lines of the log are counted by level, those below --log-level are not", () => {
   const lines = (level: string) => added(`petstore_log_lines_total{level="${level}"}`);
-  log.event("valkey.unavailable", { address: "test", cause: "test" });
+  log.event("tls.certificate-incomplete", { error: new Error("test") });
   log.event("audit.delete-failed", { error: new Error("test") });
   log.event("audit.delete-failed", { error: new Error("test") });
-  log.event("valkey.available");
+  log.event("key-changes.readable");
   expect([lines("info"), lines("warn"), lines("error")]).toEqual([0, 1, 2]);
   expect(metrics().value('petstore_log_lines_total{level="info"}')).toBe(0);
 });

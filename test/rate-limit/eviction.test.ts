@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { DEFAULT_BAN } from "../../src/domain/ban-rules.ts";
 import type { Limits, Subject } from "../../src/domain/rate-limit.ts";
-import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { MemoryRateLimiter } from "../../src/rate-limit/memory-rate-limiter.ts";
 import { MapQuotaStore } from "./map-quota-store.ts";
 import { address, key, keys } from "../subjects.ts";
 import { TestClock } from "../test-clock.ts";

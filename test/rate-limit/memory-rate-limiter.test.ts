@@ -3,7 +3,7 @@ import { heapStats } from "bun:jsc";
 import * as fc from "fast-check";
 import { DEFAULT_BAN } from "../../src/domain/ban-rules.ts";
 import { decide, newQuota, type Subject, type Quota } from "../../src/domain/rate-limit.ts";
-import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { MemoryRateLimiter } from "../../src/rate-limit/memory-rate-limiter.ts";
 import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
 import { rateLimiterConformance, STARTS_AT } from "../conformance/rate-limiter.ts";
 import { disposableDirectory } from "../disposable-directory.ts";

@@ -1,6 +1,6 @@
 import type { RateLimiter, QuotaStore } from "../../src/domain/ports/rate-limiter.ts";
 import type { Awaitable } from "../../src/runtime/awaitable.ts";
-import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { MemoryRateLimiter } from "../../src/rate-limit/memory-rate-limiter.ts";
 import type { OpenRateLimiter, RateLimiterUnderTest } from "../conformance/rate-limiter.ts";
 import { TestClock } from "../test-clock.ts";
 import { MapQuotaStore } from "./map-quota-store.ts";

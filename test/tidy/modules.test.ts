@@ -35,14 +35,14 @@ const ARROWS: Readonly<Record<string, string>> = {
   auth: "domain api http1 runtime",
   changes: "auth domain runtime",
   adapters: "store rate-limit background observe domain config data-directory runtime",
-  archive: "adapters store rate-limit domain api config runtime text",
+  archive: "adapters store domain api config runtime text",
   "browser-bundle": "api executable",
   public: "auth observe domain api http1 runtime text",
   petstore: "public domain api runtime text",
   operator: "background observe config domain api http1 browser-bundle data-directory pages runtime text",
   "docs-site": "public petstore client domain api browser-bundle pages runtime text executable",
   console: "operator pages domain api runtime text",
-  doctor: "operator adapters store rate-limit observe http1 domain config data-directory runtime text",
+  doctor: "operator adapters store observe http1 domain config data-directory runtime text",
   app: "adapters public petstore operator docs-site changes auth background observe domain api config http1 clock runtime",
   demo: "app adapters store client operator observe domain config runtime text",
   cli: "app adapters demo doctor operator public petstore archive store background observe config domain api clock data-directory runtime text executable",
@@ -141,7 +141,7 @@ describe("modules", () => {
   });
 
   test("what takes milliseconds to load is imported when it is used: no command and no server loads it at its start", () => {
-    const slow = /^(?:yaml|ioredis|openid-client|oxc-transform|node:(?:zlib|tls|net|http|https))$/;
+    const slow = /^(?:yaml|openid-client|oxc-transform|node:(?:zlib|tls|net|http|https))$/;
     const importsOf = new Map(
       source.map(({ path, text }) => {
         const loader = path.endsWith("x") ? "tsx" : "ts";
@@ -221,11 +221,6 @@ describe("modules", () => {
       "the beginnings of secrets are in one table alone, which the masks know",
       /["`^]pet_[a-z]+_["`[($]/,
       /^src\/domain\/secrets\.ts$/,
-    ],
-    [
-      "Valkey is spoken to in rate-limit alone",
-      /["']ioredis["']|\bBun\.(?:redis|RedisClient)\b|\bRedisClient\b/,
-      /^src\/rate-limit\//,
     ],
   ])("%s", (_, usage, home) => {
     const faults = source.filter(({ path, text }) => !home.test(path) && usage.test(withoutComments(text)));

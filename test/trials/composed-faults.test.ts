@@ -26,9 +26,9 @@ describe("the schedule of a seed", () => {
     expect([...drawn].toSorted()).toEqual(Object.keys(CATALOGUE).toSorted() as (keyof typeof CATALOGUE)[]);
   });
 
-  test("pauses a server, empties Valkey, promotes an asynchronous standby and sets a clock back by days in the first 30", () => {
+  test("pauses a server, promotes an asynchronous standby and sets a clock back by days in the first 30", () => {
     const faults = schedules.slice(0, 30).flatMap((schedule) => schedule.faults);
-    for (const name of ["server-paused", "valkey-emptied", "promotion-asynchronous", "clock-behind"] as const)
+    for (const name of ["server-paused", "promotion-asynchronous", "clock-behind"] as const)
       expect(faults.filter((fault) => fault.name === name).length).toBeGreaterThanOrEqual(2);
     const behind = schedules.flatMap((schedule) =>
       schedule.faults.filter(({ name }) => name === "clock-behind"),
@@ -75,7 +75,6 @@ const GOOD: History = {
   limits: {},
   expiries: {},
   disturbances: [],
-  postgresCounts: false,
   clocks: [],
   endings: [ENDING],
   undelivered: [],
@@ -112,7 +111,7 @@ const ORDERED: Ending = { ...ENDING, pets: [{ ...REX, isOrdered: true }], orders
 const WITHOUT_PETS: Ending = { ...ENDING, pets: [] };
 const TWO: Ending = { ...ENDING, pets: [REX, { ...REX, id: 2 }] };
 
-const POSTGRES_COUNTS = { postgresCounts: true, limits: { A: 30 } };
+const LIMITED = { limits: { A: 30 } };
 const EXPIRING = { expiries: { A: 5_000 } };
 /** The clock of server 1 is set 10 s forward, and set right. */
 const AHEAD = {
@@ -200,20 +199,12 @@ const BAD: Readonly<Record<keyof typeof RULES, Cases>> = {
   },
   limits: {
     "one more than the limit": history(uses(31), { limits: { A: 30 } }),
-    "also with a short pause of Valkey": history(uses(31), {
-      limits: { A: 30 },
-      disturbances: [during("valkey", 0, 300)],
-    }),
-    "twice the limit in an outage": history(uses(60), {
-      limits: { A: 30 },
-      disturbances: [during("valkey", 0, 2_000)],
-    }),
-    "one more when PostgreSQL counts and is switched over": history(uses(31), {
-      ...POSTGRES_COUNTS,
+    "one more when PostgreSQL is switched over": history(uses(31), {
+      ...LIMITED,
       disturbances: [{ ...during("promotion", 500, 2_000), what: "switchover" }],
     }),
     "one more that was counted long before PostgreSQL was killed": history(uses(31), {
-      ...POSTGRES_COUNTS,
+      ...LIMITED,
       disturbances: [{ ...during("promotion", 1_100, 4_000), what: "killed" }],
     }),
     "a rejection before the limit": history([...uses(28), use(500, 429)], { limits: { A: 30 } }),
@@ -234,7 +225,6 @@ const BAD: Readonly<Record<keyof typeof RULES, Cases>> = {
     "500": history([use(0, 500)]),
     "503 without a fault": history([use(0, 503)]),
     "503 long after a fault": history([use(5_000, 503)], { disturbances: [during("primary", 0, 3_000)] }),
-    "503 in an outage of Valkey": history([use(50, 503)], { disturbances: [during("valkey", 0, 3_000)] }),
     "503 because another server had a fault": history([use(50, 503, { reason: "the pool is down" })], {
       disturbances: [during("server", 0, 3_000, 2)],
     }),
@@ -295,12 +285,8 @@ const FINE: Cases = {
   ]),
   "a revoked key is rejected": history([change(0, "create"), change(20, "revoke"), use(1_500, 401)]),
   "the limit is reached": history([...uses(30), use(500, 429)], { limits: { A: 30 } }),
-  "less than twice the limit in an outage": history(uses(59), {
-    limits: { A: 30 },
-    disturbances: [during("valkey", 0, 2_000)],
-  }),
   "what PostgreSQL counted within a second before it was killed is allowed again": history(uses(60), {
-    ...POSTGRES_COUNTS,
+    ...LIMITED,
     disturbances: [{ ...during("promotion", 500, 4_000), what: "killed" }],
   }),
   "an address that uses many tokens that were revoked": history([

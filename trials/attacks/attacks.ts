@@ -5,7 +5,7 @@ import { PET_STATUSES } from "../../src/domain/pets-and-orders.ts";
 import type { HostileResponse } from "../harness/hostile-server.ts";
 import { worstBodies } from "./worst-bodies.ts";
 
-/** The engines: `sqlite` is one server; `shared` is two servers on one PostgreSQL and one Valkey. */
+/** The engines: `sqlite` is one server; `shared` is two servers on one PostgreSQL. */
 export const ENGINES = ["sqlite", "shared"] as const;
 export type Engines = (typeof ENGINES)[number];
 
@@ -17,8 +17,6 @@ interface Bars {
   readonly memoryMb?: number;
   /** The processor time of a server, as a share of its core. */
   readonly cpuShare?: number;
-  /** The entries in Valkey. Every API key that is used has one. */
-  readonly valkeyEntries?: number;
   /** The transactions of PostgreSQL by all servers and clients. */
   readonly transactionsPerSecond?: number;
 }
@@ -320,34 +318,18 @@ export const ATTACKS: readonly Attack[] = [
     },
   },
   // No address comes near its limit, and each has a plausible key. The servers must look up every key, and must not
-  // store anything about an address in Valkey.
+  // store anything about an address in PostgreSQL.
   {
     name: "many-addresses",
     title: "unknown keys, each from another address",
     engines: ["shared"],
-    bars: { valkeyEntries: 3, transactionsPerSecond: 6_000 },
+    bars: { transactionsPerSecond: 6_000 },
     connections() {
       const onOpen = (socket: Socket) => {
         socket.once("data", () => socket.end());
         socket.write(requestWithUnknownKey());
       };
       return { count: 200, perAddress: 1, replacement: "from a new address", onOpen };
-    },
-  },
-  // These are more concurrent requests than a server queues for Valkey, with a key whose limits allow them. The rest
-  // gets 503 responses. No server may then count without Valkey, which would grant every key its limit twice.
-  {
-    name: "valkey-queue",
-    title: "13,000 connections with a valid key",
-    engines: ["shared"],
-    firstServerOnly: true,
-    openFiles: 16_000,
-    isMeasuredWhenReady: true,
-    logs: /the queue for Valkey is full/,
-    connections(key) {
-      const request = requestWithKey(key, "limit=1");
-      const onOpen = (socket: Socket) => sendInTurn(socket, () => request);
-      return { count: 13_000, perAddress: 200, opensAllFirst: true, onOpen };
     },
   },
 ];

@@ -28,7 +28,6 @@ import {
 import { beginEvery } from "../harness/steady-load.ts";
 import { type Bar, formatFigure, missedBars, type Table } from "../harness/table.ts";
 import { type Outcome, type Result, runTrials, trialLines } from "../harness/trials.ts";
-import { sendToValkey } from "../harness/valkey.ts";
 import { type Attack, ATTACKS, ENGINES, type Engines } from "./attacks.ts";
 import { GRACE_SECONDS, type GoodClientFigures } from "./clients.ts";
 
@@ -36,7 +35,7 @@ const PETS = 20;
 const CONCURRENT_REQUESTS = 10;
 /** How long before the measurement the attack begins. */
 const LEAD_MS = 1_500;
-/** The time for the start of PostgreSQL, Valkey and the servers. */
+/** The time for the start of PostgreSQL and the servers. */
 const START_SECONDS = 30;
 const PREFER_EVERY_MS = 250;
 const MAX_SECONDS = 600;
@@ -45,9 +44,8 @@ const SHARED_SERVERS = 2;
 /** The priorities. Each process or group of processes has a session of its own. */
 const PRIORITY = {
   /**
-   * The well-behaved client, PostgreSQL, Valkey and a server that is not attacked stand for machines of their own, so
-   * that attackers and attacked servers on these cores do not delay them. A Valkey that does not reply in time counts
-   * as unavailable.
+   * The well-behaved client, PostgreSQL and a server that is not attacked stand for machines of their own, so
+   * that attackers and attacked servers on these cores do not delay them.
    */
   ownMachine: -10,
   attacker: 10,
@@ -60,7 +58,7 @@ const HELP = `Usage: npm run attacks [-- OPTIONS]
 Attacks servers of its own on the loopback address, and measures what a well-behaved client notices: it sends 50 requests a
 second on one connection and 50 on new connections. Exits with 1 if an attack misses a bar.
 
-  --engines E    sqlite: one server (default); shared: two servers on one core, with a PostgreSQL and a Valkey, where a
+  --engines E    sqlite: one server (default); shared: two servers on one core, with a PostgreSQL, where a
                  client with a Free key also sends more than its limit to both, and must get exactly its limit
   --only LIST    Some of these attacks, with commas between (default: all)
 ${trialLines(ATTACKS.map((each) => ({ ...each, title: `${each.title} (${enginesOf(each).join(", ")})` })))}
@@ -151,8 +149,6 @@ async function measureAttack(attack: Attack, { engines, seconds, cores }: RunOpt
     cpuWait: (cpuWaitMs(last.pid) - waitedBefore) / elapsedMs,
     /** The share of the time that the first server used its core. */
     cpuShare: (cpuSeconds(first.pid) - usedBefore) / (elapsedMs / 1_000),
-    /** How often a server considered Valkey unavailable, and counted on its own. */
-    valkeyOutages: countLines(/"valkey\.unavailable"/),
     isRunning: servers.every(({ pid }) => isRunning(pid)),
     isStrong: attack.logs === undefined || countLines(attack.logs) > 0,
     /** The number of requests to the hostile collector; undefined without one. */
@@ -176,13 +172,13 @@ async function runAttack(attack: Attack, options: RunOptions): Promise<Outcome<A
 }
 
 async function startDatabases(stack: AsyncDisposableStack) {
-  const { postgres, valkey, storage } = await startStores();
+  const { postgres, storage } = await startStores();
   const sql = new SQL(postgres.url, { max: 1 });
   stack.defer(async () => {
     await sql.close({ timeout: 0 });
-    await Promise.all([postgres.kill(), valkey.kill()]);
+    await postgres.kill();
   });
-  const prefer = () => [postgres, valkey].forEach(({ pid }) => setTreePriority(pid, PRIORITY.ownMachine));
+  const prefer = () => setTreePriority(postgres.pid, PRIORITY.ownMachine);
   const transactions = async () => {
     const [row] = await sql`SELECT sum(xact_commit)::int8 AS count FROM pg_stat_database`;
     return Number(row.count);
@@ -201,7 +197,6 @@ async function startDatabases(stack: AsyncDisposableStack) {
       return {
         /** The number of requests that the Free key was allowed. */
         freeKey,
-        valkeyEntries: Number(await sendToValkey(valkey.url, "DBSIZE")),
         transactionsPerSecond: ((await transactions()) - before) / elapsedSeconds,
       };
     },
@@ -235,15 +230,13 @@ function barsOf({ bars = {} }: Attack, figures: AttackFigures): Bar[] {
   const { client, shared } = figures;
   const { keptConnection, newConnections, failures } = client;
   const { memoryMb = Infinity, cpuShare = Infinity, p99Ms = 50 } = bars;
-  const { valkeyEntries = Infinity, transactionsPerSecond = Infinity } = bars;
+  const { transactionsPerSecond = Infinity } = bars;
   return [
     { name: "kept connection, p99 ms", value: keptConnection.p99, most: p99Ms },
     { name: "new connections, p99 ms", value: newConnections.p99, most: p99Ms },
     { name: "memory, MB", value: figures.memoryMb, most: memoryMb },
     { name: "share of the core", value: figures.cpuShare, most: cpuShare },
     { name: `failed requests (${failures[0]})`, value: failures.length, most: 0 },
-    { name: "times that Valkey counted as unavailable", value: figures.valkeyOutages, most: 0 },
-    { name: "entries in Valkey", value: shared?.valkeyEntries ?? 0, most: valkeyEntries },
     {
       name: "transactions a second in PostgreSQL",
       value: shared?.transactionsPerSecond ?? 0,
@@ -253,7 +246,7 @@ function barsOf({ bars = {} }: Attack, figures: AttackFigures): Bar[] {
 }
 
 const COLUMNS = "attack,memory MB,CPU wait,client's,kept p50,p99,worst ms,new p50,p99,worst ms".split(",");
-const SHARED_COLUMNS = ["Free key", "Valkey entries", "transactions/s"];
+const SHARED_COLUMNS = ["Free key", "transactions/s"];
 
 function attackTable(results: readonly Result<AttackFigures>[], engines: Engines): Table {
   const header = [...COLUMNS, ...(engines === "shared" ? SHARED_COLUMNS : []), "verdict"];
@@ -276,7 +269,7 @@ function cellsOf({ memoryMb, cpuWait, client, shared }: AttackFigures): string[]
   const ofOneServer = [formatFigure(memoryMb), ...waits, ...latencies];
   if (shared === undefined) return ofOneServer;
   const ofKey = `${shared.freeKey} of ${FREE_REQUESTS}`;
-  return [...ofOneServer, ofKey, `${shared.valkeyEntries}`, formatFigure(shared.transactionsPerSecond)];
+  return [...ofOneServer, ofKey, formatFigure(shared.transactionsPerSecond)];
 }
 
 await runCommand({
@@ -295,7 +288,7 @@ await runCommand({
     if (missing !== undefined) throw new UsageError(`--only: ${missing} is no attack on ${engines}`);
     const cores = chooseCores();
     if (cores === undefined) throw new UsageError("two cores and taskset are needed");
-    // PostgreSQL and Valkey inherit the cores of this process, and use both.
+    // PostgreSQL inherits the cores of this process, and uses both.
     if (engines === "sqlite") pinThisProcessTo(cores.load);
     limitRunTime(((only?.length ?? trials.length) * (seconds + START_SECONDS + 2 * GRACE_SECONDS)) / 60);
     return runTrials({

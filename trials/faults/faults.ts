@@ -2,7 +2,7 @@
 
 import { integer, isGiven, limitRunTime, names, runCommand, UsageError } from "../harness/command-line.ts";
 import { machineNow } from "../harness/machine.ts";
-import { databaseVersions, FAKETIME, OPENSSL, provide } from "../harness/programs.ts";
+import { databaseVersion, FAKETIME, OPENSSL, provide } from "../harness/programs.ts";
 import { countTexts } from "../harness/statistics.ts";
 import { type Table, tableOf } from "../harness/table.ts";
 import { type Result, resultText, runTrials, trialLines } from "../harness/trials.ts";
@@ -26,7 +26,7 @@ the recovery time, creates lost or done twice. Exits with 1 if a promise is brok
 ${trialLines(SCENARIOS)}
   --seed N      For what is left to chance (default: by chance, printed)
   --compose     Instead of the scenarios, two to four faults together, drawn from the seed: three servers, PostgreSQL with
-                a synchronous standby and Valkey are killed, frozen, restarted or replaced, PostgreSQL's certificate
+                a synchronous standby are killed, frozen, restarted or replaced, PostgreSQL's certificate
                 expires or is untrusted, and servers' clocks are set, while clients and operators work.
                 Everything that they did is judged; a broken promise is printed with the faults and the operations. A
                 minute at most for each seed. Needs the package faketime for the clocks
@@ -47,7 +47,7 @@ function tablesOf(results: readonly Result<Figures>[]): Table[] {
   const tables = [
     {
       ...tableOf("What clients noticed", results, COLUMNS),
-      note: `${machineNow()} at the end; ${databaseVersions()}; measured on ${date}`,
+      note: `${machineNow()} at the end; ${databaseVersion()}; measured on ${date}`,
     },
     { title: "Log messages", header: ["fault", "messages"], rows: results.flatMap(logOf) },
     { title: "Further checks", header: ["fault", "observed"], rows: results.flatMap(notesOf) },

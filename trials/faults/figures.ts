@@ -6,7 +6,7 @@ import { countsOf, countTexts, median } from "../harness/statistics.ts";
 import { type Attempt, durationOf, isError, type SteadyLoad } from "../harness/steady-load.ts";
 import type { Control } from "./control.ts";
 
-export type Database = "PostgreSQL" | "Valkey";
+export type Database = "PostgreSQL";
 
 /** The period of a fault. All times are those of `performance.now()`. */
 interface Period {
@@ -25,9 +25,9 @@ export interface Measurement extends Period {
 }
 
 const NORMAL = /^(?:server\.(?:started|stopping|stopped)|admin\.started|key\.(?:first-created|changed))$/;
-const OUTAGE = { PostgreSQL: "database.unavailable", Valkey: "valkey.unavailable" } as const;
+const OUTAGE = { PostgreSQL: "database.unavailable" } as const;
 const OUTAGES: ReadonlySet<string> = new Set(Object.values(OUTAGE));
-const RECOVERIES: ReadonlySet<string> = new Set(["database.available", "valkey.available"]);
+const RECOVERIES: ReadonlySet<string> = new Set(["database.available"]);
 /** The longest time that a server waits for a query before it knows that PostgreSQL is unavailable. */
 export const QUERY_TIMEOUT_MS = 2_000;
 const REJECTED = "request.unavailable";
@@ -55,7 +55,6 @@ export function measureFigures(measurement: Measurement) {
     log: countsOf(lines.map(({ event }) => event).filter((event) => !NORMAL.test(event))),
     outages: {
       PostgreSQL: outagesOf("PostgreSQL", lines, measurement),
-      Valkey: outagesOf("Valkey", lines, measurement),
     },
     causes: causesOf(lines),
     notes,
@@ -164,11 +163,6 @@ export function respondsWithin(ms: number): Expectation {
   };
 }
 
-/** Waits for Valkey for so long, and then for the database that takes over, as long as the control waits for it. */
-export function takesOverWithin(ms: number): Expectation {
-  return (figures) => respondsWithin(ms + (figures.longestTakeOverMs ?? 0))(figures);
-}
-
 /** A server that knows that its database is unavailable responds at once. */
 export function failsFastWithin(ms: number): Expectation {
   return (figures) => {
@@ -201,6 +195,3 @@ export function loggedEachCauseOnce(database: Database): Expectation {
     return unless(expected >= servers && expected <= MAX_CAUSES * servers, problem);
   };
 }
-
-export const notNoticed: Expectation = ({ outages: { Valkey } }) =>
-  unless(Valkey.expected === 0, `servers logged ${Valkey.expected} times that Valkey is unavailable`);

@@ -15,7 +15,6 @@ import { postgresUrl } from "../harness/postgres.ts";
 import { Random } from "../harness/random.ts";
 import { countsOf } from "../harness/statistics.ts";
 import { formatCount } from "../harness/table.ts";
-import { valkeyUrl } from "../harness/valkey.ts";
 
 interface HistoryOptions {
   readonly requests: number;
@@ -316,7 +315,7 @@ async function killConnections(sql: SQL, random: Random, isOver: () => boolean):
 /** Sends requests of many clients to three servers, whose connections to PostgreSQL are killed. */
 export async function checkHistory(options: HistoryOptions) {
   const databaseUrl = await postgresUrl();
-  const storage = ["--database-url", databaseUrl, "--limits-url", await valkeyUrl()];
+  const storage = ["--database-url", databaseUrl];
   const fleet = await Fleet.start({ size: SERVERS, storage, flags: adminFlags(TOKEN) });
   await using sql = new SQL(databaseUrl, { max: 1 });
   const history = new History(fleet, (await fleet.createKey()).key, options);
@@ -334,7 +333,7 @@ export async function checkHistory(options: HistoryOptions) {
 
 const HELP = `Usage: npx bun trials/faults/history.ts [OPTIONS]
 
-Sends requests of ${CLIENTS} clients to ${SERVERS} servers on PostgreSQL and Valkey: creates, orders, updates, lists, gets and
+Sends requests of ${CLIENTS} clients to ${SERVERS} servers on PostgreSQL: creates, orders, updates, lists, gets and
 conditional requests, while connections to PostgreSQL are killed at random. No acknowledged write may be missing in a
 later read on any server, no read may go back, no pet may be ordered twice, identifiers must grow, and 304 must be about
 what is current. Exits with 1 otherwise.

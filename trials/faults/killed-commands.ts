@@ -7,14 +7,13 @@ import { temporaryDirectory } from "../harness/cleanup.ts";
 import { contentsIn, postgresIn, sqliteIn } from "../harness/contents.ts";
 import { runPetstore, succeed } from "../harness/petstore.ts";
 import { postgresUrl } from "../harness/postgres.ts";
-import { valkeyUrl } from "../harness/valkey.ts";
 import { verifyBackup } from "../../src/archive/backup-files.ts";
 import { type Contents, differencesBetween } from "../../src/archive/contents.ts";
 import { postgresTables } from "../../src/store/postgres/table-store.ts";
 import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
 import { newQuota, type Quota } from "../../src/domain/rate-limit.ts";
-import { readQuotas } from "../../src/rate-limit/valkey/maintenance.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
+import { readAllQuotas } from "../../src/store/postgres/key-limiter.ts";
 import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
 import type { TableStore } from "../../src/store/sql/table-store.ts";
 
@@ -226,13 +225,13 @@ function copyChecks(to: TableStore, contents: Contents, quota: () => Promise<Quo
 
 function copyTo({ data, contents }: Fixture): Prepare {
   return async () => {
-    const [database, limits] = [await postgresUrl(), await valkeyUrl()];
+    const database = await postgresUrl();
     const quota = async () => {
-      const [found] = await readQuotas({ urls: [limits], prefix: "petstore:production:" }, [1]);
-      return found?.[1];
+      await using sql = new SQL(database, { max: 1, connection: { search_path: "production" } });
+      return (await readAllQuotas(sql)).find(([id]) => id === 1)?.[1];
     };
     return {
-      argv: ["copy", "--to", database, "--limits-url", limits, "--data", data],
+      argv: ["copy", "--to", database, "--data", data],
       database,
       ...copyChecks(postgresIn(database), contents, quota),
     };
@@ -240,8 +239,8 @@ function copyTo({ data, contents }: Fixture): Prepare {
 }
 
 async function copyFrom({ data }: Fixture): Promise<Prepare> {
-  const [url, limits] = [await postgresUrl(), await valkeyUrl()];
-  await succeed("copy", "--to", url, "--limits-url", limits, "--data", data);
+  const url = await postgresUrl();
+  await succeed("copy", "--to", url, "--data", data);
   const contents = await contentsIn(postgresIn(url));
   return async (directory) => {
     const quota = async () => {
@@ -251,7 +250,7 @@ async function copyFrom({ data }: Fixture): Promise<Prepare> {
       return found;
     };
     return {
-      argv: ["copy", "--from", url, "--limits-url", limits, "--data", directory],
+      argv: ["copy", "--from", url, "--data", directory],
       ...copyChecks(sqliteIn(directory), contents, quota),
     };
   };

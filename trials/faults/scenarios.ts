@@ -4,24 +4,15 @@ import { runProgram } from "../harness/child.ts";
 import { temporaryDirectory } from "../harness/cleanup.ts";
 import { Fleet, startStores } from "../harness/fleet.ts";
 import { UNLIMITED_PER_MINUTE } from "../harness/petstore.ts";
-import { promote, startPostgres, startStandby } from "../harness/postgres.ts";
-import { sendToValkey, SLOTS, startValkeyCluster } from "../harness/valkey.ts";
+import { promote, startStandby } from "../harness/postgres.ts";
 import * as expect from "./figures.ts";
-import { underFullLoad } from "./full-load.ts";
-import {
-  checkBursts,
-  checkBurstsWithKill,
-  checkPauses,
-  checkWindowEnd,
-  limitsWithoutValkey,
-  withBusyCores,
-} from "./limits.ts";
+import { checkBursts, checkBurstsWithKill, withBusyCores } from "./limits.ts";
 import type { Experiment, Findings, Scenario } from "./scenario.ts";
 
 type Deployed = Awaited<ReturnType<typeof startDeployment>>;
 type Fault = Pick<Experiment, "inject" | "check" | "repair" | "finish">;
 
-/** Prepares a fault on servers with PostgreSQL and Valkey, two by default. */
+/** Prepares a fault on servers with PostgreSQL, two by default. */
 function on(faultOf: (deployed: Deployed, seed: number) => Fault | Promise<Fault>, servers = 2) {
   return async (seed: number): Promise<Experiment> => {
     const deployed = await startDeployment(servers);
@@ -30,23 +21,6 @@ function on(faultOf: (deployed: Deployed, seed: number) => Fault | Promise<Fault
 }
 
 const NO_ERRORS = [...expect.ALWAYS, expect.onlyErrors()];
-const NOT_NOTICED = [...NO_ERRORS, expect.respondsWithin(25), expect.notNoticed];
-/** The default of --limits-timeout, plus one tick of its timer. */
-const LIMITS_TIMEOUT_MS = 550;
-const VALKEY_UNAVAILABLE = [
-  ...NO_ERRORS,
-  expect.takesOverWithin(LIMITS_TIMEOUT_MS),
-  expect.loggedEachCauseOnce("Valkey"),
-  expect.recoversWithin(1_000),
-];
-/** Under full load a response waits for the cores as long as there are others. */
-const VALKEY_UNAVAILABLE_UNDER_FULL_LOAD = [
-  ...expect.ALWAYS,
-  expect.onlyErrors("503 unavailable"),
-  expect.retryAfterPresent,
-  expect.loggedEachCauseOnce("Valkey"),
-  expect.recoversWithin(2_000),
-];
 const ONLY_503 = [
   ...expect.ALWAYS,
   expect.onlyErrors("503 unavailable"),
@@ -85,8 +59,8 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "burst-postgres",
-    title: "50 bursts over three servers without Valkey, one of which is killed and started again",
-    prepare: startWithoutValkey,
+    title: "50 bursts over three servers, one of which is killed and started again",
+    prepare: on(({ fleet }) => ({ check: () => checkBurstsWithKill(fleet) }), 3),
     expectations: [...expect.ALWAYS, expect.onlyErrors("no connection", "409 idempotency_conflict")],
   },
   {
@@ -95,71 +69,6 @@ export const SCENARIOS: readonly Scenario[] = [
     prepare: on(({ fleet }) => ({ check: () => withBusyCores(() => checkBursts(fleet, 400)) }), 4),
     // PostgreSQL may take longer than its timeout.
     expectations: [...expect.ALWAYS, expect.onlyErrors("503 unavailable")],
-  },
-  {
-    name: "valkey-pauses",
-    title: "bursts of 400 while Valkey pauses for 30 to 400 ms, 100 times",
-    prepare: on(({ fleet, valkey }, seed) => ({ check: () => checkPauses(fleet, valkey, seed) }), 4),
-    expectations: NO_ERRORS,
-  },
-  {
-    name: "valkey-frozen-long",
-    title: "Valkey frozen (SIGSTOP) across the end of a window",
-    prepare: on(({ fleet, valkey }) => ({ check: () => checkWindowEnd(fleet, valkey) }), 4),
-    expectations: [...NO_ERRORS, expect.takesOverWithin(LIMITS_TIMEOUT_MS)],
-  },
-  {
-    name: "valkey-frozen",
-    title: "Valkey frozen (SIGSTOP) for 4 s",
-    durationMs: 4_000,
-    prepare: on(async ({ fleet, valkey }) => ({
-      inject: async () => valkey.freeze(),
-      check: await limitsWithoutValkey(fleet),
-      repair: async () => valkey.thaw(),
-    })),
-    expectations: VALKEY_UNAVAILABLE,
-  },
-  {
-    name: "valkey-killed",
-    title: "Valkey killed, started again empty 4 s later",
-    durationMs: 4_000,
-    prepare: on(async ({ fleet, valkey }) => ({
-      inject: valkey.kill,
-      check: await limitsWithoutValkey(fleet),
-      repair: valkey.restart,
-    })),
-    expectations: VALKEY_UNAVAILABLE,
-  },
-  {
-    name: "valkey-killed-full",
-    title: "Valkey killed under as many requests as the machine holds, started again empty 4 s later",
-    durationMs: 4_000,
-    prepare: on(async ({ fleet, valkey }) => ({
-      check: await limitsWithoutValkey(fleet),
-      ...(await underFullLoad(fleet)),
-      inject: valkey.kill,
-      repair: valkey.restart,
-    })),
-    expectations: VALKEY_UNAVAILABLE_UNDER_FULL_LOAD,
-  },
-  {
-    name: "script-flush",
-    title: "Valkey loses its scripts (SCRIPT FLUSH)",
-    prepare: on(({ valkey }) => ({ inject: () => sendToValkey(valkey.url, "SCRIPT", "FLUSH") })),
-    expectations: NOT_NOTICED,
-  },
-  {
-    name: "flushall",
-    title: "Valkey loses its data (FLUSHALL)",
-    prepare: on(({ valkey }) => ({ inject: () => sendToValkey(valkey.url, "FLUSHALL") })),
-    expectations: NOT_NOTICED,
-  },
-  {
-    name: "cluster-node-lost",
-    title: "one of three Valkey nodes killed, started again 4 s later",
-    durationMs: 4_000,
-    prepare: startClusterDeployment,
-    expectations: VALKEY_UNAVAILABLE,
   },
   {
     name: "postgres-frozen",
@@ -233,32 +142,25 @@ export const SCENARIOS: readonly Scenario[] = [
   },
 ];
 
-/** Petstore servers and the databases that they use. */
+/** Petstore servers and the database that they use. */
 async function startDeployment(servers: number) {
-  const { postgres, valkey, storage } = await startStores();
+  const { postgres, storage } = await startStores();
   const fleet = await Fleet.start({ size: servers, storage });
-  const stop = () => stopAll(fleet, postgres, valkey);
-  return { fleet, postgres, valkey, takesOver: postgres.url, stop };
-}
-
-/** Starts three servers that count in PostgreSQL. */
-async function startWithoutValkey(): Promise<Experiment> {
-  const postgres = await startPostgres({ durable: true });
-  const fleet = await Fleet.start({ size: 3, storage: ["--database-url", postgres.url] });
-  return { fleet, check: () => checkBurstsWithKill(fleet), stop: () => stopAll(fleet, postgres) };
+  const stop = () => stopAll(fleet, postgres);
+  return { fleet, postgres, stop };
 }
 
 /** Starts servers that know the addresses of both databases, in the order of use. */
 async function startReplicatedDeployment(): Promise<Experiment> {
-  const { postgres: primary, valkey } = await startStores();
+  const { postgres: primary } = await startStores();
   const standby = await startStandby(primary);
   const both = primary.url.replace(/(?=\/postgres$)/, `,${new URL(standby.url).host}`);
-  const fleet = await Fleet.start({ size: 2, storage: ["--database-url", both, "--limits-url", valkey.url] });
+  const fleet = await Fleet.start({ size: 2, storage: ["--database-url", both] });
   return {
     fleet,
     inject: primary.kill,
     repair: () => promote(standby),
-    stop: () => stopAll(fleet, standby, valkey),
+    stop: () => stopAll(fleet, standby),
   };
 }
 
@@ -266,32 +168,6 @@ async function startReplicatedDeployment(): Promise<Experiment> {
 async function stopAll(fleet: Fleet, ...databases: { stop(): Promise<void> }[]): Promise<void> {
   await fleet.stop();
   await Promise.all(databases.map((database) => database.stop()));
-}
-
-/** The usage of the load's key, which is the second one: the first start creates the first one. */
-const LOAD_USAGE = "petstore:production:{key:2}";
-
-/** Starts a deployment whose fault kills the node that counts the load's requests. */
-async function startClusterDeployment(): Promise<Experiment> {
-  const [postgres, cluster] = await Promise.all([startPostgres({ durable: true }), startValkeyCluster()]);
-  const urls = cluster.nodes.map(({ url }) => url);
-  const storage = ["--database-url", postgres.url, ...urls.flatMap((url) => ["--limits-url", url])];
-  const fleet = await Fleet.start({ size: 2, storage });
-  const slot = Number(await sendToValkey(urls[0] ?? "", "CLUSTER", "KEYSLOT", LOAD_USAGE));
-  const node = cluster.nodes[Math.floor((slot * urls.length) / SLOTS)];
-  if (node === undefined) throw new Error(`no node has slot ${slot}`);
-  return {
-    fleet,
-    takesOver: postgres.url,
-    inject: node.kill,
-    async repair() {
-      await node.restart();
-      // Valkey rejects commands for two seconds after a node has started again.
-      for (const url of urls)
-        while (!(await sendToValkey(url, "CLUSTER", "INFO")).includes("cluster_state:ok")) await Bun.sleep(5);
-    },
-    stop: () => stopAll(fleet, postgres, cluster),
-  };
 }
 
 /** Starts one server on SQLite, on a disk in memory that is mounted for its process only and vanishes with it. */

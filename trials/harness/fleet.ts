@@ -1,14 +1,11 @@
 import { createKey, type LogLine, type PetstoreServer, runKeysCommand, startPetstore } from "./petstore.ts";
 import { startPostgres } from "./postgres.ts";
 import { freePorts, startAgainAfter } from "./server.ts";
-import { startValkey } from "./valkey.ts";
 
-/**
- * Starts PostgreSQL, which waits for the disk at every commit, and Valkey, with the flags of a server that uses them.
- */
+/** Starts PostgreSQL, which waits for the disk at every commit, with the flags of a server that uses it. */
 export async function startStores() {
-  const [postgres, valkey] = await Promise.all([startPostgres({ durable: true }), startValkey()]);
-  return { postgres, valkey, storage: ["--database-url", postgres.url, "--limits-url", valkey.url] };
+  const postgres = await startPostgres({ durable: true });
+  return { postgres, storage: ["--database-url", postgres.url] };
 }
 
 interface FleetOptions {

@@ -38,7 +38,7 @@ export async function startPetstore(
   program: readonly string[] = PETSTORE,
 ) {
   const log: LogLine[] = [];
-  // A server on PostgreSQL and Valkey writes its first key to this directory.
+  // A server on PostgreSQL writes its first key to this directory.
   const data = flags.includes("--data") ? [] : ["--data", temporaryDirectory("data")];
   const child = new Child([...under, ...program, "serve", ...flags, ...data], {
     onLine(text) {

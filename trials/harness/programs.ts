@@ -17,12 +17,6 @@ export const POSTGRES = program("postgres", "postgresql");
 export const PG_BASEBACKUP = program("pg_basebackup", "postgresql-client");
 export const PSQL = program("psql", "postgresql-client");
 export const PG_DUMP = program("pg_dump", "postgresql-client");
-export const VALKEY: Program = {
-  name: "Valkey or Redis 7",
-  executables: ["valkey-server", "redis-server"],
-  packages: ["valkey-server", "redis-server"],
-  isGoodEnough: (path) => Number(/v=(\d+)/.exec(outputOf([path, "--version"]))?.[1]) >= 7,
-};
 export const NGINX: Program = { name: "nginx", executables: ["nginx"], packages: ["nginx-light", "nginx"] };
 export const HAPROXY = program("haproxy");
 export const ETCD = program("etcd", "etcd-server");
@@ -94,17 +88,10 @@ export function executable(wanted: Program): string {
 const missingLine = ({ name, packages }: Program) =>
   `${name} is missing: install the package ${packages.join(" or ")}.`;
 
-/**
- * The versions, from output such as "postgres (PostgreSQL) 15.7 (Debian …)" and "Redis server v=7.0.15 sha=…":
- * PostgreSQL 15.7, Redis 7.0.15.
- */
-export function databaseVersions(): string {
-  const versions = [POSTGRES, VALKEY].map((database) => {
-    const text = outputOf([executable(database), "--version"]);
-    const [, name = database.name, version = ""] = /(PostgreSQL|Redis|Valkey)\D*(\d[\d.]*)/.exec(text) ?? [];
-    return `${name} ${version}`;
-  });
-  return versions.join(", ");
+/** The version, such as PostgreSQL 15.7. */
+export function databaseVersion(): string {
+  const text = outputOf([executable(POSTGRES), "--version"]);
+  return `PostgreSQL ${/PostgreSQL\D*(\d[\d.]*)/.exec(text)?.[1] ?? ""}`;
 }
 
 const VARIABLE = "PETSTORE_TEST_INSTALL";

@@ -20,7 +20,7 @@ interface ServerOptions extends Pick<ChildOptions, "user" | "quit" | "onLine"> {
 
 export type Server = Awaited<ReturnType<typeof startServer>>;
 
-/** Starts a PostgreSQL or Valkey server on the loopback address. */
+/** Starts a PostgreSQL server on the loopback address. */
 export async function startServer(options: ServerOptions) {
   let child = await spawn(options);
   const untilEnded = () => waitFor("the end of a server", child.ended, child);

@@ -4,7 +4,6 @@ import { integer, names, runCommand } from "../harness/command-line.ts";
 import { formatCount } from "../harness/table.ts";
 import { simulateGroupCommit } from "./group-commit.ts";
 import { simulateChanges } from "./changes.ts";
-import { simulateRateLimits } from "./rate-limits.ts";
 import { World } from "./world.ts";
 import { simulateWriteBehind } from "./write-behind.ts";
 
@@ -13,7 +12,6 @@ const SIMULATIONS = {
   "group-commit": simulateGroupCommit,
   "write-behind": simulateWriteBehind,
   changes: simulateChanges,
-  "rate-limits": simulateRateLimits,
 } as const;
 
 type SimulationName = keyof typeof SIMULATIONS;

@@ -12,7 +12,7 @@ import {
   unban,
   type Quota,
 } from "../../src/domain/rate-limit.ts";
-import { MemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { MemoryRateLimiter } from "../../src/rate-limit/memory-rate-limiter.ts";
 import { Process, Troubles, type World } from "./world.ts";
 
 interface Snapshot {

@@ -1,15 +1,10 @@
-import {
-  openPostgresQuotas,
-  openStoredQuotas,
-  type Quotas,
-  valkeyQuotas,
-} from "../../adapters/open-quotas.ts";
+import { openPostgresQuotas, openStoredQuotas, type Quotas } from "../../adapters/open-quotas.ts";
 import type { MonitoredStores } from "../../adapters/open-stores.ts";
-import { describeStorage, type StorageConfig } from "../../config/storage.ts";
+import type { StorageConfig } from "../../config/storage.ts";
 import { type Context, Failure } from "../command.ts";
 import { errorMessage } from "../error-message.ts";
 
-type QuotaSources = Pick<MonitoredStores, "keys" | "openKeyCounter">;
+type QuotaSources = Pick<MonitoredStores, "keys" | "openKeyLimiter">;
 
 interface OpenedQuotas {
   readonly rateLimiter: Quotas;
@@ -34,22 +29,19 @@ class QuotaMonitor {
   }
 }
 
-/** Opens the quotas in Valkey or PostgreSQL, or those that the server of this data directory stores. */
+/** Opens the quotas in PostgreSQL, or those that the server of this data directory stores. */
 export async function openQuotas(
   storage: StorageConfig,
   stores: QuotaSources,
   context: Pick<Context, "clock" | "warn">,
 ): Promise<OpenedQuotas> {
   const { clock, warn } = context;
-  const { openKeyCounter } = stores;
+  const { openKeyLimiter } = stores;
   const limiterMonitor = new QuotaMonitor(warn);
-  const open = () => {
-    if (storage.limitsUrls) return sharedQuotas(storage, stores, { context, monitor: limiterMonitor });
-    return openKeyCounter
-      ? openPostgresQuotas(openKeyCounter, clock)
-      : storedQuotas(openStoredQuotas(storage, stores.keys, clock), limiterMonitor);
-  };
-  return { rateLimiter: await open(), limiterMonitor };
+  const rateLimiter = openKeyLimiter
+    ? openPostgresQuotas(openKeyLimiter, clock)
+    : await storedQuotas(openStoredQuotas(storage, stores.keys, clock), limiterMonitor);
+  return { rateLimiter, limiterMonitor };
 }
 
 /** Quotas in a file, without which a command shows everything else. */
@@ -77,31 +69,5 @@ async function storedQuotas(opening: Promise<Quotas | undefined>, monitor: Quota
       return stored?.unban(subject, agoMs);
     },
     close: async () => stored?.close(),
-  };
-}
-
-const PENDING =
-  "running servers update it when it is available again; if no server is running, run this command again then";
-
-/** Valkey's own state: a ban lasts there until Valkey itself has received the unban. */
-function sharedQuotas(
-  storage: StorageConfig,
-  stores: QuotaSources,
-  { context, monitor }: { readonly context: Pick<Context, "clock" | "warn">; readonly monitor: QuotaMonitor },
-): Quotas {
-  const { clock, warn } = context;
-  // While Valkey is unavailable, what it has counted is unknown.
-  const onStateChange = (state: "available" | "unavailable", cause?: unknown) => {
-    if (state === "unavailable")
-      monitor.problem = `${describeStorage(storage).rateLimits} is unavailable: ${errorMessage(cause)}`;
-  };
-  const shared = valkeyQuotas(storage, stores, { clock, onStateChange });
-  return {
-    ...shared,
-    async unban(subject, agoMs) {
-      await shared.unban(subject, agoMs);
-      // Running servers read the unban from the database.
-      if (monitor.problem !== undefined) warn(`${monitor.problem}; ${PENDING}`);
-    },
   };
 }

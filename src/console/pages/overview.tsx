@@ -118,7 +118,7 @@ function Health({ servers }: Pick<ContentProps, "servers">) {
       {!isLost && (
         <span class="muted small">
           <EngineState {...database} engine={database.kind} />,{" "}
-          <EngineState {...rateLimiter} engine={limiterName(rateLimiter)} />
+          <EngineState {...rateLimiter} engine="limits" />
         </span>
       )}
     </p>
@@ -131,11 +131,6 @@ function serversText(servers: ServerList["items"]): string {
   const [up, unknown, lost] = [count("up"), count("unknown"), count("lost")];
   if (unknown === 0) return `${up} of ${servers.length} servers up`;
   return `${countOf(up, "server")} up, ${unknown} not heard of${lost > 0 ? `, ${lost} lost` : ""}`;
-}
-
-/** The database is shown already. */
-function limiterName({ kind }: Server["rateLimiter"]): string {
-  return kind === "Valkey" ? kind : "limits";
 }
 
 function EngineState({

@@ -1,8 +1,5 @@
-/*
- * A RateLimiter decides about every request, of keys and of addresses. Where servers share limits, a KeyLimiter decides
- * about those of keys: it adds what this server knows of a key to what a counter knows. A KeyCounter counts in one
- * place, such as the database.
- */
+/* A RateLimiter decides about every request, of keys and of addresses. Where servers share limits, a KeyLimiter decides
+ * about those of keys. */
 
 import type { Awaitable } from "../../runtime/awaitable.ts";
 import type { BanRules } from "../ban-rules.ts";
@@ -41,48 +38,18 @@ export interface KeyLimiter {
   close(): Promise<void>;
 }
 
-/**
- * Counts the requests of keys in one place: in PostgreSQL for all servers, or in the memory of the only one. Times are
- * those of the steady clock.
- */
-export interface KeyCounter {
-  /** The number of requests that wait for a decision. */
-  readonly queueLength: number;
-  /** Rejects with Unavailable when PostgreSQL is not available, or when too many requests wait. */
-  decide(request: LimitedRequest): Promise<Counted>;
-  /** Returns undefined if none of the quota is current. */
-  quota(keyId: number): Promise<Quota | undefined>;
-  /** Ends a ban that began at least `agoMs` ago, and clears strikes from before. */
-  unban(keyId: number, agoMs: number): Promise<void>;
-  close(): Promise<void>;
-}
-
-/** A request of an API key. */
-export interface LimitedRequest {
-  readonly keyId: number;
-  readonly limits: Limits;
-  /** What this server knows of the key and the counter may not know. */
-  readonly known?: Quota | undefined;
-}
-
-/** The decision about a request, and the quota afterwards. Times are those of the steady clock. */
-export interface Counted {
-  readonly decision: Decision;
-  readonly quota: Quota;
-}
-
-/** Whom a counter that servers share reports bans to. */
+/** Whom a limiter that servers share reports bans to. */
 export interface BanListeners {
   /** Called for each ban that this server has decided. */
   readonly onBan?: OnBan | undefined;
   /**
-   * Called for each other ban that this server sees. Its own is one of them if the response of the counter was lost.
+   * Called for each other ban that this server sees. Its own is one of them if the response of the database was lost.
    */
   readonly onEarlierBan?: OnBan | undefined;
 }
 
-export interface KeyCounterOptions extends BanListeners {
-  readonly clock: Pick<Clock, "steadyNow">;
+export interface KeyLimiterOptions extends BanListeners {
+  readonly clock: Pick<Clock, "steadyNow" | "stepMs">;
   /** Replaces the clock of the database. */
   readonly testClock?: Pick<Clock, "steadyNow"> | undefined;
   /** Returns the rules that apply now. */

@@ -189,7 +189,7 @@ export class KeyViews {
     return ends;
   }
 
-  /** Finds the keys with recent bans in the audit trail: PostgreSQL or Valkey would have to read every quota. */
+  /** Finds the keys with recent bans in the audit trail: PostgreSQL would have to read every quota. */
   async #bannedLately(): Promise<readonly number[]> {
     const { audit, clock } = this.services;
     // A ban keeps its length when the rules change, but ends when it has lasted as long as the longest may.

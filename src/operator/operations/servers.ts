@@ -45,7 +45,7 @@ export const Server = object("The server that responds, and what it depends on",
       "Whether commits wait for a synchronous standby that is away, so that writes get 503",
     ),
   }),
-  rateLimiter: object({ kind: oneOf(["memory", "PostgreSQL", "Valkey"]), state, latencyMs }),
+  rateLimiter: object({ kind: oneOf(["memory", "PostgreSQL"]), state, latencyMs }),
   draining: boolean("Whether the server is about to stop"),
 });
 export type Server = Infer<typeof Server>;

@@ -1,6 +1,6 @@
 import type { Credential } from "../../domain/api-keys.ts";
 import type { DatabaseStores } from "../../domain/ports/stores.ts";
-import type { KeyCounter, KeyCounterOptions } from "../../domain/ports/rate-limiter.ts";
+import type { KeyLimiter, KeyLimiterOptions } from "../../domain/ports/rate-limiter.ts";
 import { findCredentials, SELECT_CREDENTIALS } from "../api-keys.ts";
 import { auditedDatabase, type OnAudit, reportAudit } from "../audit.ts";
 import { BatchQueue } from "../sql/batch-queue.ts";
@@ -11,7 +11,7 @@ import { SqlQuestionStore } from "../questions.ts";
 import { SqlServerReportStore } from "../server-reports.ts";
 import { SqlValueStore } from "../stored-values.ts";
 import { SqlWebhookStore } from "../webhooks.ts";
-import { PostgresKeyCounter } from "./key-counter.ts";
+import { PostgresKeyLimiter } from "./key-limiter.ts";
 import { PostgresPetJson } from "./pet-json.ts";
 import { Pools, type PoolsOptions } from "./pools.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";
@@ -26,8 +26,8 @@ export interface PostgresStores extends DatabaseStores {
   readonly commitQueueLength: () => number;
   /** The number of queries that run or wait for a connection. */
   readonly queueLength: () => number;
-  /** The counter is closed before the stores. */
-  readonly openKeyCounter: (options: KeyCounterOptions) => KeyCounter;
+  /** The limiter is closed before the stores. */
+  readonly openKeyLimiter: (options: KeyLimiterOptions) => KeyLimiter;
   close(): Promise<void>;
 }
 
@@ -81,7 +81,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     operatorReads: adminStores(readDatabase, operatorPetStoreOn(readDatabase)),
     commitQueueLength: () => store.commitQueueLength,
     queueLength: () => pools.queueLength,
-    openKeyCounter: (counterOptions) => new PostgresKeyCounter(pools, counterOptions),
+    openKeyLimiter: (limiterOptions) => new PostgresKeyLimiter(pools, limiterOptions),
     async close() {
       await petJson.close();
       await store.close();

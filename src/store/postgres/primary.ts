@@ -111,7 +111,7 @@ export class Primary {
     const { url, timeline, hasTable } = onlyOne(latestOf((await this.#ask()).found));
     this.#isMarked = timeline.mark !== "";
     this.#known = hasTable ? await this.#markedTimeline(url, timeline, {}) : { ...timeline, mark: newMark() };
-    await this.#options.latestTimeline?.replace(this.#known);
+    await this.#options.latestTimeline?.replace(this.#known).catch(() => {});
     this.#url = url;
   }
 
@@ -164,15 +164,26 @@ export class Primary {
   }
 
   async #raise(timeline: Timeline): Promise<Timeline> {
-    return (await this.#options.latestTimeline?.raise(timeline)) ?? timeline;
+    // A directory that cannot be written to, as on a full disk, must not end the service.
+    return (await this.#options.latestTimeline?.raise(timeline).catch(() => timeline)) ?? timeline;
   }
 
   /**
-   * Returns an error once another process knows of a later timeline than that of the primary that this one has found.
+   * Returns an error once another server has a later timeline than the primary that this process has found, or another
+   * process on this machine knows of one.
    */
   async findReplacement(): Promise<Error | undefined> {
     const before = this.#known;
     if (!this.#isOneOfSeveral) return undefined;
+    const others = await this.#askOnce(
+      {},
+      this.#urls.filter((url) => url !== this.#url),
+    ).catch(() => undefined);
+    const [promoted] = latestOf(others?.found ?? []);
+    if (promoted && promoted.timeline.number > before.number) {
+      // The number suffices to leave; the search for the primary learns the mark.
+      return replacedPrimary(this.#url, before, promoted.timeline);
+    }
     const latest = await this.#raise(before);
     if (isSameTimeline(latest, before)) return undefined;
     if (latest.number === before.number && before.mark === "") {
@@ -197,9 +208,8 @@ export class Primary {
     }
   }
 
-  async #askOnce(options: ConnectOptions): Promise<Asked> {
-    const urls = hostUrls(this.#readUrl());
-    this.#urls = urls;
+  async #askOnce(options: ConnectOptions, some?: readonly string[]): Promise<Asked> {
+    const urls = some ?? (this.#urls = hostUrls(this.#readUrl()));
     const { schema } = this.#options;
     // A single server may be set up anew with a lower timeline.
     const read = this.#isOneOfSeveral ? readTimeline : async (sql: SQL) => (await sql`SELECT 1`, NOT_ASKED);

@@ -48,7 +48,7 @@ export class ReplacementWatch {
     this.#comparison ??= this.#reportReplacement().finally(() => {
       this.#comparison = undefined;
     });
-    // An outage of Valkey delays no query.
+    // A slow disk delays no query.
     await Promise.race([this.#comparison, scheduler.sleep(MAX_COMPARISON_MS)]);
     this.#comparedAt = startedAt;
   }

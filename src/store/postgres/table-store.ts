@@ -21,7 +21,7 @@ import { SAVE_VALUE } from "../stored-values.ts";
 import { COMMAND_TIMEOUT_MS, connect, earlierApplicationName, withConnection } from "./connection.ts";
 import { isFromServer, postgresUnavailable } from "./errors.ts";
 import { COPY_LOCK, pollUntil, takeLock } from "./locks.ts";
-import { putQuotas, readAllQuotas } from "./key-counter.ts";
+import { putQuotas, readAllQuotas } from "./key-limiter.ts";
 import { migratePostgres, readSchema, tableExists } from "./migrate.ts";
 import { POSTGRES_MIGRATIONS } from "./migrations.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";

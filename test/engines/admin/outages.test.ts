@@ -1,36 +1,35 @@
 import { afterAll, expect, test } from "bun:test";
 import { postgresUrl, startPostgres } from "../../../trials/harness/postgres.ts";
-import { startValkey } from "../../../trials/harness/valkey.ts";
 import { startAdminService, TOKEN } from "../../admin/admin-service.ts";
 import { cleanUp, InProcessCli } from "../../cli/cli.ts";
 import { metricsOf } from "../../observe/parse-metrics.ts";
 import { until } from "../../timing.ts";
 
 const POSTGRESQL = 'engine="PostgreSQL",role="database"';
-const VALKEY = 'engine="Valkey",role="rate_limiter"';
+const LIMITS = 'engine="PostgreSQL",role="rate_limiter"';
 
-const [postgres, valkey] = await Promise.all([startPostgres(), startValkey()]);
-const service = await startAdminService({}, { databaseUrl: postgres.url, limitsUrls: [valkey.url] });
+const postgres = await startPostgres();
+const service = await startAdminService({}, { databaseUrl: postgres.url });
 afterAll(async () => {
   await service.stop();
   await cleanUp();
-  await Promise.all([postgres.stop(), valkey.stop()]);
+  await postgres.stop();
 });
 
 const ready = (query = "") => service.admin(`/readyz${query}`, { token: null });
 const becomesReady = () => until(async () => (await ready()).status === 200, 5_000);
 const becomesUnready = () => until(async () => (await ready()).status === 503, 5_000);
 const areUp = () =>
-  [POSTGRESQL, VALKEY].map((labels) => metricsOf(service.app).value(`petstore_engine_up{${labels}}`));
+  [POSTGRESQL, LIMITS].map((labels) => metricsOf(service.app).value(`petstore_engine_up{${labels}}`));
 
 test("engines have a state, durations and queues, and there is no cache of pets", async () => {
   await service.call({ method: "POST", path: "/pets", body: { name: "Rex", categoryId: 7 } });
   await service.call({ path: "/pets" });
   const queueOf = (labels: string) => metricsOf(service.app).value(`petstore_engine_queue_length{${labels}}`);
   // The server itself asks PostgreSQL for changes of keys now and then.
-  await until(() => queueOf(POSTGRESQL) === 0 && queueOf(VALKEY) === 0, 5_000);
+  await until(() => queueOf(POSTGRESQL) === 0 && queueOf(LIMITS) === 0, 5_000);
   const { value, series } = metricsOf(service.app);
-  for (const labels of [POSTGRESQL, VALKEY]) {
+  for (const labels of [POSTGRESQL, LIMITS]) {
     expect(value(`petstore_engine_request_duration_seconds_count{${labels}}`)).toBeGreaterThanOrEqual(2);
     expect(value(`petstore_engine_request_duration_seconds_sum{${labels}}`)).toBeGreaterThan(0);
   }
@@ -44,7 +43,7 @@ test("engines have a state, durations and queues, and there is no cache of pets"
 
 test("a server that cannot write its token keeps one in memory, and says so", async () => {
   const databaseUrl = await postgresUrl();
-  const storage = ["--database-url", databaseUrl, "--limits-url", valkey.url, "--data", "/proc/petstore"];
+  const storage = ["--database-url", databaseUrl, "--data", "/proc/petstore"];
   const cli = new InProcessCli();
   // Otherwise there would be a first key to write, too.
   await cli.run(["keys", "create", "--name", "a", "--plan", "free", "--database-url", databaseUrl]);
@@ -53,21 +52,6 @@ test("a server that cannot write its token keeps one in memory, and says so", as
   expect((await fetch(`${adminUrl}/readyz`)).status).toBe(200);
   await stop();
 });
-
-test("while Valkey is unavailable: ready, since PostgreSQL counts; usage is unknown", async () => {
-  await valkey.stop();
-  await until(() => areUp()[1] === 0, 5_000);
-  expect(areUp()).toEqual([1, 0]);
-  expect((await ready("?verbose")).text).toContain("[+]rate-limiter ok\n");
-  expect(await service.ok("/api/server")).toMatchObject({
-    rateLimiter: { kind: "Valkey", state: "unavailable", latencyMs: null },
-  });
-  const { items } = await service.ok("/api/keys");
-  expect(items).toContainEqual(expect.objectContaining({ state: "active", usage: null, strikes: null }));
-  expect((await service.ok("/api/overview"))["bannedKeys"]).toBeNull();
-  await valkey.restart();
-  await until(() => areUp()[1] === 1, 5_000);
-}, 60_000);
 
 test("while PostgreSQL is unavailable: not ready, nobody signs in, and who was there before is still let in", async () => {
   const operator = { name: "prom", role: "metrics" };
@@ -79,7 +63,7 @@ test("while PostgreSQL is unavailable: not ready, nobody signs in, and who was t
   expect((await ready()).text).toContain("[-]database failed\n");
   expect((await service.admin("/livez", { token: null })).status).toBe(200);
   expect((await service.call({ path: "/pets" })).status).toBe(503);
-  expect(areUp()).toEqual([0, 1]);
+  expect(areUp()).toEqual([0, 0]);
   const signIn = await service.signIn({ token: TOKEN });
   expect([signIn.status, signIn.headers.get("set-cookie")]).toEqual([503, null]);
   // Who has a session or the token still sees the state of the server.

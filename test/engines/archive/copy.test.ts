@@ -8,19 +8,17 @@ import { join } from "node:path";
 import { contentsIn, postgresIn, sqliteIn } from "../../../trials/harness/contents.ts";
 import { startPetstore } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
-import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import type { Contents } from "../../../src/archive/contents.ts";
 import type { WorkProgress } from "../../../src/archive/progress.ts";
 import { copyTables } from "../../../src/archive/copy-tables.ts";
 import type { NewAuditEntry } from "../../../src/domain/audit.ts";
 import { newQuota } from "../../../src/domain/rate-limit.ts";
-import { readQuotas, writeQuotas } from "../../../src/rate-limit/valkey/maintenance.ts";
 import { openQuotaStore } from "../../../src/store/sqlite/quota-store.ts";
 import { acquireLock } from "../../../src/store/sqlite/process-lock.ts";
 import type { TableStore } from "../../../src/store/sql/table-store.ts";
 import { recordDurableSteps } from "../../archive/durable-steps.ts";
 import { fillData, NOW } from "../../archive/sample-data.ts";
-import { cleanUp, InProcessCli, petstore, type Result, cliDirectory, wrongUsage } from "../../cli/cli.ts";
+import { cleanUp, InProcessCli, petstore, cliDirectory, wrongUsage } from "../../cli/cli.ts";
 
 const PETS = 2_100;
 const filled = new InProcessCli();
@@ -28,15 +26,7 @@ await fillData(filled.dataDir, PETS);
 const original = await contentsIn(sqliteIn(filled.dataDir));
 afterAll(cleanUp);
 
-/** Commands wait for Valkey for 500 ms. On a busy machine this one is repeated, as its message says. */
-async function copyWithLimits(cli: InProcessCli, ...flags: string[]): Promise<Result> {
-  for (;;) {
-    const result = await cli.run(["copy", ...flags]);
-    if (!result.err.includes("within 500 ms")) return result;
-  }
-}
-
-/** The times of windows and bans in Valkey are moved to our clock, give or take the time of a command. */
+/** The times of windows and bans in PostgreSQL are moved to our clock, give or take the time of a command. */
 function withTimes(keys: unknown, time: (ms: number) => unknown): unknown {
   return JSON.parse(JSON.stringify(keys), (name, value) =>
     /^(?:resetsAt|bannedUntil)$/.test(name) && typeof value === "string" ? time(Date.parse(value)) : value,
@@ -45,88 +35,68 @@ function withTimes(keys: unknown, time: (ms: number) => unknown): unknown {
 
 const placeOf = (url: string) => `PostgreSQL at ${new URL(url).host}${new URL(url).pathname}`;
 describe("petstore copy", () => {
-  test.each([
-    ["counts in PostgreSQL", async () => []],
-    ["counts in Valkey", async () => ["--limits-url", await valkeyUrl()]],
-  ])(
-    "to PostgreSQL and back, %s: the same rows, identifiers, counts and bans, and one audit entry for each copy",
-    async (_, openLimits) => {
-      const [url, limits] = [await postgresUrl(), await openLimits()];
-      await using sql = new SQL(url, { max: 1 });
-      // An administrator makes the schema who grants the server no more than it needs.
-      await sql`CREATE SCHEMA production`;
-      // Valkey and PostgreSQL count by the machine's clock, and so do the commands that show its counts.
-      const listKeys = (cli: InProcessCli, ...flags: string[]) => {
-        cli.clock.now = cli.clock.steadyNow = () => Date.now();
-        return cli.json("keys", "list", ...flags);
-      };
-      const before = await listKeys(filled);
-      const to = await copyWithLimits(filled, "--to", url, ...limits);
-      expect(to).toMatchObject({ code: 0, err: "" });
-      expect(to.out).toMatch(/^pets +2,099  [\da-f]{16}$/m);
-      expect(to.out).toEndWith("Copied the used quotas of 2 keys.\n");
-      expect(await contentsIn(postgresIn(url), original.counters)).toEqual(original);
-      const usage = ["usage", "--since", "2026-10-01"];
-      const usageBefore = await filled.json(...usage);
-      expect(usageBefore).toMatchObject([{ admitted: 9, limited: 2 }, { admitted: 9 }]);
-      expect(await filled.json(...usage, "--database-url", url)).toEqual(usageBefore);
-      const inPostgres = new InProcessCli();
-      inPostgres.clock.time = filled.clock.time;
-      const shared = await listKeys(inPostgres, "--database-url", url, ...limits);
-      expect(withTimes(shared, (ms) => ms)).toEqual(withTimes(before, (ms) => expect.closeTo(ms, -4)));
+  test("to PostgreSQL and back: the same rows, identifiers, counts and bans, and one audit entry for each copy", async () => {
+    const url = await postgresUrl();
+    await using sql = new SQL(url, { max: 1 });
+    // An administrator makes the schema who grants the server no more than it needs.
+    await sql`CREATE SCHEMA production`;
+    // PostgreSQL counts by the machine's clock, and so do the commands that show its counts.
+    const listKeys = (cli: InProcessCli, ...flags: string[]) => {
+      cli.clock.now = cli.clock.steadyNow = () => Date.now();
+      return cli.json("keys", "list", ...flags);
+    };
+    const before = await listKeys(filled);
+    const to = await filled.run(["copy", "--to", url]);
+    expect(to).toMatchObject({ code: 0, err: "" });
+    expect(to.out).toMatch(/^pets +2,099  [\da-f]{16}$/m);
+    expect(to.out).toEndWith("Copied the used quotas of 2 keys.\n");
+    expect(await contentsIn(postgresIn(url), original.counters)).toEqual(original);
+    const usage = ["usage", "--since", "2026-10-01"];
+    const usageBefore = await filled.json(...usage);
+    expect(usageBefore).toMatchObject([{ admitted: 9, limited: 2 }, { admitted: 9 }]);
+    expect(await filled.json(...usage, "--database-url", url)).toEqual(usageBefore);
+    const inPostgres = new InProcessCli();
+    inPostgres.clock.time = filled.clock.time;
+    const shared = await listKeys(inPostgres, "--database-url", url);
+    expect(withTimes(shared, (ms) => ms)).toEqual(withTimes(before, (ms) => expect.closeTo(ms, -4)));
 
-      const again = await copyWithLimits(filled, "--to", url, ...limits);
-      expect(again).toMatchObject({ code: 0, out: expect.stringContaining("there is nothing to copy") });
+    const again = await filled.run(["copy", "--to", url]);
+    expect(again).toMatchObject({ code: 0, out: expect.stringContaining("there is nothing to copy") });
 
-      const back = new InProcessCli();
-      back.clock.time = filled.clock.time;
-      mkdirSync(back.dataDir, { recursive: true });
-      const quotas = openQuotaStore(join(back.dataDir, "production-limits.db"));
-      quotas.save([[{ kind: "key", id: 4_711 }, newQuota()]]);
-      quotas.close();
-      writeFileSync(join(back.dataDir, "production-limits.db.copy"), "left by an interrupted copy");
-      const steps = recordDurableSteps();
-      for (let i = 0; i < 2; i++)
-        expect(await copyWithLimits(back, "--from", url, ...limits)).toMatchObject({ code: 0 });
-      steps[Symbol.dispose]();
-      // What is moved away had its name before.
-      expect(steps.faults().filter((fault) => !fault.includes(".before-"))).toEqual([]);
-      expect(steps.named).toContain("production-limits.db");
-      const inPostgresNow = await contentsIn(postgresIn(url));
-      expect(await contentsIn(sqliteIn(back.dataDir), inPostgresNow.counters)).toEqual(inPostgresNow);
-      expect(await listKeys(back)).toEqual(before);
-      expect(await back.json(...usage)).toEqual(usageBefore);
-      expect(existsSync(join(back.dataDir, "production.db.copy"))).toBeFalse();
-      const kept = readdirSync(back.dataDir).find((name) => /^production-limits\.db\.before-.*Z$/.test(name));
-      const keptQuotas = openQuotaStore(join(back.dataDir, kept ?? ""));
-      expect([...keptQuotas.load()].map(([subject]) => subject.id)).toEqual([4_711]);
-      keptQuotas.close();
+    const back = new InProcessCli();
+    back.clock.time = filled.clock.time;
+    mkdirSync(back.dataDir, { recursive: true });
+    const quotas = openQuotaStore(join(back.dataDir, "production-limits.db"));
+    quotas.save([[{ kind: "key", id: 4_711 }, newQuota()]]);
+    quotas.close();
+    writeFileSync(join(back.dataDir, "production-limits.db.copy"), "left by an interrupted copy");
+    const steps = recordDurableSteps();
+    for (let i = 0; i < 2; i++) expect(await back.run(["copy", "--from", url])).toMatchObject({ code: 0 });
+    steps[Symbol.dispose]();
+    // What is moved away had its name before.
+    expect(steps.faults().filter((fault) => !fault.includes(".before-"))).toEqual([]);
+    expect(steps.named).toContain("production-limits.db");
+    const inPostgresNow = await contentsIn(postgresIn(url));
+    expect(await contentsIn(sqliteIn(back.dataDir), inPostgresNow.counters)).toEqual(inPostgresNow);
+    expect(await listKeys(back)).toEqual(before);
+    expect(await back.json(...usage)).toEqual(usageBefore);
+    expect(existsSync(join(back.dataDir, "production.db.copy"))).toBeFalse();
+    const kept = readdirSync(back.dataDir).find((name) => /^production-limits\.db\.before-.*Z$/.test(name));
+    const keptQuotas = openQuotaStore(join(back.dataDir, kept ?? ""));
+    expect([...keptQuotas.load()].map(([subject]) => subject.id)).toEqual([4_711]);
+    keptQuotas.close();
 
-      // One entry for each copy, none for a repetition.
-      const place = placeOf(url);
-      const copies = async (cli: InProcessCli, ...flags: string[]) =>
-        (await cli.json<{ after: unknown }[]>("audit", "--action", "data.copied", ...flags)).map(
-          ({ after }) => after,
-        );
-      const first = { from: `SQLite in ${filled.dataDir}`, to: place };
-      expect(await copies(filled)).toEqual([]);
-      expect(await copies(filled, "--database-url", url)).toEqual([first]);
-      const second = { from: place, to: `SQLite in ${back.dataDir}` };
-      expect(new Set(await copies(back))).toEqual(new Set([first, second]));
-    },
-  );
-
-  test("counts of servers with another database in Valkey are a failure, and stay", async () => {
-    const [url, limits] = [await postgresUrl(), await valkeyUrl()];
-    const valkey = { urls: [limits], prefix: "petstore:production:" };
-    const day = { ...newQuota().day, openedAt: Date.now() - 1_000, used: 54 };
-    await writeQuotas(valkey, [[2, { ...newQuota(), day }]]);
-    const { err, code } = await copyWithLimits(filled, "--to", url, "--limits-url", limits);
-    expect(code).toBe(1);
-    expect(err).toContain("Valkey has other counts of key 2, so servers with another database use it");
-    const left = await readQuotas(valkey, [1, 2]);
-    expect(left.map(([id, quota]) => [id, quota.day.used])).toEqual([[2, 54]]);
-    expect(await postgresIn(url).exists()).toBeFalse();
+    // One entry for each copy, none for a repetition.
+    const place = placeOf(url);
+    const copies = async (cli: InProcessCli, ...flags: string[]) =>
+      (await cli.json<{ after: unknown }[]>("audit", "--action", "data.copied", ...flags)).map(
+        ({ after }) => after,
+      );
+    const first = { from: `SQLite in ${filled.dataDir}`, to: place };
+    expect(await copies(filled)).toEqual([]);
+    expect(await copies(filled, "--database-url", url)).toEqual([first]);
+    const second = { from: place, to: `SQLite in ${back.dataDir}` };
+    expect(new Set(await copies(back))).toEqual(new Set([first, second]));
   });
 
   test("a server serves the copy; while it does, and after it has written, nothing is copied", async () => {
@@ -160,9 +130,6 @@ describe("petstore copy", () => {
     expect(await filled.err("copy --to postgres://ann:s3cret@127.0.0.1:1/pets")).toBe(
       "PostgreSQL at 127.0.0.1:1/pets has no complete copy yet: Failed to connect; the same command begins again",
     );
-    const withoutValkey = await filled.err(`copy --to ${url} --limits-url redis://:s3cret@127.0.0.1:1`);
-    expect(withoutValkey).toContain(" has no complete copy yet: connect ECONNREFUSED 127.0.0.1:1; ");
-    expect(withoutValkey).not.toContain("s3cret");
     const lock = acquireLock(join(filled.dataDir, "production.lock"));
     expect(await filled.err(`copy --to ${url}`)).toBe(
       `a server or another copy is running on ${filled.dataDir} (production); stop it first`,

@@ -1,23 +1,33 @@
 import { expect, test } from "bun:test";
-import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { DEFAULT_BAN } from "../../../src/domain/ban-rules.ts";
+import { KeyAndAddressLimiter } from "../../../src/rate-limit/key-and-address-limiter.ts";
+import { MemoryRateLimiter } from "../../../src/rate-limit/memory-rate-limiter.ts";
+import { openPostgres } from "../../../src/store/postgres/open-postgres.ts";
+import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { followOn, testUnbans } from "../../changes/unban-cases.ts";
-import { openWithoutFallback } from "../../rate-limit/open-valkey.ts";
 import { TestClock } from "../../test-clock.ts";
 
-/** Two servers on one key store and one Valkey. The clocks of the servers and of Valkey are a minute apart. */
+/** Two servers on one key store and one PostgreSQL. The clocks of the servers and of PostgreSQL are a minute apart. */
 async function openTwo() {
-  const url = await valkeyUrl();
-  const valkeyClock = new TestClock();
-  const open = async (clock: TestClock) => ({
-    clock,
-    rateLimiter: await openWithoutFallback({ url, clock, testClock: valkeyClock, ban: () => DEFAULT_BAN }),
-  });
+  const url = await postgresUrl();
+  const testClock = new TestClock();
+  const ban = () => DEFAULT_BAN;
+  const open = async (clock: TestClock) => {
+    const stores = await openPostgres(url, { schema: "production", timeoutMs: 30_000 });
+    const keys = stores.openKeyLimiter({ clock, testClock, ban });
+    const rateLimiter = new KeyAndAddressLimiter(keys, new MemoryRateLimiter({ clock, ban }));
+    const close = rateLimiter.close.bind(rateLimiter);
+    rateLimiter.close = async () => {
+      await close();
+      await stores.close();
+    };
+    return { clock, rateLimiter };
+  };
   const servers = [
-    await open(new TestClock(valkeyClock.time - 60_000)),
-    await open(new TestClock(valkeyClock.time + 60_000)),
+    await open(new TestClock(testClock.time - 60_000)),
+    await open(new TestClock(testClock.time + 60_000)),
   ];
-  return followOn(servers, valkeyClock);
+  return followOn(servers, testClock);
 }
 
 testUnbans([0, -60_000, 60_000], openTwo);

@@ -8,7 +8,6 @@ import {
   startStandby,
   stopWaitingForStandby,
 } from "../../../trials/harness/postgres.ts";
-import { sendToValkey, startValkey, valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { cleanUp, InProcessCli, cliDirectory } from "../../cli/cli.ts";
 import { diagnose } from "../../doctor/diagnose.ts";
 import { until } from "../../timing.ts";
@@ -55,9 +54,9 @@ describe("TLS files", () => {
   });
 });
 
-describe("PostgreSQL and Valkey", () => {
+describe("PostgreSQL", () => {
   test("reachable engines are ok, and clocks that differ are warnings", async () => {
-    const storage = ["--database-url", await postgresUrl(), "--limits-url", await valkeyUrl()];
+    const storage = ["--database-url", await postgresUrl()];
     cli.clock.now = () => Date.now();
     const { code, of } = await diagnose(cli, ...storage);
     expect(code).toBe(0);
@@ -65,46 +64,21 @@ describe("PostgreSQL and Valkey", () => {
     expect(of("PostgreSQL")).toMatchObject([
       { level: "warning", remedy: "set fsync = on and synchronous_commit = on" },
     ]);
-    expect(of("Valkey")[0]?.message).toMatch(
-      /^Valkey at 127\.0\.0\.1:\d+\/\d+ is reachable; version \d+\.\d+/,
-    );
     expect(of("clock")).toMatchObject([{ level: "ok" }]);
     cli.clock.now = () => Date.now() + 60_000;
     const clocks = (await diagnose(cli, ...storage)).of("clock").map(({ message }) => message);
     expect(clocks[0]).toMatch(/^the clock of PostgreSQL is [56]\d\.\d s behind this machine's$/);
-    expect(clocks[1]).toMatch(/^the clock of Valkey is [56]\d\.\d s behind this machine's$/);
   });
 
   test("unreachable engines are errors without passwords", async () => {
     const storage = ["--database-url", "postgres://ann:s3cret@127.0.0.1:1/pets"];
-    const { code, of } = await diagnose(cli, ...storage, "--limits-url", "redis://:s3cret@127.0.0.1:1");
+    const { code, of } = await diagnose(cli, ...storage);
     expect(code).toBe(1);
-    for (const finding of [of("PostgreSQL")[0], of("Valkey")[0]]) {
+    for (const finding of of("PostgreSQL")) {
       expect(finding).toMatchObject({ level: "error" });
       expect(finding?.message).toContain("127.0.0.1:1");
       expect(JSON.stringify(finding)).not.toContain("s3cret");
     }
-  });
-
-  test("a Valkey that may drop keys is a warning, a replica and a user without permissions are errors", async () => {
-    const valkey = await startValkey({ settings: { maxmemory: "100mb", "maxmemory-policy": "allkeys-lru" } });
-    await sendToValkey(valkey.url, "ACL", "SETUSER", "ann", "on", ">s3cret", "~*", "+get");
-    const user = valkey.url.replace("//", "//ann:s3cret@");
-    // On a busy machine Valkey may take longer than the 500 ms that the doctor waits.
-    const findingOf = async (url: string) => {
-      for (;;) {
-        const finding = (await diagnose(cli, "--limits-url", url)).of("Valkey")[0];
-        if (!finding?.message.includes("no response within")) return finding;
-      }
-    };
-    expect(await findingOf(valkey.url)).toMatchObject({
-      level: "warning",
-      remedy: "set maxmemory-policy noeviction",
-    });
-    expect((await findingOf(user))?.message).toContain("NOPERM");
-    await sendToValkey(valkey.url, "REPLICAOF", "127.0.0.1", "1");
-    expect(await findingOf(valkey.url)).toMatchObject({ level: "error", remedy: "connect to the primary" });
-    await valkey.stop();
   });
 });
 

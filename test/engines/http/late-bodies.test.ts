@@ -7,14 +7,13 @@ import { createLog, silentLog } from "../../../src/observe/log.ts";
 import { generateToken } from "../../../src/operator/sign-in/token.ts";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { startPostgres } from "../../../trials/harness/postgres.ts";
-import { startValkey } from "../../../trials/harness/valkey.ts";
 import { ADMIN_CONFIG } from "../../admin/admin-service.ts";
 import { startRequest } from "../../http/raw.ts";
 import { BY } from "../../key-store-arguments.ts";
-import { addKey, configIn, send } from "../../service.ts";
+import { addKey, configIn } from "../../service.ts";
 import { until } from "../../timing.ts";
 
-const [postgres, valkey] = await Promise.all([startPostgres(), startValkey()]);
+const postgres = await startPostgres();
 /** Keys that the first server knows to have changed. */
 const followed: number[] = [];
 const log = createLog({
@@ -27,14 +26,12 @@ const log = createLog({
 const configOf = (name: string) => ({
   ...configIn(temporaryDirectory(name)),
   databaseUrl: postgres.url,
-  limitsUrls: [valkey.url],
-  limitsTimeoutMs: 20_000,
 });
 const app = await startApp({ ...configOf("late-bodies-a"), admin: ADMIN_CONFIG }, { log });
 const other = await startApp(configOf("late-bodies-b"), { log: silentLog });
 afterAll(async () => {
   await Promise.all([app.close(), other.close()]);
-  await Promise.all([postgres.stop(), valkey.stop()]);
+  await postgres.stop();
 });
 
 const PET = { name: "Rex", categoryId: 1 };
@@ -71,17 +68,6 @@ test("a key and an operator who are revoked on the other server are 401 when the
     [401, "invalid_token"],
   ]);
   expect((await app.operators.listOperators()).map(({ name }) => name)).toEqual(["bootstrap", "root", "ann"]);
-});
-
-test("a key that is revoked while Valkey is slow is 401, also if the body has arrived before the decision", async () => {
-  const { id, secret } = await newKey();
-  const create = () => send(app.url, { method: "POST", path: "/pets", body: PET }, secret);
-  expect((await create()).status).toBe(201);
-  valkey.freeze();
-  const waiting = create();
-  await changeKey(id, { revokedAt: Date.now() });
-  valkey.thaw();
-  expect(await waiting).toMatchObject({ status: 401, json: { code: "invalid_api_key" } });
 });
 
 test("a key that has changed and cannot be read when the body arrives is 503, with the limits of the key", async () => {

@@ -2,11 +2,9 @@ import { afterAll, expect, test } from "bun:test";
 import { createClock } from "../../../src/clock.ts";
 import { type BanRules, DEFAULT_BAN } from "../../../src/domain/ban-rules.ts";
 import { type Ban, type Limits, newQuota, type OnBan } from "../../../src/domain/rate-limit.ts";
-import { MemoryRateLimiter } from "../../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { MemoryRateLimiter } from "../../../src/rate-limit/memory-rate-limiter.ts";
 import { KeyAndAddressLimiter } from "../../../src/rate-limit/key-and-address-limiter.ts";
-import { openValkeyRateLimiter } from "../../../src/rate-limit/valkey/open-valkey-rate-limiter.ts";
-import { PostgresKeyLimiter } from "../../../src/rate-limit/postgres/postgres-key-limiter.ts";
-import { PostgresKeyCounter } from "../../../src/store/postgres/key-counter.ts";
+import { PostgresKeyLimiter } from "../../../src/store/postgres/key-limiter.ts";
 import { Pools } from "../../../src/store/postgres/pools.ts";
 import { Primary } from "../../../src/store/postgres/primary.ts";
 import { rateLimiterConformance, STARTS_AT } from "../../conformance/rate-limiter.ts";
@@ -29,7 +27,6 @@ afterAll(() => database[Symbol.asyncDispose]());
 const PATIENT = { timeoutMs: 30_000 };
 
 interface Settings {
-  readonly limitsUrl?: string;
   readonly clock?: TestClock;
   readonly ban?: BanRules;
   readonly onBan?: OnBan;
@@ -39,10 +36,10 @@ interface Settings {
 
 /** A server's rate limiter with connections of its own. */
 async function openServer(settings: Settings = {}) {
-  const { clock: testClock, ban = DEFAULT_BAN, onBan, onEarlierBan, limitsUrl, ...options } = settings;
+  const { clock: testClock, ban = DEFAULT_BAN, onBan, onEarlierBan, ...options } = settings;
   const pools = new Pools(await Primary.of(url), { ...PATIENT, ...options });
   const clock = testClock ?? createClock();
-  const counter = new PostgresKeyCounter(pools, {
+  const keys = new PostgresKeyLimiter(pools, {
     clock,
     ban: () => ban,
     onBan,
@@ -50,18 +47,7 @@ async function openServer(settings: Settings = {}) {
     testClock,
   });
   const addresses = new MemoryRateLimiter({ clock, ban: () => ban });
-  const limiter =
-    limitsUrl === undefined
-      ? new KeyAndAddressLimiter(new PostgresKeyLimiter(counter, clock), addresses)
-      : await openValkeyRateLimiter({
-          clock,
-          counter,
-          addresses,
-          urls: [limitsUrl],
-          prefix: "",
-          timeoutMs: 500,
-          ban: () => ban,
-        });
+  const limiter = new KeyAndAddressLimiter(keys, addresses);
   const close = limiter.close.bind(limiter);
   limiter.close = async () => {
     await close();
@@ -74,13 +60,6 @@ rateLimiterConformance("on PostgreSQL", async ({ ban, startsAt, onBan }) => {
   await sql`TRUNCATE quotas`;
   const clock = new TestClock(startsAt);
   return restartable(clock, () => openServer({ clock, ban, ...(onBan && { onBan }) }));
-});
-
-rateLimiterConformance("on PostgreSQL while Valkey is unavailable", async ({ ban, startsAt, onBan }) => {
-  await sql`TRUNCATE quotas`;
-  const clock = new TestClock(startsAt);
-  const limitsUrl = "redis://127.0.0.1:1";
-  return restartable(clock, () => openServer({ clock, ban, limitsUrl, ...(onBan && { onBan }) }));
 });
 
 test("a ban that another server decided, or whose response was lost, is reported once by each server", async () => {
@@ -145,8 +124,8 @@ test("each response has its own count", async () => {
 test("a decision takes two round trips to PostgreSQL", async () => {
   await using proxy = await startStallingProxy(new URL(url));
   const pools = new Pools(await Primary.of(proxy.url), PATIENT);
-  const counter = new PostgresKeyCounter(pools, { clock: createClock(), ban: () => DEFAULT_BAN });
-  const decide = () => counter.decide({ keyId: 1, limits: FREE });
+  const limiter = new PostgresKeyLimiter(pools, { clock: createClock(), ban: () => DEFAULT_BAN });
+  const decide = () => limiter.decide(key(1), FREE);
   // The first one connects, adds the row and prepares the statements.
   await decide();
   const roundTripMs = 50;
@@ -159,7 +138,7 @@ test("a decision takes two round trips to PostgreSQL", async () => {
   }
   expect(Math.min(...times)).toBeWithin(2 * roundTripMs - 5, 3 * roundTripMs - 5);
   proxy.delay(0);
-  await counter.close();
+  await limiter.close();
   await pools.close();
 });
 
@@ -167,12 +146,14 @@ test("X-RateLimit-Reset is on the clock of the server, however wrong PostgreSQL'
   await sql`TRUNCATE quotas`;
   const clock = new TestClock(STARTS_AT);
   const pools = new Pools(await Primary.of(url), PATIENT);
-  const counter = new PostgresKeyCounter(pools, { clock, ban: () => DEFAULT_BAN });
-  const { decision, quota } = await counter.decide({ keyId: 1, limits: FREE });
-  expect(decision.resetAt).toBe(Math.ceil((STARTS_AT + 60_000) / 1000));
-  expect(quota.minute.openedAt).toBe(STARTS_AT);
-  expect(await counter.quota(1)).toMatchObject({ minute: { used: 1 } });
-  await counter.close();
+  const limiter = new PostgresKeyLimiter(pools, { clock, ban: () => DEFAULT_BAN });
+  const { resetAt } = await limiter.decide(key(1), FREE);
+  expect(resetAt).toBe(Math.ceil((STARTS_AT + 60_000) / 1000));
+  const { minute } = (await limiter.quota(key(1))) ?? newQuota();
+  expect(minute.used).toBe(1);
+  // PostgreSQL's clock goes on, and the clock of the test does not.
+  expect(minute.openedAt).toBeWithin(STARTS_AT - 10_000, STARTS_AT + 10_000);
+  await limiter.close();
   await pools.close();
 });
 
@@ -211,10 +192,10 @@ test("a server that stands still between lock and commit loses the locks, and de
       return real.steadyNow();
     },
   };
-  const counter = new PostgresKeyCounter(pools, { clock, ban: () => DEFAULT_BAN });
-  expect((await counter.decide({ keyId: 1, limits: FREE })).decision).toMatchObject({ remaining: 59 });
-  expect((await counter.decide({ keyId: 1, limits: FREE })).decision).toMatchObject({ remaining: 58 });
-  await counter.close();
+  const limiter = new PostgresKeyLimiter(pools, { clock, ban: () => DEFAULT_BAN });
+  expect(await limiter.decide(key(1), FREE)).toMatchObject({ remaining: 59 });
+  expect(await limiter.decide(key(1), FREE)).toMatchObject({ remaining: 58 });
+  await limiter.close();
   await pools.close();
 }, 60_000);
 
@@ -254,7 +235,7 @@ const FAULTS = {
 };
 
 test.each(Object.entries(FAULTS))(
-  "after %s, bans that were answered stay, also those that Valkey made, and at most a second of counting is lost",
+  "after %s, bans that were answered stay, and at most a second of counting is lost",
   async (_, start) => {
     const { before, after, comeBack } = await start();
     const limits: Limits = { perMinute: 1, perDay: 1_000 };
@@ -264,25 +245,20 @@ test.each(Object.entries(FAULTS))(
       const stores = await openPostgres(at, { schema: "production", ...PATIENT });
       opened.defer(stores.close);
       const ban = () => ({ ...DEFAULT_BAN, strikes: 1, graceMs: 0 });
-      return stores.openKeyCounter({ clock, ban });
+      return stores.openKeyLimiter({ clock, ban });
     };
     const clock = createClock();
-    const counter = await open(before.url);
-    for (let i = 0; i < 30; i++) await counter.decide({ keyId: 1, limits: FREE });
+    const limiter = await open(before.url);
+    for (let i = 0; i < 30; i++) await limiter.decide(key(1), FREE);
     await Bun.sleep(1_000);
     let outcome = "";
-    while (outcome !== "banned") ({ outcome } = (await counter.decide({ keyId: 2, limits })).decision);
-    const bannedAt = clock.steadyNow() - 10_000;
-    const known = { ...newQuota(), bannedAt, bannedUntil: bannedAt + 60_000 };
-    const { decision } = await counter.decide({ keyId: 3, limits, known });
-    expect(decision.outcome).toBe("banned");
+    while (outcome !== "banned") ({ outcome } = await limiter.decide(key(2), limits));
     await before.kill();
-    await expect(counter.decide({ keyId: 1, limits: FREE })).rejects.toBeInstanceOf(Unavailable);
+    await expect(limiter.decide(key(1), FREE)).rejects.toBeInstanceOf(Unavailable);
     await comeBack();
     const again = await open(after.url);
-    for (const keyId of [2, 3])
-      expect((await again.decide({ keyId, limits })).decision).toMatchObject({ outcome: "banned" });
-    expect((await again.decide({ keyId: 1, limits: FREE })).decision).toMatchObject({ remaining: 29 });
+    expect(await again.decide(key(2), limits)).toMatchObject({ outcome: "banned" });
+    expect(await again.decide(key(1), FREE)).toMatchObject({ remaining: 29 });
   },
   60_000,
 );

@@ -1,13 +1,11 @@
 import { SQL } from "bun";
 import { afterAll, expect, test } from "bun:test";
-import { rmSync } from "node:fs";
 import { Unavailable } from "../../../src/api/errors.ts";
 import { messageOf } from "../../../src/runtime/message-of.ts";
 import { laterOf, type Timeline, UNKNOWN_TIMELINE } from "../../../src/domain/timeline.ts";
 import { openPostgres } from "../../../src/store/postgres/open-postgres.ts";
 import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
 import type { Server } from "../../../trials/harness/server.ts";
-import { sendToValkey, startValkey, valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { bearer } from "../../bearer.ts";
 import { cleanUp, InProcessCli } from "../../cli/cli.ts";
 import { until } from "../../timing.ts";
@@ -71,79 +69,37 @@ const create = (name: string) => ["keys", "create", "--plan", "free", "--name", 
 
 test("no process that starts uses a primary that was replaced, until somebody accepts it", async () => {
   const { primary, standby, url } = await startPair();
-  const [here, elsewhere, stranger] = [new InProcessCli(), new InProcessCli(), new InProcessCli()];
+  const [here, stranger] = [new InProcessCli(), new InProcessCli()];
   const alone = ["--database-url", url];
-  const shared = [...alone, "--limits-url", await valkeyUrl()];
   await (await here.serve(alone)).stop();
   await primary.kill();
   await promote(standby);
-  // The commands without Valkey know it by the directory, those elsewhere by Valkey.
-  expect((await here.run([...create("late"), ...shared])).code).toBe(0);
+  // The directory keeps it for all processes on this machine.
+  expect((await here.run([...create("late"), ...alone])).code).toBe(0);
   await primary.restart();
   await standby.kill();
 
   const replaced = `${hostOf(primary)}/postgres was the primary before another server was promoted (its timeline is 1, and 2 was seen)`;
-  for (const storage of [alone, shared]) {
-    expect(await refusal(here, ["keys", "revoke", "1", "--yes", ...storage])).toContain(replaced);
-    expect(await refusal(here, ["serve", "--port", "0", ...storage])).toContain(replaced);
-  }
-  expect(await refusal(elsewhere, ["keys", "revoke", "1", "--yes", ...shared])).toContain(replaced);
-  expect(await refusal(here, ["export", "keys", ...shared])).toContain(replaced);
-  expect(await here.out(["doctor", ...shared])).toContain(replaced);
+  expect(await refusal(here, ["keys", "revoke", "1", "--yes", ...alone])).toContain(replaced);
+  expect(await refusal(here, ["serve", "--port", "0", ...alone])).toContain(replaced);
+  expect(await refusal(here, ["export", "keys", ...alone])).toContain(replaced);
+  expect(await here.out(["doctor", ...alone])).toContain(replaced);
   const unknown = `${hostOf(primary)}/postgres accepts writes, but another server may have replaced it (${hostOf(standby)}/postgres: `;
   expect(await refusal(stranger, ["keys", "list", ...alone])).toContain(unknown);
   expect(await refusal(stranger, ["serve", "--port", "0", ...alone])).toContain(unknown);
 
   // An operator knows that the new primary will not come back.
-  expect((await here.run(["keys", "list", "--accept-primary", ...shared])).code).toBe(0);
-  for (const [cli, storage] of [
-    [here, alone],
-    [elsewhere, shared],
-  ] as const) {
-    expect((await cli.run(["keys", "list", ...storage])).code).toBe(0);
-  }
-}, 60_000);
-
-test("a server that knows a promotion tells it to Valkey, which was emptied, before the next process starts", async () => {
-  const { primary: first, standby: second } = await startPair();
-  const [running, stranger] = [new InProcessCli(), new InProcessCli()];
-  const valkey = await startValkey();
-  servers.push(valkey);
-  await first.kill();
-  await promote(second);
-  const third = await startAsyncStandby(second);
-  const storage = ["--database-url", urlOf(first, second, third), "--limits-url", valkey.url];
-  // The first primary is gone for good.
-  await first.restart();
-  await first.stop();
-  const server = await running.serve([...storage, "--accept-primary"]);
-  await second.kill();
-  await promote(third);
-  await until(() => server.lines.some((line) => line.includes('"database.available"')), 10_000);
-  // Everybody forgets, but the server that is running, whose primary is away while the replaced one is back.
-  rmSync(running.dataDir, { recursive: true });
-  const outages = () => server.lines.filter((line) => line.includes('"database.unavailable"')).length;
-  const outagesBefore = outages();
-  await third.kill();
-  await until(() => outages() > outagesBefore, 10_000);
-  await sendToValkey(valkey.url, "FLUSHALL");
-  await second.restart();
-  await until(async () => (await sendToValkey(valkey.url, "KEYS", "*timeline")) !== "", 10_000);
-  expect(await refusal(stranger, [...create("lost"), ...storage])).toContain(
-    `${hostOf(second)}/postgres was the primary before another server was promoted (its timeline is 2, and 3 was seen)`,
-  );
-  expect(await countIn(second, "api_keys")).toBe(1);
-  await third.restart();
-  await server.stop();
+  expect((await here.run(["keys", "list", "--accept-primary", ...alone])).code).toBe(0);
+  expect((await here.run(["keys", "list", ...alone])).code).toBe(0);
 }, 60_000);
 
 test("of two standbys that were promoted independently, all processes use the one that was used first", async () => {
   const { primary, standby: one } = await startPair();
   const other = await startAsyncStandby(primary);
-  const limits = ["--limits-url", await valkeyUrl()];
   const url = urlOf(primary, other, one);
-  const storage = ["--database-url", url, ...limits];
   const cli = new InProcessCli();
+  // All processes are on one machine.
+  const storage = ["--database-url", url, "--data", cli.dataDir];
   const server = await cli.serve([...storage, ...UNLIMITED]);
   const post = async (name: string) => {
     const headers = { ...bearer(server.secret), "Content-Type": "application/json" };
@@ -186,9 +142,9 @@ test("of two standbys that were promoted independently, all processes use the on
   await server.stop();
 }, 60_000);
 
-test("a server on a primary that was replaced leaves it as soon as another process knows the new one", async () => {
+test("a server on a primary that was replaced leaves it as soon as it finds the new one", async () => {
   const { primary, standby, url } = await startPair();
-  const storage = ["--database-url", url, "--limits-url", await valkeyUrl()];
+  const storage = ["--database-url", url];
   const server = await new InProcessCli().serve([...storage, ...UNLIMITED]);
   /** Repeats the request on 503, as the client library does. */
   const post = (name: string) =>
@@ -219,14 +175,11 @@ test("a server on a primary that was replaced leaves it as soon as another proce
 
 test("a standby that is away prevents no start once the timeline of the primary is known", async () => {
   const { standby, url } = await startPair();
-  const limits = ["--limits-url", await valkeyUrl()];
-  const [first, second] = [new InProcessCli(), new InProcessCli()];
+  const cli = new InProcessCli();
   // Nothing is known yet, and both respond.
-  await (await first.serve(["--database-url", url])).stop();
-  await (await first.serve(["--database-url", url, ...limits])).stop();
+  await (await cli.serve(["--database-url", url])).stop();
   await standby.kill();
-  await (await first.serve(["--database-url", url])).stop();
-  await (await second.serve(["--database-url", url, ...limits])).stop();
+  await (await cli.serve(["--database-url", url])).stop();
 }, 60_000);
 
 test("after a failover that lost changes of keys, lost keys get 401, and a key that is revoked does within a second", async () => {

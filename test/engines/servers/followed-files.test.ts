@@ -1,14 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { rootCertificates } from "node:tls";
 import { SETTINGS } from "../../../src/config/options.ts";
 import { helpOf, type Options } from "../../../src/config/parse-options.ts";
 import { file } from "../../../src/config/value-types.ts";
 import { CertificateAuthority } from "../../../trials/harness/certificates.ts";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
-import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { WEBHOOK_SECRET } from "../../../trials/harness/webhook-receiver.ts";
 import { cleanUpAfterAll, InProcessCli } from "../../cli/cli.ts";
 import { until } from "../../timing.ts";
@@ -35,15 +33,12 @@ test("every file of settings says whether it is followed, in the table and in th
 
 describe("on a server", async () => {
   const authority = new CertificateAuthority();
-  const [database, valkey] = await Promise.all([postgresUrl(), valkeyUrl()]);
+  const database = await postgresUrl();
   const [one, two] = [authority.issue("DNS:localhost"), authority.issue("DNS:localhost")];
-  const [firstCa = "", secondCa = ""] = rootCertificates;
   const contents = (path: string) => readFileSync(path, "utf8");
   /** For each followed setting, the contents at the start and others that are usable. */
   const values: Readonly<Record<string, readonly [string, string]>> = {
     "database-url-file": [database, `${database}?application_name=changed`],
-    "limits-url-file": [valkey, `${valkey}\n\n`],
-    "limits-ca": [firstCa, secondCa],
     "admin-token-file": ["the-first-token-of-all-operators", "the-second-token-of-all-operators"],
     "metrics-token-file": ["the-first-token-for-metrics-only", "the-second-token-for-metrics-only"],
     "webhook-secret-file": [WEBHOOK_SECRET, `${WEBHOOK_SECRET}\n${WEBHOOK_SECRET.replace("MfKQ", "AAAA")}`],

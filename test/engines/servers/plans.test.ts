@@ -12,18 +12,17 @@ import {
 } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { freePorts } from "../../../trials/harness/server.ts";
-import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { bearer } from "../../bearer.ts";
 import { storageIn } from "../../data-directory.ts";
 import { until } from "../../timing.ts";
 
-/* Servers that share PostgreSQL and Valkey, and with them the limits of the plans and the ban rules. */
+/* Servers that share PostgreSQL, and with them the limits of the plans and the ban rules. */
 
-const [databaseUrl, limitsUrl] = await Promise.all([postgresUrl(), valkeyUrl()]);
-const storage = ["--database-url", databaseUrl, "--limits-url", limitsUrl];
+const databaseUrl = await postgresUrl();
+const storage = ["--database-url", databaseUrl];
 const TOKEN = "the-token-of-all-servers";
 const PUBLIC_URL = ["--public-url", "https://api.example.com"];
-const shared = [...adminFlags(TOKEN), ...storage, "--limits-timeout", "1s"];
+const shared = [...adminFlags(TOKEN), ...storage];
 
 async function start(...flags: string[]): Promise<PetstoreServer> {
   const [port = 0] = freePorts(1);

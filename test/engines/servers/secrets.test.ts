@@ -2,8 +2,7 @@ import { SQL } from "bun";
 import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { postgresUrl, startPostgres } from "../../../trials/harness/postgres.ts";
-import { sendToValkey, startValkey } from "../../../trials/harness/valkey.ts";
+import { startPostgres } from "../../../trials/harness/postgres.ts";
 import { bearer } from "../../bearer.ts";
 import { cleanUp, cliDirectory, InProcessCli } from "../../cli/cli.ts";
 import { until } from "../../timing.ts";
@@ -48,22 +47,4 @@ test("a new password of PostgreSQL, in the database and in the file of its URL, 
   await until(async () => (await status()) === 200, 5_000);
   await server.stop();
   await postgres.stop();
-}, 60_000);
-
-test("a new password of Valkey, there and in the file of its URL, needs no restart", async () => {
-  const valkey = await startValkey({ settings: { requirepass: "first" } });
-  const { file, write } = urlFile(valkey.url, "default");
-  const storage = ["--database-url", await postgresUrl(), "--limits-url-file", file];
-  const server = await new InProcessCli().serve(["--limits-timeout", "1s", ...storage]);
-  const events = () => server.lines.flatMap((line) => /"event":"(valkey\.[^"]+)"/.exec(line)?.[1] ?? []);
-
-  const administration = valkey.url.replace("//", "//default:first@");
-  await sendToValkey(administration, "CONFIG", "SET", "requirepass", "second");
-  await sendToValkey(administration.replace("first", "second"), "CLIENT", "KILL", "TYPE", "normal");
-  const OUTAGE = /^valkey\.(?:unavailable|rejects-commands)$/;
-  await until(() => OUTAGE.test(events().at(-1) ?? ""), 10_000);
-  write("second");
-  await until(() => events().at(-1) === "valkey.available", 5_000);
-  await server.stop();
-  await valkey.stop();
 }, 60_000);

@@ -3,11 +3,9 @@ import { afterAll, expect, test } from "bun:test";
 import { hostname } from "node:os";
 import { checkHistory } from "../../../trials/faults/history.ts";
 import { rateLimitStatus, type RateLimitStatus, sendBurst } from "../../../trials/harness/api-client.ts";
-import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { Fleet } from "../../../trials/harness/fleet.ts";
 import { adminFlags, isOfOutage, type LogLine } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
-import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { openStores } from "../../../src/adapters/open-stores.ts";
 import { bearer } from "../../bearer.ts";
 import { storageIn } from "../../data-directory.ts";
@@ -17,28 +15,18 @@ import { POSTGRES_MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
 import { BY } from "../../key-store-arguments.ts";
 import { until } from "../../timing.ts";
 
-/** On a busy machine Valkey may take longer than the default. */
-const PATIENT = ["--limits-timeout", "1s"];
 const TOKEN = "the-token-of-all-servers";
 
 const databaseUrl = await postgresUrl();
-const storage = ["--database-url", databaseUrl, "--limits-url", await valkeyUrl()];
+const storage = ["--database-url", databaseUrl];
 /** A ban takes four seconds. */
 const BAN = ["--ban-strikes", "3"];
-const fleet = await Fleet.start({ size: 4, storage, flags: [...PATIENT, ...BAN, ...adminFlags(TOKEN)] });
-await untilShared(fleet);
+const fleet = await Fleet.start({ size: 4, storage, flags: [...BAN, ...adminFlags(TOKEN)] });
 const stores = await openStores({ ...storageIn(""), databaseUrl });
 afterAll(async () => {
   await stores.close();
   await fleet.stop();
 });
-
-/** A server that did not reach Valkey within 500 ms of its start counts in PostgreSQL until it does. */
-async function untilShared({ servers }: Fleet): Promise<void> {
-  const isWithoutValkey = (log: readonly LogLine[]) =>
-    log.findLast(({ event }) => event.startsWith("valkey."))?.event === "valkey.unavailable";
-  await until(() => !servers.some(({ log }) => isWithoutValkey(log)), 10_000);
-}
 
 async function newKey(key: Partial<NewKey> = {}): Promise<{ id: number; key: string }> {
   const secret = generateSecret("production");
@@ -59,16 +47,6 @@ async function everyServer(key: string, isExpected: (status: RateLimitStatus) =>
   await Promise.all(
     fleet.urls.map((url) => until(async () => isExpected(await rateLimitStatus(url, key)), 1_000)),
   );
-}
-
-/** Commands wait for Valkey for 500 ms. On a busy machine they are repeated, as their messages say. */
-async function keysCommand(...args: string[]): Promise<Record<string, unknown>> {
-  for (;;) {
-    const result = await fleet.keys(...args).catch((error: unknown) => {
-      if (!String(error).includes("within 500 ms")) throw error;
-    });
-    if (result && result["usage"] !== null) return result;
-  }
 }
 
 /** What the listener for operators of each server responds, or of the first ones. */
@@ -123,7 +101,7 @@ test("of 400 concurrent requests on a Free key exactly 60 are allowed", async ()
   expect(remaining.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, i) => i));
 });
 
-test("a ban by one server applies on all; keys show and keys unban work on what Valkey stores", async () => {
+test("a ban by one server applies on all; keys show and keys unban work on what PostgreSQL stores", async () => {
   const { id, key } = await newKey(SMALL);
   await getBanned(fleet.urls[0] ?? "", key);
   for (const url of fleet.urls) {
@@ -131,7 +109,7 @@ test("a ban by one server applies on all; keys show and keys unban work on what 
     expect({ code, remaining }).toEqual({ code: "key_banned", remaining: 0 });
     expect(retryAfter).toBeWithin(200, 301);
   }
-  const { bannedUntil, usage } = await keysCommand("show", `${id}`);
+  const { bannedUntil, usage } = await fleet.keys("show", `${id}`);
   expect(Date.parse(String(bannedUntil))).toBeWithin(Date.now() + 200_000, Date.now() + 301_000);
   expect(usage).toMatchObject({ minute: { used: 2, limit: 2 }, day: { used: 2, limit: 9 } });
   const isListed = (each: unknown) => JSON.stringify(each).includes(`"id":${id},`);
@@ -139,7 +117,7 @@ test("a ban by one server applies on all; keys show and keys unban work on what 
   // On a busy machine the requests of another test may have led to a ban, too.
   const countsIt = (each: unknown) => Object(each).bannedKeys >= 1;
   await until(async () => (await fromEach("/api/overview")).every(countsIt), 5_000);
-  await keysCommand("unban", `${id}`);
+  await fleet.keys("unban", `${id}`);
   await everyServer(key, ({ code }) => code === "rate_limited");
   await until(async () => !(await fromEach("/api/bans")).some(isListed), 5_000);
 });
@@ -150,7 +128,7 @@ test("a change of plan, a new secret and a revocation reach all servers, and usa
   await stores.keys.updateKey(id, { plan: "pro" }, BY);
   await everyServer(key, ({ limit }) => limit === 300);
   const { remaining } = await rateLimitStatus(fleet.urls[0] ?? "", key);
-  expect(await keysCommand("show", `${id}`)).toMatchObject({ usage: { minute: { used: 300 - remaining } } });
+  expect(await fleet.keys("show", `${id}`)).toMatchObject({ usage: { minute: { used: 300 - remaining } } });
 
   const secret = generateSecret("production");
   await stores.keys.addSecret(id, { ...toNewSecret(secret), overlapEndsAt: Date.now() }, BY);
@@ -207,8 +185,7 @@ test("a ban that four servers run into has one audit entry and one event, by the
   expect(events).toHaveLength(1);
 });
 
-test("PostgreSQL without Valkey: servers share the limits, also when one is killed and started again", async () => {
-  const storage = ["--database-url", databaseUrl, "--data", temporaryDirectory("servers")];
+test("servers share the limits, also when one of them is killed and started again", async () => {
   const two = await Fleet.start({ size: 2, storage });
   for (const log of two.logs) expect(warnings(log)).toEqual([]);
   const isAllowed = ({ status }: { status: number }) => status === 200;
@@ -223,21 +200,6 @@ test("PostgreSQL without Valkey: servers share the limits, also when one is kill
   const after = await sendBurst(two.ports, key, 100);
   expect([during, after].map((responses) => responses.filter(isAllowed).length)).toEqual([20, 20]);
   await two.stop();
-});
-
-test("Valkey without PostgreSQL: no usage is lost when the server is killed", async () => {
-  const storage = ["--limits-url", await valkeyUrl(), "--data", temporaryDirectory("servers")];
-  const one = await Fleet.start({ size: 1, storage, flags: PATIENT });
-  await untilShared(one);
-  const [url = ""] = one.urls;
-  const key = one.servers[0]?.key ?? "";
-  for (let i = 0; i < 25; i++) await rateLimitStatus(url, key);
-  await one.stopServer(0, "SIGKILL");
-  await one.startServer(0);
-  await untilShared(one);
-  expect(one.servers[0]?.key).toBeUndefined();
-  expect(await rateLimitStatus(url, key)).toMatchObject({ status: 200, remaining: 60 - 26 });
-  await one.stop();
 });
 
 test("a history of requests over three servers whose connections to PostgreSQL are killed: reads are never stale", async () => {

@@ -66,7 +66,7 @@ export function upgradedDataCases(
 
   test("used quotas and bans go on where they were", async () => {
     const response = await send(recorded.secrets.mobile, "/pets?limit=1");
-    // Valkey has the usage of keys, and is no part of the fixture.
+    // The usage of keys is no part of the fixture.
     const remaining = engine === "sqlite" ? recorded.remaining - 1 : 999;
     expect(response.headers.get("x-ratelimit-remaining")).toBe(`${remaining}`);
     const { status } = await send(recorded.secrets.banned, "/pets?limit=1");

@@ -14,7 +14,6 @@ import { runProgram } from "../../../trials/harness/child.ts";
 import { startPetstore } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { executable, PG_DUMP } from "../../../trials/harness/programs.ts";
-import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { bearer } from "../../bearer.ts";
 import {
   EARLIER_RELEASES,
@@ -177,7 +176,7 @@ async function makeSqlite(source: string): Promise<void> {
 
 async function makePostgres(): Promise<void> {
   const url = await postgresUrl();
-  write("postgres", await fill(["--database-url", url, "--limits-url", await valkeyUrl()]));
+  write("postgres", await fill(["--database-url", url]));
   const flags = "--no-owner --no-privileges --inserts --rows-per-insert=100 --schema=production".split(" ");
   const dump = outputOf([executable(PG_DUMP), ...flags, `--dbname=${url}`]);
   // Commands of psql and settings of one version of PostgreSQL are left out.

@@ -6,7 +6,6 @@ import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { createKey, PETSTORE, type PetstoreServer, startPetstore } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { freePort, freePorts } from "../../../trials/harness/server.ts";
-import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { bearer } from "../../bearer.ts";
 import { until } from "../../timing.ts";
 import { upgradedDataCases } from "./data-cases.ts";
@@ -23,8 +22,7 @@ import {
 // Servers start and stop several times, on a machine that may be busy.
 setDefaultTimeout(120_000);
 
-/** Each server counts on its own until Valkey responds, which it does late on a busy machine. */
-const PATIENT = ["--limits-timeout", "1s", "--max-connections-per-address", "0"];
+const PATIENT = ["--max-connections-per-address", "0"];
 
 const previous = earlierProgram(PREVIOUS_RELEASE);
 
@@ -41,8 +39,6 @@ describe.each(["1.1.0", "1.2.0"] as const)("data of release %s on PostgreSQL", (
   upgradedDataCases("postgres", release, async () => ({
     data: [temporaryDirectory("data")],
     "database-url": [await fixtureDatabase(release)],
-    "limits-url": [await valkeyUrl()],
-    "limits-timeout": ["1s"],
   })),
 );
 
@@ -79,49 +75,41 @@ test("SQLite under load: this release starts on the data of the one before, whic
   expect(await undone.stop()).toBe(0);
 });
 
-const STORAGES = {
-  "PostgreSQL and Valkey": async () => ["--limits-url", await valkeyUrl()],
-  "PostgreSQL alone": async () => [],
-};
+test("two servers on PostgreSQL, replaced one after the other under load, and back: every request succeeds, nothing is lost, limits hold", async () => {
+  const storage = ["--database-url", await fixtureDatabase(PREVIOUS_RELEASE)];
+  const key = readRecorded("postgres", PREVIOUS_RELEASE).secrets.load;
+  const ports = freePorts(2);
+  const start = (port: number, program: readonly string[]): Promise<PetstoreServer> =>
+    startPetstore(
+      [...storage, ...PATIENT, "--data", temporaryDirectory("data"), "--port", `${port}`],
+      [],
+      program,
+    );
+  const servers = await Promise.all(ports.map((port) => start(port, previous)));
+  const urls = servers.map(({ url }) => url);
+  const load = startLoad(urls, key);
+  await untilMoreCreates(load);
 
-test.each(Object.entries(STORAGES))(
-  "two servers on %s, replaced one after the other under load, and back: every request succeeds, nothing is lost, limits hold",
-  async (_, limits) => {
-    const storage = ["--database-url", await fixtureDatabase(PREVIOUS_RELEASE), ...(await limits())];
-    const key = readRecorded("postgres", PREVIOUS_RELEASE).secrets.load;
-    const ports = freePorts(2);
-    const start = (port: number, program: readonly string[]): Promise<PetstoreServer> =>
-      startPetstore(
-        [...storage, ...PATIENT, "--data", temporaryDirectory("data"), "--port", `${port}`],
-        [],
-        program,
-      );
-    const servers = await Promise.all(ports.map((port) => start(port, previous)));
-    const urls = servers.map(({ url }) => url);
-    const load = startLoad(urls, key);
+  // After the first of them, both releases serve from the migrated tables; the last undoes a half of it.
+  const replacements = [
+    [0, PETSTORE, 120],
+    [1, PETSTORE, 60],
+    [0, previous, 120],
+  ] as const;
+  for (const [index, program, mostAllowed] of replacements) {
+    expect(await servers[index]?.stop()).toBe(0);
+    servers[index] = await start(ports[index] ?? 0, program);
     await untilMoreCreates(load);
-
-    // After the first of them, both releases serve from the migrated tables; the last undoes a half of it.
-    const replacements = [
-      [0, PETSTORE, 120],
-      [1, PETSTORE, 60],
-      [0, previous, 120],
-    ] as const;
-    for (const [index, program, mostAllowed] of replacements) {
-      expect(await servers[index]?.stop()).toBe(0);
-      servers[index] = await start(ports[index] ?? 0, program);
-      await untilMoreCreates(load);
-      const free = await createKey(storage, "free");
-      const responses = await sendBurst(ports, free.key, 200);
-      expect(responses.filter(({ status }) => status === 200).length).toBeWithin(60, mostAllowed + 1);
-    }
-    for (const url of urls) await expectNothingLost(load, url, key);
-    // The load tries the other server if a connection is refused, or if PostgreSQL is too busy (503).
-    const statuses = new Set(load.attempts.map(({ status }) => status));
-    expect([...statuses].filter((status) => ![0, 200, 201, 503].includes(status))).toEqual([]);
-    await Promise.all(servers.map((server) => server.stop()));
-  },
-);
+    const free = await createKey(storage, "free");
+    const responses = await sendBurst(ports, free.key, 200);
+    expect(responses.filter(({ status }) => status === 200).length).toBeWithin(60, mostAllowed + 1);
+  }
+  for (const url of urls) await expectNothingLost(load, url, key);
+  // The load tries the other server if a connection is refused, or if PostgreSQL is too busy (503).
+  const statuses = new Set(load.attempts.map(({ status }) => status));
+  expect([...statuses].filter((status) => ![0, 200, 201, 503].includes(status))).toEqual([]);
+  await Promise.all(servers.map((server) => server.stop()));
+});
 
 const petstore = (storage: readonly string[], line: string) =>
   runProgram([...PETSTORE, ...line.split(" "), ...storage]);

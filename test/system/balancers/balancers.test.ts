@@ -18,7 +18,6 @@ import {
   startLoadBalancer,
 } from "../../../trials/harness/load-balancer.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
-import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { until } from "../../timing.ts";
 import { keyHeader, createPet, haproxyCommand, JSON_BODY, listPets } from "./tools.ts";
 
@@ -26,11 +25,11 @@ const PUBLIC_URL = "https://api.example.com/v1";
 
 type Setup = Awaited<ReturnType<typeof start>>;
 
-/** Three servers on one PostgreSQL and one Valkey, behind a load balancer, and a key whose limits are never reached. */
+/** Three servers on one PostgreSQL, behind a load balancer, and a key whose limits are never reached. */
 async function start(kind: LoadBalancerKind) {
-  const storage = ["--database-url", await postgresUrl(), "--limits-url", await valkeyUrl()];
+  const storage = ["--database-url", await postgresUrl()];
   // Only the load balancer's address is trusted: clients in these tests have others of 127.0.0.0/8.
-  const flags = ["--public-url", PUBLIC_URL, "--trust-proxy", "127.0.0.1", "--limits-timeout", "1s"];
+  const flags = ["--public-url", PUBLIC_URL, "--trust-proxy", "127.0.0.1"];
   const fleet = await Fleet.start({ size: 3, storage, flags });
   const { key } = await fleet.createKey();
   return { fleet, balancer: await startLoadBalancer(kind, fleet.ports), key };

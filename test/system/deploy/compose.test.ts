@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
-import { postgresUrl, valkeyUrls } from "../../../src/config/address-types.ts";
+import { postgresUrl } from "../../../src/config/address-types.ts";
 import { adminToken } from "../../../src/config/value-types.ts";
 import { expectSettings, readDeploy, ROOT } from "./deploy-files.ts";
 
@@ -18,8 +18,8 @@ const addressOf = ({ networks }: { networks: object }) => Object.values(networks
 
 const names = (list: object = []): string[] => (Array.isArray(list) ? list : Object.keys(list));
 
-test("two servers, PostgreSQL, Valkey, HAProxy and Prometheus; only HAProxy has a port outside", () => {
-  const others = ["haproxy", "postgres", "valkey", "prometheus"];
+test("two servers, PostgreSQL, HAProxy and Prometheus; only HAProxy has a port outside", () => {
+  const others = ["haproxy", "postgres", "prometheus"];
   expect(Object.keys(services)).toEqual(["petstore-a", "petstore-b", ...others]);
   expect(Object.entries(services).flatMap(([name, { ports }]) => (ports ? name : []))).toEqual(["haproxy"]);
 });
@@ -102,7 +102,6 @@ test("make-secrets makes every secret and the certificate, valid and private, an
   expect(statSync(join(directory, "secrets")).mode & 0o777).toBe(0o700);
   expect(postgresUrl.parse(read("database-url").trim())).toBeDefined();
   expect(read("database-url")).toContain(read("postgres-password").trim());
-  expect(valkeyUrls.parse(read("limits-url").trim())).toBeDefined();
   const tokens = ["admin-token", "metrics-token"].map((name) => adminToken.parse(read(name).trim()));
   expect(tokens).not.toContain(undefined);
   expect(new Set(tokens).size).toBe(2);

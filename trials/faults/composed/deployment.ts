@@ -3,7 +3,6 @@ import { adminFlags } from "../../harness/petstore.ts";
 import { promote, startPostgres, startStandby, stopWaitingForStandby } from "../../harness/postgres.ts";
 import { freezeTree, isRunning, thawTree } from "../../harness/processes.ts";
 import type { Server } from "../../harness/server.ts";
-import { sendToValkey, startValkey } from "../../harness/valkey.ts";
 import { type Receiver, startReceiver, webhookFlags } from "../../harness/webhook-receiver.ts";
 import { DatabaseCertificates } from "./certificates.ts";
 import { ServerClocks } from "./clocks.ts";
@@ -18,7 +17,6 @@ const START_AGAIN_AFTER_MS = 300;
 const START_TIMEOUT_MS = 30_000;
 
 interface Parts {
-  readonly valkey: Server;
   readonly databases: readonly [primary: Server, standby: Server];
   /**
    * The certificates of PostgreSQL. Servers use TLS only if the schedule has a fault of certificates; the same applies
@@ -33,7 +31,7 @@ interface Parts {
 /** The actions whose entries are delivered to the webhook. */
 export const WEBHOOK_EVENTS = ["key.created", "key.disabled", "key.revoked", "operator.created"] as const;
 
-/** Three Petstore servers, PostgreSQL with a standby, synchronous unless the schedule says otherwise, and Valkey. */
+/** Three Petstore servers, PostgreSQL with a standby, synchronous unless the schedule says otherwise. */
 export class Deployment {
   readonly disturbances: Disturbance[] = [];
   /** The failures of servers. */
@@ -58,13 +56,13 @@ export class Deployment {
     const certificates = faults.some(isOfCertificate) ? new DatabaseCertificates() : undefined;
     const clocks = faults.some(isOfClock) ? new ServerClocks() : undefined;
     const tls = certificates && { tls: certificates.valid };
-    const [primary, valkey] = await Promise.all([startPostgres(tls), startValkey()]);
+    const primary = await startPostgres(tls);
     const isSynchronous = !faults.some(isOfAsynchronousStandby);
     const standby = await startStandby(primary, { ...tls, isSynchronous });
     const hosts = [primary, standby].map(({ url }) => new URL(url).host);
     if (namesStandbyFirst) hosts.reverse();
     const url = primary.url.replace(new URL(primary.url).host, hosts.join(","));
-    const storage = ["--database-url", url + (certificates?.parameters ?? ""), "--limits-url", valkey.url];
+    const storage = ["--database-url", url + (certificates?.parameters ?? "")];
     const isWebhookTried = clocks !== undefined || !isSynchronous;
     const receiver = isWebhookTried ? startReceiver() : undefined;
     const webhook = receiver ? webhookFlags(receiver, ...WEBHOOK_EVENTS) : [];
@@ -72,7 +70,7 @@ export class Deployment {
     const under = clocks && { under: clocks.under };
     const fleet = await Fleet.start({ size: SERVERS, storage, flags, ...under });
     const databases = [primary, standby] as const;
-    return new Deployment(fleet, storage, { valkey, databases, certificates, clocks, receiver });
+    return new Deployment(fleet, storage, { databases, certificates, clocks, receiver });
   }
 
   get clocks(): readonly ClockPeriod[] {
@@ -81,10 +79,6 @@ export class Deployment {
 
   get receiver(): Receiver | undefined {
     return this.parts.receiver;
-  }
-
-  get valkey(): Server {
-    return this.parts.valkey;
   }
 
   /** The URL of the server that is the primary now. */
@@ -168,11 +162,6 @@ export class Deployment {
         return freezeAndThaw(() => standby);
       case "standby-killed":
         return killAndStart(() => standby);
-      case "valkey-frozen":
-      case "valkey-flapping":
-        return freezeAndThaw(() => this.valkey);
-      case "valkey-emptied":
-        return [() => sendToValkey(this.valkey.url, "FLUSHALL")];
       case "promotion-killed":
         return [() => primary().kill(), replace, () => this.#startReplaced()];
       case "promotion-asynchronous":
@@ -235,7 +224,7 @@ export class Deployment {
   async stop(): Promise<void> {
     this.checkRunning();
     await Promise.all(this.fleet.servers.map((_, index) => this.#stopServer(index, "SIGTERM")));
-    await Promise.all([...this.parts.databases, this.valkey].map((database) => database.discard()));
+    await Promise.all(this.parts.databases.map((database) => database.discard()));
     await this.receiver?.close();
   }
 }
@@ -252,7 +241,7 @@ const isOfClock = ({ name }: Fault) => name.startsWith("clock");
 function partOf({ name, server }: Fault): string {
   if (name.startsWith("server")) return `server ${server}`;
   if (name.startsWith("clock")) return "clocks";
-  return name.startsWith("valkey") ? "Valkey" : "databases";
+  return "databases";
 }
 
 /** When a fault ends: the step after which the servers can work as usual. */
@@ -268,7 +257,6 @@ function disturbanceOf({ name, server }: Fault): Pick<Disturbance, "part" | "num
     case "primary":
     case "standby":
     case "certificate":
-    case "valkey":
       return { part, what };
     default:
       return { part: "promotion", what };

@@ -8,8 +8,6 @@ export interface History {
   /** When keys expire, by name. */
   readonly expiries: Readonly<Record<string, number>>;
   readonly disturbances: readonly Disturbance[];
-  /** Whether PostgreSQL counted the requests of keys, because there was no Valkey. */
-  readonly postgresCounts: boolean;
   /** The periods in which a server's clock differed from that of the clients. */
   readonly clocks: readonly ClockPeriod[];
   /** The data that each server showed at the end. */
@@ -62,8 +60,7 @@ export interface Pet {
 
 /** A period in which a part does not work as usual, because of a fault or a busy machine. */
 export interface Disturbance extends Period {
-  readonly part:
-    "primary" | "commit" | "promotion" | "standby" | "certificate" | "valkey" | "server" | "machine";
+  readonly part: "primary" | "commit" | "promotion" | "standby" | "certificate" | "server" | "machine";
   /** The number of the server. */
   readonly number?: number;
   /** The disturbance, such as "is frozen". */

@@ -11,8 +11,6 @@ import {
 
 /** The time within which a revocation takes effect, as documented. */
 const REVOKED_WITHIN_MS = 1_000;
-/** The longest pause of Valkey that servers wait for. The limit is 500 ms, counted in ticks of their event loop. */
-const WAITED_FOR_MS = 400;
 /** How much counting is lost with PostgreSQL. */
 const COUNTS_LOST_MS = 1_000;
 /** The time to recover after the database is available again, and after another server was promoted. */
@@ -220,20 +218,10 @@ function troublesOf(disturbances: readonly Disturbance[]): Troubles {
 const recoveryOf = ({ part }: Disturbance) =>
   part === "promotion" ? RECOVERY_MS.promotion : RECOVERY_MS.usual;
 
-/**
- * Limits are exact, unless a server was without Valkey for longer than it waits. In any case, less than twice the limit
- * is allowed, and once more the limit after Valkey was emptied. If PostgreSQL counts, what it counted within a second
- * before it was killed may be lost.
- */
+/** Limits are exact. What PostgreSQL counted within a second before it was killed may be lost. */
 const limits: Rule = (history) => {
-  const { postgresCounts, disturbances } = history;
-  const isExact =
-    postgresCounts ||
-    !disturbances.some(
-      ({ part, from, until }) => (part === "valkey" || part === "server") && until - from > WAITED_FOR_MS,
-    );
+  const { disturbances } = history;
   const uncounted = (allowed: Operation) =>
-    postgresCounts &&
     disturbances.some(
       ({ part, what, from }) =>
         part === "promotion" &&
@@ -241,18 +229,16 @@ const limits: Rule = (history) => {
         allowed.endedAt > from - COUNTS_LOST_MS &&
         allowed.startedAt < from,
     );
-  const emptied = disturbances.filter(({ part, what }) => part === "valkey" && what === "emptied").length;
   return Object.entries(history.limits).flatMap(([name, limit]) => {
     const sent = history.operations.filter(({ credential }) => credential === name);
     const allowed = sent.filter((operation) => isAllowed(operation) && !uncounted(operation));
-    const most = (isExact ? limit : 2 * limit - 1) + emptied * limit;
-    if (allowed.length > most) return [`${name} was allowed ${allowed.length} requests of ${limit}`];
+    if (allowed.length > limit) return [`${name} was allowed ${allowed.length} requests of ${limit}`];
     const early = sent.find((one) => {
       const others = sent.filter((other) => other !== one && other.startedAt < one.endedAt);
       return one.status === 429 && others.length < limit;
     });
     // Another key may have had the identifier, and been lost.
-    return isExact && early && history.mayBeLostUntil === undefined
+    return early && history.mayBeLostUntil === undefined
       ? [`${operationText(early)} before ${limit} requests`]
       : [];
   });
@@ -345,7 +331,7 @@ function unexpected(operation: Operation, history: History, { credentials, ended
   if (status === 503) {
     // A server that does not go on holds its locks until PostgreSQL ends its transaction.
     const causes = LOCKED.test(operation.reason ?? "") ? near : disturbed;
-    return causes.some(({ part }) => part !== "valkey") ? undefined : "the database had no fault";
+    return causes.length > 0 ? undefined : "the database had no fault";
   }
   if (status === 401 && credentials.has(credential)) return undefined;
   if (status === 429 && credential in history.limits) return undefined;

@@ -1,4 +1,4 @@
-import { RedisClient, SQL } from "bun";
+import { SQL } from "bun";
 import { sendOnce } from "../../harness/http-connection.ts";
 import type { Disturbance } from "./history.ts";
 import type { Played } from "./played.ts";
@@ -8,11 +8,11 @@ const EVERY_MS = 100;
 const SLOW_MS = 250;
 
 /**
- * Asks every server, the primary and Valkey continuously, and records when one does not respond soon. So no verdict
+ * Asks every server and the primary continuously, and records when one does not respond soon. So no verdict
  * depends on how busy the machine is.
  */
 export function startMonitor(deployment: Played, now: () => number) {
-  const { fleet, valkey, disturbances } = deployment;
+  const { fleet, disturbances } = deployment;
   const end = new AbortController();
   const watch = async (disturbance: Pick<Disturbance, "part" | "number">, ask: () => Promise<unknown>) => {
     while (!end.signal.aborted) {
@@ -34,14 +34,12 @@ export function startMonitor(deployment: Played, now: () => number) {
     };
     await Promise.race([sql.unsafe(statement), isReplaced()]);
   };
-  const client = valkey && new RedisClient(valkey.url);
   const watched = [
     ...fleet.ports.map((port, index) =>
       watch({ part: "server", number: index + 1 }, () => sendOnce(port, { path: "/healthz" })),
     ),
     watch({ part: "primary" }, () => query("SELECT 1")),
     watch({ part: "commit" }, () => query("SELECT pg_logical_emit_message(true, '', '')")),
-    ...(client ? [watch({ part: "valkey" }, () => client.ping())] : []),
   ];
   let checkedAt = now();
   const timer = setInterval(() => {
@@ -57,7 +55,6 @@ export function startMonitor(deployment: Played, now: () => number) {
       end.abort();
       clearInterval(timer);
       await Promise.all(watched);
-      client?.close();
       await Promise.all([...databases.values()].map((sql) => sql.close({ timeout: 0 })));
     },
   };

@@ -1,5 +1,4 @@
 import type { Fleet } from "../../harness/fleet.ts";
-import type { Server } from "../../harness/server.ts";
 import type { Receiver } from "../../harness/webhook-receiver.ts";
 import type { ClockPeriod, Disturbance } from "./history.ts";
 
@@ -8,7 +7,6 @@ export interface Played {
   readonly fleet: Fleet;
   /** The flags that name the storage. */
   readonly storage: readonly string[];
-  readonly valkey?: Pick<Server, "url">;
   /** The URL of the server that is the primary now. */
   readonly primaryUrl: string;
   /** The number of the server that is paused. */

@@ -57,13 +57,12 @@ export async function play(deployment: Played, { seed, pauses = false, inject }:
   for (let server = 1; server <= SERVERS; server++) endings.push(await clients.ending(server));
   const undelivered = await findUndelivered(deployment, entriesBefore);
   const operations = withReasons(recorder.operations, deployment.fleet.logs.flat());
-  const { disturbances, clocks = [], failures, mayBeLostUntil, valkey } = deployment;
+  const { disturbances, clocks = [], failures, mayBeLostUntil } = deployment;
   return {
     operations,
     limits: clients.limits,
     expiries: clients.expiries,
     disturbances,
-    postgresCounts: valkey === undefined,
     clocks,
     endings,
     undelivered,

@@ -71,8 +71,8 @@ const occupies = (part: string) => (server: number, moments: readonly number[]) 
 ];
 
 /**
- * A fault of the clocks of all servers or of one, which does not disturb them. Valkey and PostgreSQL have clocks of
- * their own.
+ * A fault of the clocks of all servers or of one, which does not disturb them. PostgreSQL has a clock of
+ * its own.
  */
 const clock = (whose: (server: number) => string) => ({
   weight: 3,
@@ -171,24 +171,6 @@ export const CATALOGUE = {
     draw: lasting(300, 4_000),
     parts: occupies("standby"),
   },
-  "valkey-frozen": {
-    weight: 2,
-    steps: inTurn("Valkey is frozen", "Valkey continues"),
-    draw: lasting(600, 4_000),
-    parts: occupies("Valkey"),
-  },
-  "valkey-flapping": {
-    weight: 1,
-    steps: inTurn("Valkey pauses", "Valkey continues"),
-    draw: flapping(50, 350),
-    parts: occupies("Valkey"),
-  },
-  "valkey-emptied": {
-    weight: 2,
-    steps: () => ["Valkey is emptied"],
-    draw: (_random, at) => [at],
-    parts: occupies("Valkey"),
-  },
   // Existing connections are ended, so that the servers need new ones.
   "certificate-expired": {
     weight: 2,
@@ -205,7 +187,7 @@ export const CATALOGUE = {
   "clock-set": clock((server) => `server ${server}`),
   "clocks-set": clock(() => "all servers"),
   // What the server stores seems to be old to the others.
-  "clock-behind": { ...clock((server) => `server ${server}`), aheadS: DAYS_BEHIND_S },
+  "clock-behind": { ...clock((server) => `server ${server}`), weight: 4, aheadS: DAYS_BEHIND_S },
 } as const satisfies Record<string, CatalogueEntry>;
 
 const ENTRIES: ReadonlyMap<string, CatalogueEntry> = new Map(Object.entries(CATALOGUE));
@@ -219,25 +201,11 @@ function entryOf({ name }: Pick<Fault, "name">): CatalogueEntry {
 
 /** The faults that are likely to follow a fault: starts of servers, and failures of the other database. */
 const FOLLOWERS: readonly (readonly [RegExp, readonly FaultName[]])[] = [
-  [
-    /^promotion/,
-    [
-      "primary-frozen",
-      "primary-killed",
-      "server-killed",
-      "server-restarted",
-      "server-paused",
-      "valkey-emptied",
-    ],
-  ],
-  [/^primary/, ["server-killed", "server-restarted", "standby-frozen", "promotion-killed", "valkey-emptied"]],
-  [/^valkey-emptied/, ["server-killed", "server-restarted", "primary-killed", "primary-frozen"]],
+  [/^promotion/, ["primary-frozen", "primary-killed", "server-killed", "server-restarted", "server-paused"]],
+  [/^primary/, ["server-killed", "server-restarted", "standby-frozen", "promotion-killed"]],
   [/^standby/, ["primary-killed", "primary-frozen", "server-killed"]],
   [/^certificate/, ["server-killed", "server-restarted", "primary-killed", "promotion-killed", "clock-set"]],
-  [
-    /^clock/,
-    ["valkey-frozen", "server-killed", "server-restarted", "promotion-killed", "certificate-expired"],
-  ],
+  [/^clock/, ["server-killed", "server-restarted", "promotion-killed", "certificate-expired"]],
 ];
 
 /**

@@ -20,7 +20,7 @@ export const copy = defineCommand({
   name: "copy",
   summary: "Copy everything from SQLite to PostgreSQL, or back",
   description:
-    "Copies pets, orders, keys, operators, plans, ban rules, idempotency records, usage history and audit trail between SQLite in --data and a PostgreSQL database, with the used quotas and bans of the keys, which are in Valkey with --limits-url. All servers of the environment must be stopped. It compares the number and the checksum of the rows on both sides; the copy becomes visible in one step after that. If it is interrupted, run it again. Counts that Valkey has of another service are a failure. The source stays as it is, and a target with other data is a failure.",
+    "Copies pets, orders, keys, operators, plans, ban rules, idempotency records, usage history and audit trail between SQLite in --data and a PostgreSQL database, with the used quotas and bans of the keys. All servers of the environment must be stopped. It compares the number and the checksum of the rows on both sides; the copy becomes visible in one step after that. If it is interrupted, run it again. The source stays as it is, and a target with other data is a failure.",
   data: "replaces",
   options: {
     to: {
@@ -43,7 +43,6 @@ export const copy = defineCommand({
   },
   examples: [
     "petstore copy --to postgres://petstore@db.example.com/petstore",
-    "petstore copy --to postgres://petstore@db/petstore --limits-url redis://valkey:6379",
     "petstore copy --from postgres://petstore@db.example.com/petstore --data ./data",
   ],
   async run({ values }, context) {

@@ -1,8 +1,8 @@
-import type { QuotaStore } from "../../domain/ports/rate-limiter.ts";
-import type { Subject } from "../../domain/rate-limit.ts";
-import { type Scheduler, scheduler } from "../../runtime/scheduler.ts";
+import type { QuotaStore } from "../domain/ports/rate-limiter.ts";
+import type { Subject } from "../domain/rate-limit.ts";
+import { type Scheduler, scheduler } from "../runtime/scheduler.ts";
 import { loadQuota, subjectOf, type QuotaEntry } from "./quota-table.ts";
-import { FailureReporter } from "../../runtime/failure-reporter.ts";
+import { FailureReporter } from "../runtime/failure-reporter.ts";
 
 export interface WriteBehindOptions {
   /** Called when the quota store begins to fail. */

@@ -1,14 +1,27 @@
 import type { ReservedSQL, SQL } from "bun";
 import { OutcomeUnknown, Unavailable } from "../../api/errors.ts";
 import { messageOf } from "../../runtime/message-of.ts";
-import { BanReporter, countAll } from "../../domain/key-counting.ts";
-import type {
-  Counted,
-  KeyCounter,
-  KeyCounterOptions,
-  LimitedRequest,
-} from "../../domain/ports/rate-limiter.ts";
-import { expire, expiresAt, isExpired, newQuota, type Quota, shift, unban } from "../../domain/rate-limit.ts";
+import type { BanRules } from "../../domain/ban-rules.ts";
+import type { KeyLimiter, KeyLimiterOptions } from "../../domain/ports/rate-limiter.ts";
+import {
+  type Ban,
+  charge,
+  copyOf,
+  type Decision,
+  decisionOf,
+  expire,
+  expiresAt,
+  isExpired,
+  type KeySubject,
+  type Limits,
+  newQuota,
+  peek,
+  type Quota,
+  shift,
+  shiftDecision,
+  unban,
+} from "../../domain/rate-limit.ts";
+import { BoundedMap } from "../../runtime/bounded-map.ts";
 import { fromStored, toStored } from "../../domain/stored-quota.ts";
 import { BatchQueue } from "../sql/batch-queue.ts";
 import type { KeyQuotas } from "../sql/table-store.ts";
@@ -26,8 +39,23 @@ const MAX_PURGED = 100;
 /** PostgreSQL writes to the disk, and sends to its standbys, within this time what no commit has waited for. */
 const SETTLED_AFTER_MS = 1_000;
 
+/** The quotas of 50,000 keys take 15 MB. */
+const MAX_KNOWN_KEYS = 50_000;
+const MAX_REPORTED_BANS = 10_000;
+
+interface LimitedRequest {
+  readonly keyId: number;
+  readonly limits: Limits;
+}
+
+/** The decision about a request, and the quota afterwards. */
+interface Counted {
+  readonly decision: Decision;
+  readonly quota: Quota;
+}
+
 /**
- * Counts the requests of keys for all servers. A batch locks the rows of its keys, decides with the rules of
+ * Limits the requests of keys together with all servers. A batch locks the rows of its keys, decides with the rules of
  * domain/rate-limit.ts, and stores the quotas, in one transaction: so the limits are exact. PostgreSQL's clock, read
  * after the locks are taken, is that of all servers.
  *
@@ -38,20 +66,22 @@ const SETTLED_AFTER_MS = 1_000;
  *
  * Times are those of this server's steady clock; in the database, those of PostgreSQL's.
  */
-export class PostgresKeyCounter implements KeyCounter {
-  readonly #options: KeyCounterOptions;
+export class PostgresKeyLimiter implements KeyLimiter {
+  readonly #options: KeyLimiterOptions;
   readonly #pools: Pick<Pools, "limits" | "reads" | "writes">;
   readonly #batches: BatchQueue<LimitedRequest, Counted>;
   readonly #reads: BatchQueue<number, Quota | undefined>;
   /** Waits until everything that was committed before is on the disk and on the standby. */
   readonly #syncs: BatchQueue<void, void>;
-  readonly #bans: BanReporter;
+  /** The last quota of each key that this server has seen, for responses while PostgreSQL is unavailable. */
+  readonly #known = new BoundedMap<number, Quota>(MAX_KNOWN_KEYS);
+  /** The ends of bans that were reported, by key: each is reported once, although every request shows it. */
+  readonly #reportedBans = new BoundedMap<number, number>(MAX_REPORTED_BANS);
   #batchesUntilPurge = BATCHES_PER_PURGE;
 
-  constructor(pools: Pick<Pools, "limits" | "reads" | "writes" | "timeoutMs">, options: KeyCounterOptions) {
+  constructor(pools: Pick<Pools, "limits" | "reads" | "writes" | "timeoutMs">, options: KeyLimiterOptions) {
     this.#options = options;
     this.#pools = pools;
-    this.#bans = new BanReporter(options);
     this.#batches = new BatchQueue({
       run: (requests) => this.#decideAll(requests),
       maxBatch: MAX_BATCH,
@@ -79,16 +109,25 @@ export class PostgresKeyCounter implements KeyCounter {
     return this.#batches.queueLength;
   }
 
-  async decide(request: LimitedRequest): Promise<Counted> {
-    const counted = await this.#batches.submit(request);
-    const { decision, quota } = counted;
-    const isNew = this.#options.clock.steadyNow() - quota.bannedAt < SETTLED_AFTER_MS;
-    if (decision.outcome === "banned" && (isNew || request.known)) await this.#syncs.submit();
-    return counted;
+  async decide({ id: keyId }: KeySubject, limits: Limits): Promise<Decision> {
+    const { clock } = this.#options;
+    const { decision, quota } = await this.#batches.submit({ keyId, limits });
+    this.#known.set(keyId, quota);
+    const isNewBan = decision.outcome === "banned" && clock.steadyNow() - quota.bannedAt < SETTLED_AFTER_MS;
+    if (isNewBan) await this.#syncs.submit();
+    return shiftDecision(decision, clock.stepMs);
   }
 
-  quota(keyId: number): Promise<Quota | undefined> {
-    return this.#reads.submit(keyId);
+  peek({ id }: KeySubject, limits: Limits): Decision {
+    const { clock } = this.#options;
+    const known = copyOf(this.#known.get(id) ?? newQuota());
+    return shiftDecision(peek(known, limits, clock.steadyNow()), clock.stepMs);
+  }
+
+  async quota({ id }: KeySubject): Promise<Quota | undefined> {
+    const quota = await this.#reads.submit(id);
+    if (quota) shift(quota, this.#options.clock.stepMs);
+    return quota;
   }
 
   async #readAll(ids: readonly number[]): Promise<readonly (Quota | undefined)[]> {
@@ -101,7 +140,9 @@ export class PostgresKeyCounter implements KeyCounter {
     });
   }
 
-  async unban(keyId: number, agoMs: number): Promise<void> {
+  async unban({ id: keyId }: KeySubject, agoMs: number): Promise<void> {
+    const known = this.#known.get(keyId);
+    if (known) unban(known, this.#options.clock.steadyNow() - agoMs);
     await this.#transaction([keyId], ({ quotas, now }) => {
       for (const quota of quotas.values()) {
         expire(quota, now, this.#options.ban());
@@ -128,10 +169,17 @@ export class PostgresKeyCounter implements KeyCounter {
       if (decision.outcome !== "banned") continue;
       // By PostgreSQL's clock, a ban has the same times on every server and in every batch.
       const ban = { bannedAt: quota.bannedAt - aheadMs, bannedUntil: quota.bannedUntil - aheadMs };
-      this.#bans.report(keyId, ban, banned.has(keyId));
+      this.#report(keyId, ban, banned.has(keyId));
     }
     this.#purge();
     return counted;
+  }
+
+  #report(keyId: number, ban: Ban, isNew: boolean): void {
+    if (this.#reportedBans.get(keyId) === ban.bannedUntil) return;
+    this.#reportedBans.set(keyId, ban.bannedUntil);
+    const { onBan, onEarlierBan } = this.#options;
+    (isNew ? onBan : onEarlierBan)?.(keyId, ban);
   }
 
   /** Locks the rows of the keys, lets `work` change their quotas, and stores them. */
@@ -168,6 +216,23 @@ export class PostgresKeyCounter implements KeyCounter {
     // The error is ignored: the decisions themselves report an outage, and the next purge comes soon.
     this.#pools.limits.query(async (sql) => sql.unsafe(DELETE_EXPIRED)).catch(() => {});
   }
+}
+
+/** Decides one request after the other, and changes the quotas of their keys. `banned` are the keys that this bans. */
+function countAll(
+  requests: readonly LimitedRequest[],
+  quotas: ReadonlyMap<number, Quota>,
+  now: number,
+  rules: BanRules,
+): { readonly counted: readonly Counted[]; readonly banned: ReadonlySet<number> } {
+  const banned = new Set<number>();
+  const counted = requests.map(({ keyId, limits }) => {
+    const quota = quotas.get(keyId) ?? newQuota();
+    const outcome = charge(quota, limits, now, rules);
+    if (outcome === "new ban") banned.add(keyId);
+    return { decision: decisionOf(outcome, quota, limits, now), quota };
+  });
+  return { counted, banned };
 }
 
 /** The request is rejected, so nothing but its count is unknown. */

@@ -1,4 +1,4 @@
-import { isExpired, NEVER, newQuota, type Subject, type Quota } from "../../domain/rate-limit.ts";
+import { isExpired, NEVER, newQuota, type Subject, type Quota } from "../domain/rate-limit.ts";
 
 const NO_BAN: Pick<Quota, "bannedAt" | "bannedUntil" | "lastBanMs"> = {
   bannedAt: NEVER,

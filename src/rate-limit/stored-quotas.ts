@@ -1,8 +1,8 @@
-import { Unavailable } from "../../api/errors.ts";
-import type { Clock } from "../../domain/ports/clock.ts";
-import type { KeyStore } from "../../domain/ports/keys.ts";
-import type { QuotaStore, RateLimiter } from "../../domain/ports/rate-limiter.ts";
-import { canUnban, isBanned, type Quota, type Subject, unban } from "../../domain/rate-limit.ts";
+import { Unavailable } from "../api/errors.ts";
+import type { Clock } from "../domain/ports/clock.ts";
+import type { KeyStore } from "../domain/ports/keys.ts";
+import type { QuotaStore, RateLimiter } from "../domain/ports/rate-limiter.ts";
+import { canUnban, isBanned, type Quota, type Subject, unban } from "../domain/rate-limit.ts";
 
 /**
  * What a server has stored of the quotas in its memory, for other processes. A running server stores each change

@@ -1,6 +1,6 @@
-import type { RateLimiter, QuotaStore } from "../../domain/ports/rate-limiter.ts";
-import type { Clock } from "../../domain/ports/clock.ts";
-import type { BanRules } from "../../domain/ban-rules.ts";
+import type { RateLimiter, QuotaStore } from "../domain/ports/rate-limiter.ts";
+import type { Clock } from "../domain/ports/clock.ts";
+import type { BanRules } from "../domain/ban-rules.ts";
 import {
   charge,
   type Decision,
@@ -16,8 +16,8 @@ import {
   type Subject,
   unban,
   type Quota,
-} from "../../domain/rate-limit.ts";
-import { type ScheduledTimer, type Scheduler, scheduler } from "../../runtime/scheduler.ts";
+} from "../domain/rate-limit.ts";
+import { type ScheduledTimer, type Scheduler, scheduler } from "../runtime/scheduler.ts";
 import { loadQuota, storeQuota, type QuotaEntry, QuotaTable } from "./quota-table.ts";
 import { WriteBehind, type WriteBehindOptions } from "./write-behind.ts";
 
