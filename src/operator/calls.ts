@@ -81,11 +81,18 @@ export function readRejection(json: unknown): Rejection | undefined {
   return error instanceof Invalid ? undefined : new Rejection(error.code, error.problems ?? error.message);
 }
 
-/** How long to wait before a request that exceeded the rate of the operator is sent again; undefined for any other. */
+/** The longest wait for the rate. Whoever waits for longer thinks that nothing happens. */
+export const MAX_RATE_WAIT_MS = 60_000;
+
+/**
+ * How long to wait before a request that exceeded the rate of the operator is sent again; undefined for any other, and
+ * if the wait is too long.
+ */
 export function rateWaitMs(response: Pick<Response, "status" | "headers"> & { readonly text: string }) {
   const { status, headers, text } = response;
   if (status !== 429 || readRejection(parseJson(text))?.code !== "too_many_requests") return undefined;
-  return Math.max(1, Number(headers.get("retry-after"))) * 1_000;
+  const waitMs = Math.max(1, Number(headers.get("retry-after")) || 0) * 1_000;
+  return waitMs > MAX_RATE_WAIT_MS ? undefined : waitMs;
 }
 
 export function unexpectedResponse(url: string, version: string | undefined): string {

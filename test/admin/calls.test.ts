@@ -29,7 +29,7 @@ test("a body is JSON with exact integers", () => {
   });
 });
 
-test("only a request that exceeded the rate of its operator is sent again, after at least a second", () => {
+test("only a request that exceeded the rate of its operator is sent again, after a second to a minute", () => {
   const waitOf = (status: number, code: string, retryAfter?: string) =>
     rateWaitMs({
       status,
@@ -37,7 +37,11 @@ test("only a request that exceeded the rate of its operator is sent again, after
       text: JSON.stringify({ code, message: "Too many.", status }),
     });
   expect(waitOf(429, "too_many_requests", "3")).toBe(3_000);
-  for (const given of ["0", undefined]) expect(waitOf(429, "too_many_requests", given)).toBe(1_000);
+  expect(waitOf(429, "too_many_requests", "60")).toBe(60_000);
+  for (const tooLong of ["61", "999999999", "Infinity"])
+    expect(waitOf(429, "too_many_requests", tooLong)).toBeUndefined();
+  for (const given of ["0", "-1", "soon", undefined])
+    expect(waitOf(429, "too_many_requests", given)).toBe(1_000);
   expect(waitOf(429, "too_many_attempts", "3")).toBeUndefined();
   expect(waitOf(503, "too_many_requests", "3")).toBeUndefined();
 });

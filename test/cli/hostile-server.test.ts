@@ -1,10 +1,11 @@
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import { toJson } from "../../src/api/json.ts";
 import { Invalid, type JsonSchema, type Schema } from "../../src/api/schema.ts";
 import { COMMANDS } from "../../src/cli/command-table.ts";
 import { ADMIN_API } from "../../src/operator/api.ts";
 import type { AdminOperation } from "../../src/operator/operations.ts";
+import { scheduler } from "../../src/runtime/scheduler.ts";
 import { cleanUpAfterAll, cliDirectory, failure, InProcessCli } from "./cli.ts";
 
 cleanUpAfterAll();
@@ -76,6 +77,15 @@ const LINES = COMMANDS.filter(({ options, name }) => "server" in options || name
     ] as const,
 );
 
+/** The words of a command line after the name of the program. A file is a new one, and `login` has this server. */
+function wordsOf(name: string, line: string, server: string): string[] {
+  const [, ...words] = (line.match(/'[^']*'|\S+/g) ?? []).map((word) => word.replaceAll("'", ""));
+  return words.map((word) => {
+    if (word.endsWith(".yaml")) return join(cliDirectory(), word);
+    return name === "login" && word.startsWith("https:") ? server : word;
+  });
+}
+
 for (const isTerminal of [true, false]) {
   for (const NO_COLOR of ["", "1"]) {
     const where = `${isTerminal ? "a terminal" : "a pipe"}${NO_COLOR && " without colors"}`;
@@ -85,14 +95,10 @@ for (const isTerminal of [true, false]) {
         const cli = new InProcessCli();
         cli.isTerminal = isTerminal;
         cli.secret = name === "keys find" ? "pet_live_x" : "x".repeat(20);
-        const [, ...words] = (line.match(/'[^']*'|\S+/g) ?? []).map((word) => word.replaceAll("'", ""));
         for (const responses of [Infinity, 1, 0]) {
           using hostileServer = startServer(responses);
           const { origin: server } = hostileServer;
-          const argv = words.map((word) => {
-            if (word.endsWith(".yaml")) return join(cliDirectory(), word);
-            return name === "login" && word.startsWith("https:") ? server : word;
-          });
+          const argv = wordsOf(name, line, server);
           const variables = {
             NO_COLOR,
             XDG_CONFIG_HOME: cliDirectory(),
@@ -110,6 +116,31 @@ for (const isTerminal of [true, false]) {
     );
   }
 }
+
+test.each(LINES)("%s waits a minute at most for a server that limits the rate", async (name, line) => {
+  const message = "Too many requests of this operator at once.";
+  const body = JSON.stringify({ code: "too_many_requests", message, status: 429 });
+  const cli = new InProcessCli();
+  cli.secret = name === "keys find" ? "pet_live_x" : "x".repeat(20);
+  for (const [retryAfter, waits] of [
+    ["999999999", []],
+    ["25", [25_000, 25_000]],
+  ] as const) {
+    const fetch = () => new Response(body, { status: 429, headers: { "Retry-After": retryAfter } });
+    using server = Bun.serve({ port: 0, fetch });
+    const { origin } = server.url;
+    let now = 0;
+    using _ = spyOn(scheduler, "now").mockImplementation(() => now);
+    using sleep = spyOn(scheduler, "sleep").mockImplementation(async (ms) => void (now += ms));
+    const variables = {
+      XDG_CONFIG_HOME: cliDirectory(),
+      ...(name !== "login" && { PETSTORE_SERVER: origin, PETSTORE_TOKEN: "x".repeat(20) }),
+    };
+    const { code, err } = await cli.run(wordsOf(name, line, origin), variables);
+    expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining(message) });
+    expect(sleep.mock.calls.slice(0, waits.length + 1)).toEqual(waits.map((ms) => [ms]));
+  }
+});
 
 test.each(["requests --follow", "requests --follow --json"])("%s prints the same way", async (line) => {
   const cli = new InProcessCli();

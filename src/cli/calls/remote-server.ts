@@ -7,6 +7,7 @@ import { parseJson } from "../../api/json.ts";
 import {
   adminRequestOf,
   type CallInput,
+  MAX_RATE_WAIT_MS,
   rateWaitMs,
   readRejection,
   readResponse,
@@ -120,15 +121,16 @@ const NOT_CONNECTED =
 
 type Sent = Pick<OutgoingRequest, "method" | "headers" | "body">;
 
-/** Other programs may use the rate of the operator, too. */
-const MAX_WAITS = 60;
-
-/** Sends a request. If it exceeds the rate of the operator, it is sent again as soon as the server allows. */
+/**
+ * Sends a request. If it exceeds the rate of the operator, it is sent again as soon as the server allows. Other programs
+ * may use the rate, too.
+ */
 async function sendWithinRate(url: string, request: Sent) {
-  for (let waits = 0; ; waits++) {
+  const endsAt = scheduler.now() + MAX_RATE_WAIT_MS;
+  for (;;) {
     const received = await send(url, request);
     const waitMs = rateWaitMs(received);
-    if (waitMs === undefined || waits === MAX_WAITS) return received;
+    if (waitMs === undefined || scheduler.now() + waitMs > endsAt) return received;
     await scheduler.sleep(waitMs);
   }
 }
