@@ -32,6 +32,12 @@ const INVALID: Readonly<Record<string, readonly [text: string, ...problems: stri
     "line 3: keys[1].id is there twice: a",
   ],
   "a field that is there twice": ["plans: {}\nplans: {}\n", "line 2: Map keys must be unique"],
+  "fields that are there twice, within": [
+    "plans: {}\nkeys:\n  - { id: a, id: b, 1: x, '1': y }\n  - { id: a }\n  -\n    name: a\n    name: a\n",
+    "line 3: Map keys must be unique",
+    "line 3: Map keys must be unique",
+    "line 7: Map keys must be unique",
+  ],
   "no YAML": ["a: [1\nb: 2\n", "line 2: "],
   nothing: ["", "line 1: the file must have plans, banRules, operators or keys"],
   "only a line break": ["\n", "line 1: the file must have plans, banRules, operators or keys"],
@@ -101,6 +107,13 @@ test("of many problems the first 50 are shown", async () => {
   const fifty = await linesOf(50);
   expect(fifty).toHaveLength(50);
   expect(await linesOf(51)).toEqual([...fifty, "warning: and 1 more"]);
+});
+
+// When each name was compared with all others, this took two minutes.
+test("a file of 60,000 unknown fields is read once", async () => {
+  const { out, err } = await apply(Array.from({ length: 60_000 }, (_, n) => `a${n}: 1\n`).join(""));
+  expect(err).toBe(`60,000 problems in "${path}"; nothing was changed`);
+  expect(out).toEndWith("\nwarning: and 59950 more\n");
 });
 
 test("a problem of YAML is one line", async () => {

@@ -122,8 +122,8 @@ const NOT_CONNECTED =
 type Sent = Pick<OutgoingRequest, "method" | "headers" | "body">;
 
 /**
- * Sends a request. If it exceeds the rate of the operator, it is sent again as soon as the server allows. Other programs
- * may use the rate, too.
+ * Sends a request. If it exceeds the rate of the operator, it is sent again as soon as the server allows. Other
+ * programs may use the rate, too.
  */
 async function sendWithinRate(url: string, request: Sent) {
   const endsAt = scheduler.now() + MAX_RATE_WAIT_MS;

@@ -49,15 +49,15 @@ export const apply = defineCommand({
     const { "dry-run": isDryRun, "secrets-file": secretsFile, prune, server } = values;
     // The parser of YAML is loaded when it is used, because that takes 40 ms.
     const { readDeclared } = await import("./file.ts");
-    const { declared, problems, describe } = readDeclared(await textOf(path, context));
-    const fail = (lines: readonly string[]): never => {
+    const { declared, problems, count: found, describe } = readDeclared(await textOf(path, context));
+    const fail = (lines: readonly string[], all: number): never => {
       for (const line of lines.slice(0, MAX_SHOWN)) context.warn(printable(line));
-      if (lines.length > MAX_SHOWN) context.warn(`and ${lines.length - MAX_SHOWN} more`);
+      if (all > MAX_SHOWN) context.warn(`and ${all - MAX_SHOWN} more`);
       throw new Failure(
-        `${countOf(lines.length, "problem")} in ${path === "-" ? "standard input" : quotedPath(path)}; nothing was changed`,
+        `${countOf(all, "problem")} in ${path === "-" ? "standard input" : quotedPath(path)}; nothing was changed`,
       );
     };
-    if (declared === undefined) return fail(problems);
+    if (declared === undefined) return fail(problems, found);
     const token = values["admin-token"];
     const data = isDryRun ? "reads" : "creates";
     await using operations = await openOperations(commandLine, context, { data });
@@ -69,7 +69,7 @@ export const apply = defineCommand({
         : undefined;
     const now = context.clock.now();
     const plan = planChanges(declared, current, { now, prune, self });
-    if (plan.problems.length > 0) return fail(describe(plan.problems));
+    if (plan.problems.length > 0) return fail(describe(plan.problems), plan.problems.length);
     const makesSecrets = plan.changes.some(({ action }) => action === "create");
     if (makesSecrets && secretsFile !== undefined && existsSync(secretsFile))
       throw new UsageError(`--secrets-file is ${quotedPath(secretsFile)}, which exists; name a new file`);

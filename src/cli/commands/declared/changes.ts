@@ -51,14 +51,15 @@ export interface PlannedChanges {
 
 export function planChanges(declared: Declared, current: Current, options: ChangeOptions): PlannedChanges {
   const { operators, keys } = declared;
+  const keysOf = findKeys(current.keys);
   const parts = [
     changesOfPolicy(declared, current),
     ...(operators ?? []).map((each, index) => changesOfOperator(each, { index, current, ...options })),
-    ...(keys ?? []).map((each, index) => changesOfKey(each, { index, current, ...options })),
+    ...(keys ?? []).map((each, index) => changesOfKey(each, { index, keysOf, ...options })),
   ];
   const isPruned = options.prune;
   const endedOperators = isPruned && operators ? prunedOperators(operators, current.operators, options) : [];
-  const pruned = [...(isPruned && keys ? prunedKeys(keys, current.keys) : []), ...endedOperators];
+  const pruned = [...(isPruned && keys ? prunedKeys(keys, current.keys, keysOf) : []), ...endedOperators];
   const ended = new Set(endedOperators.map(({ name }) => name));
   const changes = [...parts.flatMap((part) => part.changes), ...pruned];
   return {
@@ -67,7 +68,7 @@ export function planChanges(declared: Declared, current: Current, options: Chang
     problems: [
       ...parts.flatMap(({ problems }) => problems),
       ...withoutAdmin(operators ?? [], current.operators, ended),
-      ...namedTwice(keys ?? [], current.keys),
+      ...namedTwice(keys ?? [], keysOf),
     ],
   };
 }
@@ -101,10 +102,10 @@ function withoutAdmin(
 }
 
 /** A key can be named by its name in files and by its identifier. */
-function namedTwice(declared: readonly DeclaredKey[], keys: readonly Key[]): readonly InputProblem[] {
+function namedTwice(declared: readonly DeclaredKey[], keysOf: FindKeys): readonly InputProblem[] {
   const first = new Map<Key, number>();
   return declared.flatMap(({ id }, index) => {
-    const key = keysOf(id, keys).find(({ state }) => state !== "revoked");
+    const key = keysOf(id).find(({ state }) => state !== "revoked");
     const before = key && first.get(key);
     if (key && before === undefined) first.set(key, index);
     return key && before !== undefined
@@ -165,7 +166,6 @@ function changesOfPolicy({ plans, banRules }: Declared, current: Current): Plann
 
 interface ItemOptions extends ChangeOptions {
   readonly index: number;
-  readonly current: Current;
 }
 
 /** A problem of an item of a list, or of one of its fields. */
@@ -178,7 +178,10 @@ function problemOf(
   return { changes: [], problems: [{ path: [list, index, ...field], message }] };
 }
 
-function changesOfOperator(operator: DeclaredOperator, { index, current, now }: ItemOptions): PlannedChanges {
+function changesOfOperator(
+  operator: DeclaredOperator,
+  { index, current, now }: ItemOptions & { readonly current: Current },
+): PlannedChanges {
   const { name, role, expiresAt } = operator;
   const holders = current.operators.filter((each) => each.name === name);
   const found = holders.find(({ state }) => state !== "revoked") ?? holders[0];
@@ -208,14 +211,27 @@ function changesOfOperator(operator: DeclaredOperator, { index, current, now }: 
 const NOTHING: PlannedChanges = { changes: [], problems: [] };
 const withoutProblems = (...changes: Change[]): PlannedChanges => ({ changes, problems: [] });
 
-/** Finds a key by its name in files, or by its identifier. */
-function keysOf(id: KeyReference, keys: readonly Key[]): readonly Key[] {
-  return keys.filter((key) => (typeof id === "number" ? key.id === id : keyNames(key.labels).includes(id)));
+/** Finds keys by the name in files, or by the identifier. */
+type FindKeys = (reference: KeyReference) => readonly Key[];
+
+function findKeys(keys: readonly Key[]): FindKeys {
+  const found = new Map<KeyReference, Key[]>();
+  for (const key of keys) {
+    for (const reference of new Set([key.id, ...keyNames(key.labels)])) {
+      const named = found.get(reference);
+      if (named) named.push(key);
+      else found.set(reference, [key]);
+    }
+  }
+  return (reference) => found.get(reference) ?? [];
 }
 
-function changesOfKey({ id, disabled, ...fields }: DeclaredKey, options: ItemOptions): PlannedChanges {
-  const { index, current } = options;
-  const all = keysOf(id, current.keys);
+function changesOfKey(
+  { id, disabled, ...fields }: DeclaredKey,
+  options: ItemOptions & { readonly keysOf: FindKeys },
+): PlannedChanges {
+  const { index, keysOf } = options;
+  const all = keysOf(id);
   const [found, ...others] = all.filter(({ state }) => state !== "revoked");
   const problem = (message: string) => problemOf("keys", index, message, "id");
   if (others.length > 0)
@@ -321,8 +337,12 @@ function switched(
   };
 }
 
-function prunedKeys(declared: readonly DeclaredKey[], keys: readonly Key[]): readonly Change[] {
-  const named = new Set(declared.flatMap(({ id }) => keysOf(id, keys)));
+function prunedKeys(
+  declared: readonly DeclaredKey[],
+  keys: readonly Key[],
+  keysOf: FindKeys,
+): readonly Change[] {
+  const named = new Set(declared.flatMap(({ id }) => keysOf(id)));
   const others = keys.filter((key) => !named.has(key) && ["active", "banned"].includes(key.state));
   return others.map(({ id, name }) =>
     Object.assign(

@@ -1,6 +1,6 @@
 /* The file of a declared configuration: its fields, and its problems with their lines. */
 
-import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
+import { LineCounter, parseDocument } from "yaml";
 import {
   boolean,
   type InputProblem,
@@ -18,6 +18,7 @@ import { LIMITED_PLANS, type LimitedPlan } from "../../../domain/policy.ts";
 import type { BanRules } from "../../../domain/ban-rules.ts";
 import type { Limits } from "../../../domain/rate-limit.ts";
 import { ADMIN_OPERATIONS, type BodyOf } from "../../../operator/operations.ts";
+import { Positions } from "./positions.ts";
 
 /** The name of a key in files, or the identifier of a key that no file has named. */
 export type KeyReference = string | number;
@@ -64,7 +65,10 @@ const SECTIONS = ["plans", "banRules", "operators", "keys"];
 export interface DeclaredFile {
   /** Undefined if the file has problems. */
   readonly declared: Declared | undefined;
+  /** The first problems of many. */
   readonly problems: readonly string[];
+  /** How many problems there are. */
+  readonly count: number;
   /** Writes problems of values, each with its line. */
   describe(problems: readonly InputProblem[]): readonly string[];
 }
@@ -77,13 +81,15 @@ export function readDeclared(text: string): DeclaredFile {
     // The parser throws both for what would take too much memory.
     if (!(error instanceof ReferenceError) && !(error instanceof RangeError)) throw error;
     const problems = ["the file has too many aliases, or is nested too deeply"];
-    return { declared: undefined, problems, describe: () => problems };
+    return { declared: undefined, problems, count: problems.length, describe: () => problems };
   }
 }
 
 function readDocument(text: string): DeclaredFile {
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  // The parser would compare each name with all before it.
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
+  const positions = new Positions(document);
   const at = (offset: number, problem: string) => {
     const { line, col } = lines.linePos(offset);
     return { line, col, text: `line ${line}: ${problem}` };
@@ -91,49 +97,33 @@ function readDocument(text: string): DeclaredFile {
   const describe = (problems: readonly InputProblem[]) =>
     problems
       .map(({ path, message }) =>
-        at(
-          offsetOf(document.contents, path),
-          `${path.length === 0 ? "the file" : pathText(path)} ${message}`,
-        ),
+        at(positions.offsetOf(path), `${path.length === 0 ? "the file" : pathText(path)} ${message}`),
       )
       .toSorted((a, b) => a.line - b.line)
       .map((each) => each.text);
-  const errors = [...document.errors, ...document.warnings];
+  const errors = [
+    ...[...document.errors, ...document.warnings].map(({ message, pos }) => at(pos[0], message)),
+    ...positions.repeated.map((offset) => at(offset, "Map keys must be unique")),
+  ];
   if (errors.length > 0) {
-    const problems = errors.map(({ message, pos }) => at(pos[0], message).text);
-    return { declared: undefined, problems, describe };
+    const problems = errors.map((each) => each.text);
+    return { declared: undefined, problems, count: problems.length, describe };
   }
   const reading = new Reading();
   const declared = reading.declared(document.toJS({ maxAliasCount: MAX_ALIASES }));
-  const { problems } = reading;
-  return { declared: problems.length > 0 ? undefined : declared, problems: describe(problems), describe };
-}
-
-/** Where a value is, or its name, or what should have it. */
-function offsetOf(node: Node | null, path: InputProblem["path"]): number {
-  let offset = node?.range?.[0] ?? 0;
-  let current: unknown = node;
-  for (const key of path) {
-    if (isMap(current)) {
-      const pair = current.items.find(
-        ({ key: name }) => isScalar(name) && String(name.value) === String(key),
-      );
-      if (pair === undefined) break;
-      offset = (isScalar(pair.key) ? pair.key.range?.[0] : undefined) ?? offset;
-      current = pair.value;
-    } else if (isSeq(current) && typeof key === "number") {
-      current = current.items[key];
-      if (isMap(current) || isSeq(current) || isScalar(current)) offset = current.range?.[0] ?? offset;
-    } else break;
-  }
-  return offset;
+  const { problems, count } = reading;
+  return { declared: count > 0 ? undefined : declared, problems: describe(problems), count, describe };
 }
 
 type Path = InputProblem["path"];
 
+/** Nobody reads more. The suggestion of each takes time. */
+const MAX_PROBLEMS = 1_000;
+
 /** Reads a value by parts, so that every problem is found. */
 class Reading {
   readonly problems: InputProblem[] = [];
+  count = 0;
 
   declared(file: unknown): Declared {
     const sections = this.#object(file, SECTIONS, []);
@@ -149,6 +139,10 @@ class Reading {
     };
   }
 
+  #report(path: Path, message: () => string): void {
+    if (++this.count <= MAX_PROBLEMS) this.problems.push({ path, message: message() });
+  }
+
   /** Reads the items of a list, of which no two have the same identity. */
   #list(
     sections: Readonly<Record<string, unknown>>,
@@ -159,7 +153,7 @@ class Reading {
     const list = sections[section];
     if (list === undefined) return undefined;
     if (!Array.isArray(list)) {
-      this.problems.push({ path: [section], message: "must be a list" });
+      this.#report([section], () => "must be a list");
       return [];
     }
     const seen = new Set<unknown>();
@@ -167,7 +161,7 @@ class Reading {
       const read = this.#read(item, schemas, [section, index]);
       const name: unknown = Reflect.get(read, identity);
       if (name !== undefined && seen.has(name))
-        this.problems.push({ path: [section, index, identity], message: `is there twice: ${String(name)}` });
+        this.#report([section, index, identity], () => `is there twice: ${String(name)}`);
       seen.add(name);
       return read;
     });
@@ -186,22 +180,23 @@ class Reading {
     const parts = schemas.map((schema) => schema.read(fields));
     for (const part of parts)
       if (part instanceof Invalid)
-        for (const problem of part.problems)
-          this.problems.push({ ...problem, path: [...path, ...problem.path] });
+        for (const problem of part.problems) this.#report([...path, ...problem.path], () => problem.message);
     return Object.assign({}, ...parts.filter((part) => !(part instanceof Invalid)));
   }
 
   /** Returns the fields that may be there. */
   #object(value: unknown, names: readonly string[], path: Path): Readonly<Record<string, unknown>> {
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
-      this.problems.push({ path, message: `must have ${alternatives(names)}` });
+      this.#report(path, () => `must have ${alternatives(names)}`);
       return {};
     }
     const entries = Object.entries(value);
     for (const [name] of entries) {
       if (names.includes(name)) continue;
-      const hint = didYouMean(nearest(name, names)) ?? `there are ${names.join(", ")}`;
-      this.problems.push({ path: [...path, name], message: `is unknown; ${hint}` });
+      this.#report([...path, name], () => {
+        const hint = didYouMean(nearest(name, names)) ?? `there are ${names.join(", ")}`;
+        return `is unknown; ${hint}`;
+      });
     }
     return Object.fromEntries(entries.filter(([name]) => names.includes(name)));
   }
