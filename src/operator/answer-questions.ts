@@ -41,11 +41,24 @@ export function answerQuestions(services: RunningServerServices): () => Promise<
     }
   }
 
+  let free = MAX_AT_ONCE;
   return async () => {
-    const taken = await questions.take(servers.self.id, servers.self.name);
-    await Promise.all(taken.map(answer));
+    const most = free;
+    if (most === 0) return;
+    // A poll that comes while this one waits for the database takes nothing.
+    free = 0;
+    let taken: readonly Question[] = [];
+    try {
+      taken = await questions.take(servers.self.id, servers.self.name, most);
+    } finally {
+      free = most - taken.length;
+    }
+    await Promise.all(taken.map((each) => answer(each).finally(() => free++)));
   };
 }
+
+/** The most questions that are answered at once. The others wait in the database. */
+const MAX_AT_ONCE = 32;
 
 const TOO_LONG = new Rejection(
   "internal_error",

@@ -14,7 +14,7 @@ import { requestHandlers } from "../../src/operator/handlers/requests.ts";
 import type { RequestPage } from "../../src/operator/operations.ts";
 import { scheduler } from "../../src/runtime/scheduler.ts";
 import { formatTime } from "../../src/text/formatting.ts";
-import { finish } from "../fake-timers.ts";
+import { finish, settle } from "../fake-timers.ts";
 
 const SELF = { id: "self", name: hostname(), version: "1", startedAt: 0 };
 const OTHER: ServerState = { ...SELF, ...NO_ACTIVITY, id: "other", name: "web-2", seenAt: 0 };
@@ -251,6 +251,42 @@ test("an answer of more than 1 MiB, and a handler that fails, are errors with a 
   }).length;
   await look();
   expect(answers.map(({ length }) => length)).toContain(2 ** 20);
+});
+
+test("32 questions are answered at once, and a poll that comes meanwhile takes as many as were answered since", async () => {
+  const asked: number[] = [];
+  const { promise: database, resolve: respond } = Promise.withResolvers<void>();
+  const { promise: receiver, resolve: finishAll } = Promise.withResolvers<void>();
+  const look = answerQuestions({
+    servers: { self: SELF },
+    questions: {
+      async take(_server: string, _machine: string, most: number) {
+        asked.push(most);
+        await database;
+        return Array.from({ length: Math.min(most, 20) }, (_, i) => ({
+          id: `${i}`,
+          operation: "testWebhook",
+          query: "",
+        }));
+      },
+      answer: async () => {},
+    },
+    webhook: { test: () => receiver },
+    log: createLog({ format: "json", write() {} }),
+  } as never);
+  const looks = [look(), look(), look()];
+  expect(asked).toEqual([32]);
+  respond();
+  await settle();
+  looks.push(look(), look());
+  await settle();
+  looks.push(look());
+  expect(asked).toEqual([32, 12]);
+  finishAll();
+  await Promise.all(looks);
+  looks.push(look());
+  expect(asked).toEqual([32, 12, 32]);
+  await Promise.all(looks);
 });
 
 test("questions that cannot be answered are in the log, once for each outage", async () => {

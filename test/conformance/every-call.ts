@@ -128,7 +128,7 @@ async function useSmallTables({ operators, policies, storedValues, webhooks, ...
   await serverReports.listReports();
   await serverReports.deleteReports(["a"]);
   await questions.ask([{ id: "q", operation: "getSettings", query: "" }]);
-  await questions.take("a", "machine");
+  await questions.take("a", "machine", 9);
   await questions.answer("q", "{}");
   await questions.readAnswers(["q"]);
   await questions.forget(["q"]);

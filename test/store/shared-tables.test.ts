@@ -68,7 +68,20 @@ test("what servers share is bounded: 1,000 reports, questions of 16 KiB for 30 s
     connection.run("UPDATE server_questions SET asked_at = asked_at + ? WHERE id = ?", ms, id);
   await ask("long", 16_384);
   await ask("too long", 16_385);
-  expect((await questions.take("a", "a")).map(({ id }) => id)).toEqual(["new", "long"]);
+  connection.exec(`INSERT INTO server_questions (id, operation, query, asked_at)
+    SELECT printf('%0301d', 0), operation, query, asked_at FROM server_questions WHERE id = 'new'
+    UNION ALL SELECT 'of a long name', printf('%0301d', 0), query, asked_at FROM server_questions WHERE id = 'new'`);
+  const taken = async () => (await questions.take("a", "a", 9)).map(({ id }) => id);
+  expect(await taken()).toEqual(["new", "long"]);
+  const fill = (rows: number) =>
+    connection.exec(`DELETE FROM server_questions; INSERT INTO server_questions (id, operation, query, asked_at)
+      ${numbers(rows)} SELECT i, 'getSettings', '', unixepoch() * 1000 FROM n`);
+  fill(1_000);
+  expect(await taken()).toHaveLength(9);
+  // No server has stored so many.
+  fill(20_000);
+  expect(await taken()).toEqual([]);
+  expect(connection.value("SELECT count(*) FROM server_questions")).toBe(0n);
 
   connection.exec(
     `INSERT INTO audit (at, actor, action) ${numbers(1_001)} SELECT i, 'server', 'key.banned' FROM n`,

@@ -13,8 +13,11 @@ export interface ServerReportStore {
 export interface QuestionStore {
   /** Stores all of the questions. Throws Overloaded if there are too many already. */
   ask(questions: readonly Question[]): Promise<void>;
-  /** Takes the questions that a server may answer, each once. Deletes old questions, which nobody waits for. */
-  take(server: string, machine: string): Promise<readonly Question[]>;
+  /**
+   * Takes up to so many of the questions that a server may answer, each once. Deletes old questions, which nobody waits
+   * for.
+   */
+  take(server: string, machine: string, most: number): Promise<readonly Question[]>;
   answer(id: string, answer: string): Promise<void>;
   /** Returns the questions that still exist. */
   readAnswers(ids: readonly string[]): Awaitable<readonly QuestionState[]>;
