@@ -1,5 +1,6 @@
 import type { Config } from "../config/config.ts";
 import type { StoreFindings } from "./stored-data.ts";
+import { scheduler } from "../runtime/scheduler.ts";
 import { check } from "./finding.ts";
 
 const provider = check("sign-in");
@@ -8,9 +9,9 @@ const provider = check("sign-in");
 export async function checkProvider({ admin }: Config): Promise<StoreFindings> {
   if (admin?.provider === undefined) return { findings: [] };
   const { issuer, clientId, secret, rules } = admin.provider;
-  const { ProviderError, checkDiscovery } = await import("../operator/sign-in/provider.ts");
+  const { Provider, ProviderError } = await import("../operator/sign-in/provider.ts");
   try {
-    await checkDiscovery({ issuer, clientId, secret: () => secret, rules });
+    await new Provider({ issuer, clientId, secret: () => secret, rules }, () => scheduler.now()).check();
     return { findings: [provider.ok(`people can sign in with ${new URL(issuer).host}`)] };
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;

@@ -97,7 +97,7 @@ interface AdminHandlerOptions extends StartAdminOptions {
 
 /** The handler of the listener, with the URLs by which operators reach it, here and from other machines. */
 function handlerWithUrls(options: AdminHandlerOptions) {
-  const { admin, operators, audit, clock, log, port, isTls, providerSecret } = options;
+  const { admin, environment, operators, audit, clock, log, port, isTls, providerSecret } = options;
   const url = originOf({ host: admin.host, port, isTls });
   // Cookies do not distinguish ports, so each listener of a machine has a cookie of its own.
   const cookieName = `petstore-admin-${port}`;
@@ -107,7 +107,17 @@ function handlerWithUrls(options: AdminHandlerOptions) {
   const { provider } = admin;
   const secret = () => providerSecret.current;
   const providerSignIn =
-    provider && new ProviderSignIn({ provider, secret, operators, audit, clock, log, applyOperatorChanges });
+    provider &&
+    new ProviderSignIn({
+      provider,
+      secret,
+      environment,
+      operators,
+      audit,
+      clock,
+      log,
+      applyOperatorChanges,
+    });
   const handler = createAdminApp({
     ...options,
     url,

@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
+import { network } from "../../src/config/address-types.ts";
 import { roleRules } from "../../src/config/sign-in-types.ts";
 import {
   type Interference,
@@ -137,6 +138,8 @@ const broken =
       ? Promise.resolve(new Response(body, { status, headers: { "Content-Type": "application/json" } }))
       : undefined;
 
+const DISCOVERY = "/.well-known/openid-configuration";
+
 /** The host that a hostile provider names. Nothing arrives there. */
 let reached = 0;
 const elsewhere = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(`${++reached}`) });
@@ -211,6 +214,43 @@ const HOSTILE: Readonly<
     code: "provider_unavailable",
     reason: /authorization_endpoint/,
   },
+  "a discovery document whose scopes are a number": {
+    interference: changed(DISCOVERY, (body) => ({ ...body, scopes_supported: 5 })),
+    code: "provider_unavailable",
+    reason: /`scopes_supported` must be an array/,
+  },
+  "a discovery document whose methods are an object": {
+    interference: changed(DISCOVERY, (body) => ({ ...body, token_endpoint_auth_methods_supported: {} })),
+    code: "provider_unavailable",
+    reason: /`token_endpoint_auth_methods_supported` must be an array/,
+  },
+  "a discovery document without a token endpoint": {
+    interference: changed(DISCOVERY, ({ token_endpoint: _endpoint, ...body }) => body),
+    code: "provider_unavailable",
+    reason: /`token_endpoint` is required/,
+  },
+  "a discovery document whose UserInfo endpoint is null": {
+    interference: changed(DISCOVERY, (body) => ({ ...body, userinfo_endpoint: null })),
+    code: "provider_unavailable",
+    reason: /`userinfo_endpoint` must be/,
+  },
+  "a discovery document that is a list": {
+    interference: broken(DISCOVERY, "[]"),
+    code: "provider_unavailable",
+    reason: /must be a JSON object/,
+  },
+  "keys that are no list": {
+    interference: broken("/jwks", '{"keys":{}}'),
+    code: "provider_unavailable",
+    reason: /`keys` must be an array/,
+  },
+  "keys none of which can be read": {
+    interference: changed("/jwks", ({ keys }) => ({
+      keys: (keys as object[]).flatMap((key) => [null, 5, { ...key, key_ops: 5 }, { ...key, kid: [] }]),
+    })),
+    code: "rejected_sign_in",
+    reason: /no applicable key/,
+  },
   "a discovery document that is no JSON": {
     interference: broken("/.well-known/openid-configuration", "<html>"),
     code: "provider_unavailable",
@@ -247,6 +287,7 @@ test.each(Object.entries(HOSTILE))("%s signs nobody in", async (_name, { interfe
   const { url, secrets } = await begin();
   const response = await provider.logIn(url, "ann");
   provider.interfere(interference);
+  service.clock.advance(10_000);
   const { json, headers } = await finish(secrets, response);
   provider.interfere();
   expect(json["code"]).toBe(code);
@@ -291,6 +332,7 @@ test("while the provider is away nobody signs in with it, and tokens work; then 
   const begun = await begin();
   const response = await provider.logIn(begun.url, "bob");
   await provider.goAway();
+  service.clock.advance(10_000);
   const unavailable = { status: 503, json: expect.objectContaining({ code: "provider_unavailable" }) };
   expect(await service.admin("POST /api/session/provider", { token: null })).toMatchObject(unavailable);
   const { status, headers } = await finish(begun.secrets, response);
@@ -424,17 +466,137 @@ test("an operator with a token becomes one of the provider; the last lasting adm
   expect((await lasting.admin("/api/server", ann)).status).toBe(200);
 });
 
-test("sign-ins that anybody can begin are limited: 40 at once, then 5 a second", async () => {
-  const own = await start();
+const proxied = () => start({ trustedProxies: [network.parse("127.0.0.1")].flatMap((each) => each ?? []) });
+const from = (address: string) => ({ "X-Forwarded-For": address });
+const beginFrom = (on: AdminService, address: string) =>
+  on.admin("POST /api/session/provider", { token: null, headers: from(address) });
+const FLOOD = "192.0.2.1";
+
+test("sign-ins that anybody can begin are limited: 20 at once and one a second for each address, and 200 and 20 for all", async () => {
+  const own = await proxied();
   await provider.goAway();
-  const statuses: number[] = [];
-  for (const times of [42, 6]) {
-    for (let n = 0; n < times; n++)
-      statuses.push((await own.admin("POST /api/session/provider", { token: null })).status);
-    own.clock.advance(1_000);
-  }
+  const statuses = async (addresses: readonly string[]) => {
+    const all: number[] = [];
+    for (const address of addresses) all.push((await beginFrom(own, address)).status);
+    return all;
+  };
+  expect(await statuses(Array(22).fill(FLOOD))).toEqual([...Array(20).fill(503), 429, 429]);
+  own.clock.advance(1_000);
+  expect(await statuses([FLOOD, FLOOD])).toEqual([503, 429]);
+  // What is rejected takes nothing from the others.
+  const others = Array.from({ length: 222 }, (_, i) => `198.51.100.${i}`);
+  expect(await statuses(others)).toEqual([...Array(199).fill(503), ...Array(23).fill(429)]);
+  own.clock.advance(1_000);
+  expect(await statuses(others.slice(0, 21))).toEqual([...Array(20).fill(503), 429]);
   provider.comeBack();
-  expect(statuses).toEqual([...Array(40).fill(503), 429, 429, ...Array(5).fill(503), 429]);
+});
+
+test("a sign-in that this environment has begun ends, once, also from the address of a flood, and on another server", async () => {
+  const [own, other] = [await proxied(), await proxied()];
+  const begun = await Promise.all(
+    ["203.0.113.1", "203.0.113.2", "203.0.113.3"].map(async (address) => {
+      const { url, ...secrets } = (await beginFrom(own, address)).json;
+      return { provider: { response: await provider.logIn(String(url), "ann"), ...secrets } };
+    }),
+  );
+  const flood = { provider: { response: "?code=a", state: "a", nonce: "b", codeVerifier: "c" } };
+  for (const on of [own, other])
+    for (let i = 0; i < 40; i++) {
+      await beginFrom(on, FLOOD);
+      await on.signIn(flood, from(FLOOD));
+    }
+  expect((await own.signIn(flood, from(FLOOD))).json["code"]).toBe("too_many_attempts");
+  const page = { Host: new URL(own.adminUrl).host, Origin: own.adminUrl };
+  const [first = {}, second = {}, third = {}] = begun;
+  const ended = [own.signIn(first, from(FLOOD)), other.signIn(second, { ...from(FLOOD), ...page })];
+  expect((await Promise.all(ended)).map(({ status }) => status)).toEqual([200, 200]);
+  // The state does it once, and for ten minutes.
+  expect((await own.signIn(first, from(FLOOD))).status).toBe(429);
+  for (const on of [own, other]) on.clock.advance(600_000);
+  for (let i = 0; i < 20; i++) await beginFrom(own, FLOOD);
+  expect((await own.signIn(third, from(FLOOD))).status).toBe(429);
+  // Without a flood it ends as well.
+  expect((await own.signIn(third, from("203.0.113.9"))).status).toBe(200);
+});
+
+test("the discovery document is read once in ten seconds, and again after a failure", async () => {
+  const own = await start();
+  let reads = 0;
+  let status = 200;
+  provider.interfere((request, forward) => {
+    if (new URL(request.url).pathname !== DISCOVERY) return undefined;
+    reads++;
+    return status === 200 ? forward() : Promise.resolve(new Response("{}", { status }));
+  });
+  const beginOften = async () =>
+    (await Promise.all(Array.from({ length: 5 }, () => beginFrom(own, FLOOD)))).map((each) => each.status);
+  expect(await beginOften()).toEqual(Array(5).fill(200));
+  own.clock.advance(9_999);
+  expect(await beginOften()).toEqual(Array(5).fill(200));
+  expect(reads).toBe(1);
+  own.clock.advance(1);
+  status = 500;
+  expect(await beginOften()).toEqual(Array(5).fill(503));
+  status = 200;
+  expect(await beginOften()).toEqual(Array(5).fill(200));
+  provider.interfere();
+});
+
+/** Claims of the ID token and of the UserInfo endpoint, and the operator that they make. */
+const ADDRESSES: Readonly<Record<string, { idToken?: object; userInfo: object; name?: string }>> = {
+  "with the Kelvin sign is not one with a k": {
+    userInfo: { email: "\u212Aate@example.com", email_verified: true },
+  },
+  "with a long s is not one with an s": { userInfo: { email: "\u017Fam@example.com", email_verified: true } },
+  "in capitals is the one in lower case": {
+    userInfo: { email: "KATE@EXAMPLE.COM", email_verified: true },
+    name: "kate@example.com",
+  },
+  "that another document verifies is not verified": {
+    idToken: { email: "kate@example.com" },
+    userInfo: { email: "eve@example.com", email_verified: true, groups: ["petstore-viewers"] },
+    name: "eve@example.com",
+  },
+  "without a claim in its document is not verified": {
+    idToken: { email: "kate@example.com" },
+    userInfo: { email_verified: true },
+  },
+  "in a list is none": { userInfo: { email: ["kate@example.com", "x"], email_verified: true } },
+  "that is verified in a list is not verified": {
+    userInfo: { email: "kate@example.com", email_verified: [false, true] },
+  },
+  "that is an object is none": { userInfo: { email: { address: "kate@example.com" }, email_verified: true } },
+  "in the ID token comes first": {
+    idToken: { email: "kate@example.com", xms_edov: "1" },
+    userInfo: { email: "eve@example.com", email_verified: true },
+    name: "kate@example.com",
+  },
+};
+
+test.each(Object.entries(ADDRESSES))("an address %s", async (_name, { idToken = {}, userInfo, name }) => {
+  const { url, secrets } = await begin();
+  const response = await provider.logIn(url, "ann");
+  const inToken = withClaims((claims) => ({ ...claims, ...idToken }));
+  const inUserInfo = changed("/me", ({ sub }) => ({ sub, groups: ["petstore-viewers"], ...userInfo }));
+  provider.interfere((...request) => inToken(...request) ?? inUserInfo(...request));
+  const { status, json } = await finish(secrets, response);
+  provider.interfere();
+  expect({ status, name: Object(json["operator"]).name }).toEqual({
+    status: name === undefined ? 403 : 200,
+    name,
+  });
+});
+
+test("claims of any kind are no fault", async () => {
+  for (const odd of [null, [], {}, [null, { a: [] }], 1e308, "\0\ud800", true, "x".repeat(100_000)]) {
+    const { url, secrets } = await begin();
+    const response = await provider.logIn(url, "bob");
+    provider.interfere(
+      changed("/me", (body) => ({ ...body, name: odd, groups: odd, email: odd, email_verified: odd })),
+    );
+    expect((await finish(secrets, response)).status).toBe(403);
+    provider.interfere();
+  }
 });
 
 test("the provider sends browsers back to the origin of the page; another origin begins nothing", async () => {

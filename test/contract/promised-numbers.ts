@@ -196,12 +196,25 @@ export const PROMISED_NUMBERS: Readonly<Record<string, readonly PromisedNumber[]
       proof: ["test/http1/timeouts.test.ts", "a body without authentication has them"],
     },
     {
-      text: "At most 40 sign-ins begin or end at once, and 5 a second.",
-      kept: { "operator/sign-in/provider-sign-in.ts": "STEPS = { max: 40, perSecond: 5 }" },
+      text: "From one address 20 sign-ins begin at once and 1 a second",
+      kept: { "operator/sign-in/provider-sign-in.ts": "STEPS_OF_ADDRESS = { max: 20, perSecond: 1 }" },
       proof: [
         "test/admin/provider-sign-in.test.ts",
-        "sign-ins that anybody can begin are limited: 40 at once",
+        "sign-ins that anybody can begin are limited: 20 at once",
       ],
+    },
+    {
+      text: "from all together 200 and 20 a second",
+      kept: { "operator/sign-in/provider-sign-in.ts": "STEPS = { max: 200, perSecond: 20 }" },
+      proof: [
+        "test/admin/provider-sign-in.test.ts",
+        "sign-ins that anybody can begin are limited: 20 at once",
+      ],
+    },
+    {
+      text: "this environment began within 10 minutes",
+      kept: { "operator/sign-in/sign-in-states.ts": "VALID_MS = 10 * MINUTE_MS" },
+      proof: ["test/admin/provider-sign-in.test.ts", "a sign-in that this environment has begun ends, once"],
     },
     {
       text: "bounds the time (2 to 30 seconds)",

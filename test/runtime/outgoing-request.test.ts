@@ -12,7 +12,7 @@ import { RequestRecord } from "../../src/observe/request-record.ts";
 import { Trace } from "../../src/observe/trace.ts";
 import { Tracer } from "../../src/observe/tracer.ts";
 import { sendMessage } from "../../src/background/webhook-request.ts";
-import { beginSignIn } from "../../src/operator/sign-in/provider.ts";
+import { Provider } from "../../src/operator/sign-in/provider.ts";
 import { scheduler } from "../../src/runtime/scheduler.ts";
 import { OutgoingError, sendRequest } from "../../src/runtime/outgoing-request.ts";
 import {
@@ -75,7 +75,8 @@ const USERS: Readonly<Record<string, (port: number) => Promise<string>>> = {
   "src/operator/sign-in/provider.ts": async (port) => {
     const issuer = `http://127.0.0.1:${port}/${SECRET}`;
     const client = { issuer, clientId: "petstore", secret: () => SECRET, rules: [] };
-    return Bun.inspect(await beginSignIn(client, "http://127.0.0.1/").catch((error: unknown) => error));
+    const provider = new Provider(client, () => scheduler.now());
+    return Bun.inspect(await provider.check().catch((error: unknown) => error));
   },
 };
 

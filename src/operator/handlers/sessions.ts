@@ -44,7 +44,7 @@ export function sessionHandlers(services: SessionServices) {
     },
 
     async beginSignIn(_input, { request }) {
-      return providerSignIn?.begin(redirectUriOf(request)) ?? NO_PROVIDER;
+      return providerSignIn?.begin(redirectUriOf(request), request) ?? NO_PROVIDER;
     },
 
     async createSignInCode(_input, { principal, by }) {
@@ -90,7 +90,8 @@ export function sessionHandlers(services: SessionServices) {
   ) {
     if (provider)
       return (
-        providerSignIn?.finish({ ...provider, redirectUri: redirectUriOf(request) }, actor) ?? NO_PROVIDER
+        providerSignIn?.finish({ ...provider, redirectUri: redirectUriOf(request) }, request, actor) ??
+        NO_PROVIDER
       );
     return code === undefined
       ? authentication.checkToken(token, actor)

@@ -8,23 +8,31 @@ import type { AuditStore } from "../../domain/ports/audit.ts";
 import type { OperatorStore } from "../../domain/ports/operators.ts";
 import type { Clock } from "../../domain/ports/clock.ts";
 import { type Claims, claimValues, grantedRole, seenClaims } from "../../domain/role-rules.ts";
+import type { Environment } from "../../domain/environments.ts";
+import type { Request } from "../../http1/index.ts";
 import type { Log } from "../../observe/log.ts";
 import { FailureReporter } from "../../runtime/failure-reporter.ts";
-import { TokenBucket } from "../../runtime/token-bucket.ts";
+import { AddressBuckets } from "../../runtime/address-buckets.ts";
 import { providerUnavailable, signInNotAllowed, REJECTED_SIGN_IN, tooManyAttempts } from "../errors.ts";
 import { FailedSignIns } from "./failed-sign-ins.ts";
 import type * as ProviderModule from "./provider.ts";
 import type { Person, ProviderClient, ProviderResponse } from "./provider.ts";
 import { type NewSessionPrincipal, SESSION_MS } from "./admin-authentication.ts";
+import { SignInStates } from "./sign-in-states.ts";
 import { generateToken, toNewToken } from "./token.ts";
 
-/** The limit for steps of sign-ins, each of which sends up to four requests to the provider. Anybody can cause them. */
-const STEPS = { max: 40, perSecond: 5 };
+/**
+ * The limits for steps of sign-ins, which anybody can cause. The end of one sends three requests to the provider. It is
+ * not limited if this environment has begun the sign-in: its beginning was.
+ */
+const STEPS_OF_ADDRESS = { max: 20, perSecond: 1 };
+const STEPS = { max: 200, perSecond: 20 };
 const RETRY_SECONDS = 5;
 
 export interface ProviderSignInOptions {
   readonly provider: Pick<ProviderConfig, "issuer" | "clientId" | "rules">;
   readonly secret: ProviderClient["secret"];
+  readonly environment: Environment;
   readonly operators: OperatorStore;
   readonly audit: Pick<AuditStore, "recordAudit">;
   readonly clock: Clock;
@@ -33,6 +41,8 @@ export interface ProviderSignInOptions {
   readonly applyOperatorChanges: () => void;
 }
 
+/** Who sends a step, as far as it is limited. */
+type Client = Pick<Request, "clientAddress">;
 type StepRejection = Rejection<"too_many_attempts" | "provider_unavailable">;
 
 export class ProviderSignIn {
@@ -40,7 +50,9 @@ export class ProviderSignIn {
   readonly host: string;
   readonly #options: ProviderSignInOptions;
   readonly #client: ProviderClient;
-  readonly #steps: TokenBucket;
+  readonly #states: SignInStates;
+  readonly #steps: AddressBuckets;
+  #provider: ProviderModule.Provider | undefined;
   readonly #outage: FailureReporter;
   /** Responses that the provider did not send to the page, which anybody can send, and people without a role. */
   readonly #rejected: FailedSignIns;
@@ -51,7 +63,8 @@ export class ProviderSignIn {
     this.#options = options;
     this.#client = { ...provider, secret };
     this.host = new URL(provider.issuer).host;
-    this.#steps = new TokenBucket({ ...STEPS, now: () => clock.steadyNow() });
+    this.#states = new SignInStates(options);
+    this.#steps = new AddressBuckets({ each: STEPS_OF_ADDRESS, all: STEPS, now: () => clock.steadyNow() });
     this.#outage = new FailureReporter(
       (error) => log.event("admin.provider-unavailable", { provider: this.host, error }),
       (afterMs) => log.event("admin.provider-available", { provider: this.host, afterMs }),
@@ -60,16 +73,19 @@ export class ProviderSignIn {
     this.#notAllowed = new FailedSignIns(options);
   }
 
-  begin(redirectUri: string) {
-    return this.#step(({ beginSignIn }) => beginSignIn(this.#client, redirectUri));
+  async begin(redirectUri: string, client: Client) {
+    if (!this.#steps.take(client.clientAddress)) return tooManySteps();
+    return this.#step((provider) => provider.beginSignIn(redirectUri, this.#states.create()));
   }
 
   /** Returns who signs in with a response of the provider. */
   async finish(
     response: ProviderResponse,
+    client: Client,
     actor: Actor,
   ): Promise<NewSessionPrincipal | StepRejection | Rejection<"rejected_sign_in" | "sign_in_not_allowed">> {
-    const person = await this.#step(({ finishSignIn }) => finishSignIn(this.#client, response));
+    if (!this.#states.take(response.state) && !this.#steps.take(client.clientAddress)) return tooManySteps();
+    const person = await this.#step((provider) => provider.finishSignIn(response));
     if (person instanceof Rejection) return person;
     if ("subject" in person) return this.#admit(person, actor);
     this.#rejected.report(actor, { reason: person.rejectedBecause });
@@ -78,24 +94,25 @@ export class ProviderSignIn {
 
   /** The library loads with the first step. */
   async #step<T extends object>(
-    step: (provider: typeof ProviderModule) => Promise<T>,
-  ): Promise<T | StepRejection> {
-    if (!this.#steps.take()) return tooManyAttempts(1, "sign-ins began at once");
-    const provider = await import("./provider.ts");
+    step: (provider: ProviderModule.Provider) => Promise<T>,
+  ): Promise<T | Rejection<"provider_unavailable">> {
+    const { Provider, ProviderError } = await import("./provider.ts");
+    const { clock } = this.#options;
+    this.#provider ??= new Provider(this.#client, () => clock.steadyNow());
     try {
-      const result = await step(provider);
+      const result = await step(this.#provider);
       this.#outage.succeeded();
       return result;
     } catch (error) {
-      if (!(error instanceof provider.ProviderError)) throw error;
+      if (!(error instanceof ProviderError)) throw error;
       this.#outage.failed(error);
       return providerUnavailable(this.host, error.message, RETRY_SECONDS);
     }
   }
 
-  async #admit({ subject, claims }: Person, actor: Actor) {
+  async #admit({ subject, address, claims }: Person, actor: Actor) {
     const { operators, clock, provider, applyOperatorChanges } = this.#options;
-    const name = nameOf(claims);
+    const name = address?.includes("@") && OPERATOR_NAME.test(address) ? address : undefined;
     const role = grantedRole(provider.rules, claims);
     const details = { subject, ...shownText("email", claims), ...shownText("name", claims) };
     const seen = seenClaims(provider.rules, claims);
@@ -132,18 +149,7 @@ export class ProviderSignIn {
   }
 }
 
-/** Values by which providers say that an address was verified. */
-const VERIFIED = new Set(["true", "1"]);
-
-/** The verified email address. Microsoft says in a claim of its own that the owner of the domain has verified it. */
-function nameOf(claims: Claims): string | undefined {
-  const isVerified = ["email_verified", "xms_edov"].some((claim) =>
-    claimValues(claims, claim).some((value) => VERIFIED.has(value)),
-  );
-  const [address = ""] = claimValues(claims, "email");
-  const name = address.toLowerCase();
-  return isVerified && name.includes("@") && OPERATOR_NAME.test(name) ? name : undefined;
-}
+const tooManySteps = () => tooManyAttempts(1, "sign-ins began at once");
 
 const MAX_SHOWN_LENGTH = 200;
 

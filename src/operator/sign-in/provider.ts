@@ -9,11 +9,19 @@ import { messageOf } from "../../runtime/message-of.ts";
 import type { ProviderConfig } from "../../config/config.ts";
 import type { Claims, RoleRule } from "../../domain/role-rules.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
-import { OutgoingError, sendRequest, trustProblem } from "../../runtime/outgoing-request.ts";
+import {
+  OutgoingError,
+  type OutgoingResponse,
+  sendRequest,
+  trustProblem,
+} from "../../runtime/outgoing-request.ts";
 import { printable } from "../../text/formatting.ts";
+import { parse, readKeys, readMetadata, verifiedAddress } from "./provider-documents.ts";
 
 /** The time for all requests of a step together. It is shorter than the time of an operation. */
 const STEP_MS = 6_000;
+/** How long the discovery document is kept. A change of it is followed after this time. */
+const DOCUMENT_KEPT_MS = 10_000;
 /** The longest response. A person may be in thousands of groups. */
 const MAX_RESPONSE_BYTES = 512 * 1024;
 const MAX_REASON_LENGTH = 200;
@@ -40,6 +48,8 @@ export interface ProviderResponse extends SignInSecrets {
 export interface Person {
   /** The issuer and the subject. */
   readonly subject: string;
+  /** The verified email address, in lower case. */
+  readonly address: string | undefined;
   readonly claims: Claims;
 }
 
@@ -58,80 +68,110 @@ export interface ProviderClient extends Pick<ProviderConfig, "issuer" | "clientI
   readonly secret: () => string;
 }
 
-/** Reads the discovery document, and returns how to use what it names. Throws ProviderError. */
-async function discover({ issuer, clientId, secret }: ProviderClient): Promise<openId.Configuration> {
-  const url = new URL(issuer);
-  const metadata = { client_secret: secret(), [openId.clockTolerance]: CLOCK_TOLERANCE_SECONDS };
-  const discovering = openId.discovery(url, clientId, metadata, clientAuthentication(secret()), {
-    // The signature of an ID token is verified although the token comes from the provider itself.
-    execute: [
-      openId.enableNonRepudiationChecks,
-      ...(url.protocol === "http:" ? [openId.allowInsecureRequests] : []),
-    ],
-    [openId.customFetch]: sender(scheduler.now() + STEP_MS),
-  });
-  const configuration = await discovering.catch((error: unknown) => {
-    throw new ProviderError(`its discovery document: ${printableReason(error)}`);
-  });
-  const server = configuration.serverMetadata();
-  for (const name of ["authorization_endpoint", "token_endpoint", "jwks_uri"] as const) {
-    const scheme = URL.parse(server[name] ?? "")?.protocol;
-    if (scheme !== "https:" && scheme !== url.protocol)
-      throw new ProviderError(`its discovery document: ${name} is no https:// URL`);
+/** A provider, and what is kept of it. */
+export class Provider {
+  readonly #client: ProviderClient;
+  readonly #now: () => number;
+  #document: { readonly readAt: number; readonly response: Promise<OutgoingResponse> } | undefined;
+
+  constructor(client: ProviderClient, now: () => number) {
+    this.#client = client;
+    this.#now = now;
   }
-  return configuration;
-}
 
-/** Checks the discovery document. Throws ProviderError. */
-export async function checkDiscovery(client: ProviderClient): Promise<void> {
-  await discover(client);
-}
+  /** Checks the discovery document. Throws ProviderError. */
+  async check(): Promise<void> {
+    await this.#discover();
+  }
 
-/** Returns the URL to which the page sends the browser, and what the page keeps meanwhile. Throws ProviderError. */
-export async function beginSignIn(client: ProviderClient, redirectUri: string) {
-  const configuration = await discover(client);
-  const [state, nonce] = [openId.randomState(), openId.randomNonce()];
-  const codeVerifier = openId.randomPKCECodeVerifier();
-  const url = openId.buildAuthorizationUrl(configuration, {
-    redirect_uri: redirectUri,
-    scope: scopeOf(configuration, client.rules),
+  /** Returns the URL to which the page sends the browser, and what the page keeps meanwhile. Throws ProviderError. */
+  async beginSignIn(redirectUri: string, state: string) {
+    const configuration = await this.#discover();
+    const nonce = openId.randomNonce();
+    const codeVerifier = openId.randomPKCECodeVerifier();
+    const url = openId.buildAuthorizationUrl(configuration, {
+      redirect_uri: redirectUri,
+      scope: scopeOf(configuration, this.#client.rules),
+      state,
+      nonce,
+      code_challenge: await openId.calculatePKCECodeChallenge(codeVerifier),
+      code_challenge_method: "S256",
+    });
+    return { url: url.href, state, nonce, codeVerifier };
+  }
+
+  /** Trades the code of a response for the claims of the person. Throws ProviderError. */
+  async finishSignIn({
+    response,
+    redirectUri,
     state,
     nonce,
-    code_challenge: await openId.calculatePKCECodeChallenge(codeVerifier),
-    code_challenge_method: "S256",
-  });
-  return { url: url.href, state, nonce, codeVerifier };
-}
+    codeVerifier,
+  }: ProviderResponse): Promise<Person | RejectedResponse> {
+    const configuration = await this.#discover();
+    const url = new URL(redirectUri);
+    url.search = response;
+    try {
+      const tokens = await openId.authorizationCodeGrant(configuration, url, {
+        expectedState: state,
+        expectedNonce: nonce,
+        pkceCodeVerifier: codeVerifier,
+        idTokenExpected: true,
+      });
+      const claims = tokens.claims();
+      if (claims === undefined) return { rejectedBecause: "the response has no ID token" };
+      const { iss, sub } = claims;
+      if (!SUBJECT.test(sub)) return { rejectedBecause: "the ID token has no sub of at most 255 characters" };
+      // Providers may have claims in the ID token, at the UserInfo endpoint or in both.
+      const more =
+        configuration.serverMetadata().userinfo_endpoint === undefined
+          ? {}
+          : await openId.fetchUserInfo(configuration, tokens.access_token, sub);
+      return {
+        subject: `${iss} ${sub}`,
+        address: verifiedAddress([claims, more]),
+        claims: { ...more, ...claims },
+      };
+    } catch (error) {
+      const reason = printableReason(error);
+      if (isOfProvider(error)) throw new ProviderError(reason);
+      return { rejectedBecause: reason };
+    }
+  }
 
-/** Trades the code of a response for the claims of the person. Throws ProviderError. */
-export async function finishSignIn(
-  client: ProviderClient,
-  { response, redirectUri, state, nonce, codeVerifier }: ProviderResponse,
-): Promise<Person | RejectedResponse> {
-  const configuration = await discover(client);
-  const url = new URL(redirectUri);
-  url.search = response;
-  try {
-    const tokens = await openId.authorizationCodeGrant(configuration, url, {
-      expectedState: state,
-      expectedNonce: nonce,
-      pkceCodeVerifier: codeVerifier,
-      idTokenExpected: true,
+  /** Reads the discovery document, and returns how to use what it names, within the time of a step. */
+  async #discover(): Promise<openId.Configuration> {
+    const { issuer, clientId, secret } = this.#client;
+    const url = new URL(issuer);
+    const deadline = scheduler.now() + STEP_MS;
+    const metadata = { client_secret: secret(), [openId.clockTolerance]: CLOCK_TOLERANCE_SECONDS };
+    const discovering = openId.discovery(url, clientId, metadata, clientAuthentication(secret()), {
+      // The signature of an ID token is verified although the token comes from the provider itself.
+      execute: [
+        openId.enableNonRepudiationChecks,
+        ...(url.protocol === "http:" ? [openId.allowInsecureRequests] : []),
+      ],
+      [openId.customFetch]: async (...request) => {
+        const received = await this.#readDocument(() => send(request, deadline));
+        return responseOf(received, (document) => readMetadata(document, url.protocol));
+      },
     });
-    const claims = tokens.claims();
-    if (claims === undefined) return { rejectedBecause: "the response has no ID token" };
-    const { iss, sub } = claims;
-    if (!SUBJECT.test(sub)) return { rejectedBecause: "the ID token has no sub of at most 255 characters" };
-    // Providers may have claims in the ID token, at the UserInfo endpoint or in both.
-    const more =
-      configuration.serverMetadata().userinfo_endpoint === undefined
-        ? {}
-        : await openId.fetchUserInfo(configuration, tokens.access_token, sub);
-    return { subject: `${iss} ${sub}`, claims: { ...more, ...claims } };
-  } catch (error) {
-    const reason = printableReason(error);
-    if (isOfProvider(error)) throw new ProviderError(reason);
-    return { rejectedBecause: reason };
+    const configuration = await discovering.catch((error: unknown) => {
+      this.#document = undefined;
+      throw new ProviderError(`its discovery document: ${printableReason(error)}`);
+    });
+    const { jwks_uri: keys } = configuration.serverMetadata();
+    configuration[openId.customFetch] = async (...request) =>
+      responseOf(await send(request, deadline), request[0] === keys ? readKeys : undefined);
+    return configuration;
+  }
+
+  /** Anybody can begin sign-ins, which cause one request in this time. */
+  #readDocument(read: () => Promise<OutgoingResponse>): Promise<OutgoingResponse> {
+    const now = this.#now();
+    if (this.#document === undefined || now - this.#document.readAt >= DOCUMENT_KEPT_MS)
+      this.#document = { readAt: now, response: read() };
+    return this.#document.response;
   }
 }
 
@@ -151,22 +191,23 @@ function scopeOf(configuration: openId.Configuration, rules: readonly RoleRule[]
   return [...new Set(["openid", "email", "profile", ...scopes])].join(" ");
 }
 
-/** Sends the requests of the library, all of them before the deadline. */
-function sender(deadline: number): openId.CustomFetch {
-  return async (url, { method, headers, body }) => {
-    const timeoutMs = Math.max(1, deadline - scheduler.now());
-    const sent = { method, headers, body: body ? `${body}` : null };
-    const {
-      status,
-      headers: received,
-      text,
-    } = await sendRequest(url, {
-      ...sent,
-      timeoutMs,
-      maxBytes: MAX_RESPONSE_BYTES,
-    });
-    return new Response(text || null, { status, headers: received });
-  };
+/** Sends a request of the library. All requests of a step end before its deadline. */
+function send(
+  [url, { method, headers, body }]: Parameters<openId.CustomFetch>,
+  deadline: number,
+): Promise<OutgoingResponse> {
+  const timeoutMs = Math.max(1, deadline - scheduler.now());
+  const sent = { method, headers, body: body ? `${body}` : null };
+  return sendRequest(url, { ...sent, timeoutMs, maxBytes: MAX_RESPONSE_BYTES });
+}
+
+/** Makes the response that the library gets: of a success what `read` makes of its body. */
+function responseOf(
+  { status, headers, text }: OutgoingResponse,
+  read?: (document: unknown) => unknown,
+): Response {
+  const body = read === undefined || status !== 200 ? text : JSON.stringify(read(parse(text)));
+  return new Response(body || null, { status, headers });
 }
 
 /** Whether the provider causes the error. Anybody can send a response that is wrong. */
