@@ -121,7 +121,7 @@ function operatorInputs({ rows, tokens, keys, now }: Facts): Inputs<typeof ADMIN
     getSession: {},
     deleteSession: {},
     deleteSessions: {},
-    listOperators: {},
+    listOperators: { query: { name: ["growth-0"] } },
     createOperator: {
       body: (n) => ({ name: `growth-${n}`, role: "viewer" }),
       keep: ({ operator }) => void (operator && operators.push(operator.id)),

@@ -77,7 +77,7 @@ export type OperatorChange = Partial<Pick<Operator, "role">> & { readonly expire
 
 /** Why an operator is not changed. */
 export type UnchangedOperator = Rejection<
-  "operator_not_found" | "operator_not_active" | "operator_of_provider" | "last_admin"
+  "operator_not_found" | "operator_not_active" | "operator_of_provider" | "too_many_operators" | "last_admin"
 >;
 
 export const OPERATOR_STATES = ["active", "expired", "revoked"] as const;
@@ -98,7 +98,7 @@ export const OPERATOR_NAME = /^(?!(?:token|server)$)[a-z][a-z0-9._@+-]{0,63}$/;
 export const OPERATOR_NAME_EXPECTED =
   "a letter and up to 63 more letters, digits and . _ @ + -, in lower case, other than token and server";
 
-/** The number of operators that are not revoked. */
+/** The number of operators that are active. */
 export const MAX_OPERATORS = 200;
 /** The number of sessions of all operators. A new one ends the oldest. */
 export const MAX_SESSIONS = 500;
@@ -153,8 +153,12 @@ export function operatorNotFound(id: number | bigint): Rejection<"operator_not_f
   return new Rejection("operator_not_found", `Operator ${id} does not exist.`);
 }
 
-export function operatorRevoked({ name }: Pick<Operator, "name">): Rejection<"operator_not_active"> {
-  return new Rejection("operator_not_active", `Operator ${name} is revoked. Create another one.`);
+export function operatorRevoked({
+  name,
+  role,
+}: Pick<Operator, "name" | "role">): Rejection<"operator_not_active"> {
+  const message = `Operator ${name} is revoked. An admin lets them in again with a new operator of that name: petstore operators create --name ${name} --role ${role}`;
+  return new Rejection("operator_not_active", message);
 }
 
 type ExpiredOperator = Pick<Operator, "name" | "expiresAt" | "subject">;
@@ -174,20 +178,14 @@ function expiredText({ name, expiresAt = 0, subject }: ExpiredOperator): string 
   return `The token of ${name} expired at ${formatTime(expiresAt)}. An admin makes it valid again: petstore operators update ${name} --expires 90d`;
 }
 
-/** The audit trail identifies operators by name, so a name is never used by two of them. */
-export function operatorExists(
-  name: string,
-  { id, revokedAt }: { readonly id: number; readonly revokedAt: number | null },
-): Rejection<"operator_exists"> {
-  const message =
-    revokedAt === null
-      ? `There is an operator ${name} already.`
-      : `Operator ${id}, who is revoked, had the name ${name}. A name is not used again, so that the audit trail stays clear; choose another one.`;
-  return new Rejection("operator_exists", message);
+/** The audit trail identifies operators by name, so two of them never have the same one at a time. */
+export function operatorExists(name: string): Rejection<"operator_exists"> {
+  return new Rejection("operator_exists", `There is an operator ${name} already.`);
 }
 
 export function tooManyOperators(): Rejection<"too_many_operators"> {
-  return new Rejection("too_many_operators", `There are ${MAX_OPERATORS} operators; revoke one first.`);
+  const message = `There are ${MAX_OPERATORS} active operators, which is the limit. An admin revokes one first.`;
+  return new Rejection("too_many_operators", message);
 }
 
 /** A token identifies one operator, so no other operator gets it. */

@@ -32,7 +32,7 @@ export const ADMIN_ERRORS = errorTable({
   key_not_found: { status: 404, meaning: "No API key has this identifier or secret." },
   pet_not_found: { status: 404, meaning: "No pet has this identifier." },
   order_not_found: { status: 404, meaning: "No order has this identifier." },
-  operator_exists: { status: 409, meaning: "An operator has this name, or had it and is revoked." },
+  operator_exists: { status: 409, meaning: "An operator has this name." },
   operator_not_active: { status: 409, meaning: "The operator is revoked or has expired." },
   operator_of_provider: {
     status: 409,
@@ -40,7 +40,10 @@ export const ADMIN_ERRORS = errorTable({
   },
   own_operator: { status: 409, meaning: "Operators cannot revoke themselves." },
   last_admin: { status: 409, meaning: "No other admin has a token that does not expire." },
-  too_many_operators: { status: 409, meaning: `There are ${MAX_OPERATORS} operators, which is the limit.` },
+  too_many_operators: {
+    status: 409,
+    meaning: `There are ${MAX_OPERATORS} active operators, which is the limit.`,
+  },
   key_not_active: { status: 409, meaning: "The API key is revoked or expired, so it cannot be changed." },
   pet_ordered: { status: 409, meaning: "The pet has a placed order. Complete or cancel the order first." },
   pet_has_orders: { status: 409, meaning: "The pet has orders, so it cannot be deleted." },

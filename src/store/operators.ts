@@ -71,7 +71,10 @@ const COLUMNS = `operators.id, name, role, hint, created_at AS "createdAt", issu
   last_used_at AS "lastUsedAt", expires_at AS "expiresAt", revoked_at AS "revokedAt",
   ${OVERLAP_ENDS_AT} AS "overlapEndsAt", subject`;
 const SELECT = `SELECT ${COLUMNS} FROM ${OPERATORS_WITH_TOKENS}`;
-const SELECT_ACTIVE = `SELECT hash, ${COLUMNS} FROM ${OPERATORS_WITH_TOKENS} WHERE revoked_at IS NULL`;
+const SELECT_PRESENT = `SELECT hash, ${COLUMNS} FROM ${OPERATORS_WITH_TOKENS} WHERE revoked_at IS NULL`;
+/** Sorts those who do not expire, or expire last, first: so all who are active come before those who are not. */
+const LAST_EXPIRING = `coalesce(expires_at, ${Number.MAX_SAFE_INTEGER}) DESC`;
+/** Everybody who was ever there with a provider is an operator, so there are more than those who are active. */
 const MAX_LISTED = MAX_OPERATORS + 300;
 
 function* findOperator(id: number) {
@@ -107,7 +110,7 @@ function* addOperator(
   return yield* readOperator(id);
 }
 
-/** The operator who has the name, or the last one who had it. */
+/** The operator who has the name, or the last one who had it. A name is that of one at a time. */
 function* holderOf(name: string) {
   const [holder] = yield* numberRowsOf<{ id: number; revokedAt: number | null }>(
     `SELECT id, revoked_at AS "revokedAt" FROM operators WHERE name = ? ORDER BY revoked_at IS NOT NULL, id DESC LIMIT 1`,
@@ -119,29 +122,42 @@ function* holderOf(name: string) {
 function* createOperator(operator: NewOperator, token: NewSecret, by: Attribution) {
   const { name } = operator;
   const holder = yield* holderOf(name);
-  if (holder) return operatorExists(name, holder);
-  if (yield* isFull()) return tooManyOperators();
+  if (holder?.revokedAt === null) return operatorExists(name);
+  if (yield* isFull(by.at)) return tooManyOperators();
   return yield* addOperator(operator, token, by);
 }
 
-function* isFull() {
-  return (yield* rowsOf("SELECT id FROM operators WHERE revoked_at IS NULL")).length >= MAX_OPERATORS;
+/** Whether no more operators can be active. */
+function* isFull(now: number) {
+  const active =
+    "SELECT id FROM operators WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)";
+  return (yield* rowsOf(active, now)).length >= MAX_OPERATORS;
+}
+
+/** The operator as whom a person was revoked last, unless an admin has created one of that name since. */
+function* revokedPerson({ name, subject }: Pick<ProviderOperator, "name" | "subject">) {
+  const isPerson = "(name = ?1 OR subject = ?2)";
+  const revoked = yield* rowsOf<{ name: string }>(
+    `SELECT name FROM operators WHERE ${isPerson}
+       AND revoked_at = (SELECT max(revoked_at) FROM operators WHERE ${isPerson})`,
+    name,
+    subject,
+  );
+  for (const each of revoked) if ((yield* holderOf(each.name))?.revokedAt === null) return undefined;
+  return revoked.find((each) => each.name === name) ?? revoked[0];
 }
 
 function* admitOperator(person: ProviderOperator, token: NewSecret, by: Attribution) {
   const { name, role, expiresAt, subject } = person;
-  const revoked =
-    "SELECT name FROM operators WHERE (name = ? OR subject = ?) AND revoked_at IS NOT NULL LIMIT 1";
-  const [blocked] = yield* rowsOf<{ name: string }>(revoked, name, subject);
-  if (blocked) return operatorRevoked(blocked);
+  const revoked = yield* revokedPerson(person);
+  if (revoked) return operatorRevoked({ ...revoked, role });
   const holder = yield* holderOf(name);
-  const before = holder && (yield* findOperator(holder.id));
+  const before = holder?.revokedAt === null ? yield* findOperator(holder.id) : undefined;
+  const isActive = before !== undefined && operatorState(before, by.at) === "active";
   if (before && (yield* isLastAdmin(before))) return lastAdmin(before);
   yield* expirePerson(subject, by, before?.id);
-  if (before === undefined) {
-    if (yield* isFull()) return tooManyOperators();
-    return { operator: yield* addOperator(person, token, by), tokenHash: token.hash };
-  }
+  if (!isActive && (yield* isFull(by.at))) return tooManyOperators();
+  if (before === undefined) return { operator: yield* addOperator(person, token, by), tokenHash: token.hash };
   const { id } = before;
   yield* rowsOf(
     "UPDATE operators SET role = ?, expires_at = ?, subject = ? WHERE id = ?",
@@ -150,8 +166,7 @@ function* admitOperator(person: ProviderOperator, token: NewSecret, by: Attribut
     subject,
     id,
   );
-  const isSame = before.subject === subject && operatorState(before, by.at) === "active";
-  if (!isSame) {
+  if (!isActive || before.subject !== subject) {
     yield* replaceCurrentToken(id, token, { at: by.at, overlapEndsAt: undefined });
     yield* endSessions(id);
   }
@@ -220,10 +235,12 @@ export class SqlOperatorStore implements OperatorStore {
     private readonly retentionNow?: RetentionNow,
   ) {}
 
-  listOperators(): Awaitable<readonly Operator[]> {
+  listOperators(name?: string): Awaitable<readonly Operator[]> {
     return this.database.read(function* () {
+      const order = `CASE WHEN revoked_at IS NULL THEN 0 ELSE 1 END, ${LAST_EXPIRING}, operators.id DESC`;
       const rows = yield* objectsOf<Operator>(
-        `${SELECT} ORDER BY CASE WHEN revoked_at IS NULL THEN 0 ELSE 1 END, operators.id DESC LIMIT ${MAX_LISTED}`,
+        `${SELECT} WHERE name = coalesce(?, name) ORDER BY ${order} LIMIT ${MAX_LISTED}`,
+        name ?? null,
       );
       return rows.toSorted((a, b) => a.id - b.id);
     });
@@ -236,7 +253,7 @@ export class SqlOperatorStore implements OperatorStore {
   async importOperator(operator: NewOperator, token: NewSecret, by: Attribution) {
     const { name, role } = operator;
     const isImported = function* () {
-      const select = `${SELECT_ACTIVE} AND name = ? AND hash = ?`;
+      const select = `${SELECT_PRESENT} AND name = ? AND hash = ?`;
       return (yield* rowsOf(select, name, token.hash)).length > 0;
     };
     if (await this.database.read(isImported)) return undefined;
@@ -275,6 +292,8 @@ export class SqlOperatorStore implements OperatorStore {
       const after = withChange(before, change);
       if (before.subject !== undefined && allowsMore(after, before)) return operatorOfProvider(before);
       if (!isLastingAdmin(after) && (yield* isLastAdmin(before))) return lastAdmin(before);
+      const [wasActive, isActive] = [before, after].map((each) => operatorState(each, by.at) === "active");
+      if (isActive && !wasActive && (yield* isFull(by.at))) return tooManyOperators();
       const update = "UPDATE operators SET role = ?, expires_at = ? WHERE id = ?";
       yield* rowsOf(update, after.role, after.expiresAt ?? null, id);
       if (!mayCall(after.role, "viewer")) yield* endSessions(id);
@@ -325,13 +344,15 @@ export class SqlOperatorStore implements OperatorStore {
 
   readAccess(): Awaitable<OperatorAccess> {
     return this.database.read(function* () {
-      const active = yield* objectsOf<Operator & { hash: string }>(SELECT_ACTIVE);
+      const present = yield* objectsOf<Operator & { hash: string }>(
+        `${SELECT_PRESENT} ORDER BY ${LAST_EXPIRING}, operators.id DESC LIMIT ${MAX_LISTED}`,
+      );
       const earlier = yield* readEarlierTokens();
       const sessions = yield* readSessions();
       const codes = yield* readCodes();
       const tokens = new Map<string, OperatorCredential>();
       const operators = new Map<number, Operator>();
-      for (const { hash, ...operator } of active) {
+      for (const { hash, ...operator } of present) {
         tokens.set(hash, { operator });
         operators.set(operator.id, operator);
       }

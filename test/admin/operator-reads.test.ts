@@ -34,6 +34,7 @@ const VALUES: Readonly<Record<string, string>> = {
   "/pets status": "sold",
   categoryId: "1",
   id: "1",
+  name: "bootstrap",
   keyId: "1",
   petId: "1",
 };

@@ -281,9 +281,10 @@ test("operators create, list, rotate and revoke, by name and by identifier, here
   });
   cli.clock.advance(1_000);
   expect(await cli.out("operators revoke 2")).toStartWith("Operator 2 ann was already revoked");
-  expect(await cli.err("operators create --name ann --role viewer")).toStartWith(
-    "Operator 2, who is revoked, had the name ann",
-  );
+  expect(await cli.out("operators create --name ann --role viewer")).toStartWith("Created operator 4 ann");
+  expect(await cli.out("operators update ann --role support")).toStartWith("Operator 4 ann is updated");
+  expect(await cli.out("operators list --name ann --json")).toContain('"id": 2');
+  expect(await cli.out("operators list --name ann")).not.toContain("prometheus");
   expect(await cli.err("operators revoke admin")).toBe(
     "Operator admin is the last admin whose token does not expire. Create another one first.",
   );

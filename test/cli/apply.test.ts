@@ -361,8 +361,12 @@ test("a key that two keys claim, one that is revoked and an operator who is: the
   await run("keys", "revoke", "1", "--yes");
   await run("operators", "revoke", "ann", "--yes");
   const { out } = await apply(FILE);
-  expect(out).toContain("line 7: operators[0].name is ann, who is revoked; a name is not used again");
+  expect(out).toContain(
+    "line 7: operators[0].name is ann, who is revoked; petstore operators create lets them in again",
+  );
   expect(out).toContain("line 12: keys[0].id names key 1, which is revoked; take another name");
+  await run("operators", "create", "--name", "ann", "--role", "support");
+  expect((await apply(FILE)).out).not.toContain("operators[0]");
 });
 
 test("a key that a file names twice, by its name and by its identifier, is a problem", async () => {

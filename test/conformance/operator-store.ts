@@ -154,8 +154,44 @@ export function operatorStoreConformance(test: TestCase): void {
     for (const change of [{}, { name: "new@example.com", subject: "issuer 2" }])
       expect(await operators.admitOperator({ ...person, ...change }, token("seven"), by)).toMatchObject({
         code: "operator_not_active",
-        message: "Operator eva@example.com is revoked. Create another one.",
+        message:
+          "Operator eva@example.com is revoked. An admin lets them in again with a new operator of that name: petstore operators create --name eva@example.com --role admin",
       });
+  });
+
+  test("admitOperator: a revoked person is let in again by a new operator of that name, whatever the address is", async ({
+    operators,
+  }) => {
+    await create(operators, "ann");
+    const [old, now] = ["eva@example.com", "eva@new.example"];
+    let tokens = 0;
+    const admit = async (name: string) => {
+      const person = { name, role: "viewer", subject: "issuer 1", expiresAt: AT + HOUR } as const;
+      const admitted = await operators.admitOperator(person, token(`${++tokens}`), by);
+      return "code" in admitted ? admitted.message : admitted.operator.id;
+    };
+    const again = async (name: string) => {
+      const created = operators.createOperator({ name, role: "viewer" }, token(`${++tokens}`), by);
+      return operatorIn(await created).id;
+    };
+    const revoke = async (id: number, at: number) =>
+      operatorIn(await operators.revokeOperator(id, { ...by, at }));
+    const blocked = (name: string) => expect.stringContaining(`petstore operators create --name ${name}`);
+    await revoke(Number(await admit(old)), AT);
+    expect(await admit(old)).toEqual(blocked(old));
+    const second = await again(old);
+    expect(await admit(old)).toBe(second);
+    await revoke(second, AT + 1);
+    expect([await admit(old), await admit(now)]).toEqual([blocked(old), blocked(old)]);
+    // An operator of another name lets nobody in.
+    await again("eva");
+    expect(await admit(now)).toEqual(blocked(old));
+    await again(old);
+    const current = await admit(now);
+    expect(current).toBeNumber();
+    expect(await admit(now)).toBe(current);
+    await revoke(Number(current), AT + 2);
+    expect([await admit(now), await admit(old)]).toEqual([blocked(now), blocked(now)]);
   });
 
   test("admitOperator: a person with another address has one active operator, and is revoked by every address", async (opened) => {
@@ -233,27 +269,73 @@ export function operatorStoreConformance(test: TestCase): void {
     expect(await give("one")).toMatchObject({ name: "one" });
   });
 
-  test("createOperator: a name is used once, also after its operator is revoked", async ({ operators }) => {
+  test("createOperator: a name is that of one at a time; who was revoked comes back as a new operator", async ({
+    operators,
+  }) => {
     await create(operators, "root");
     const { id } = await create(operators, "ann", "viewer");
-    const again = () => operators.createOperator(ANN, token("again"), by);
-    expect(await again()).toMatchObject({
-      code: "operator_exists",
-      message: "There is an operator ann already.",
-    });
-    operatorIn(await operators.revokeOperator(id, by));
-    expect(await again()).toMatchObject({
-      code: "operator_exists",
-      message:
-        "Operator 2, who is revoked, had the name ann. A name is not used again, so that the audit trail stays clear; choose another one.",
-    });
+    const again = (text: string) => operators.createOperator(ANN, token(text), by);
+    const exists = { code: "operator_exists", message: "There is an operator ann already." };
+    expect(await again("again")).toMatchObject(exists);
+    const revoked = operatorIn(await operators.revokeOperator(id, by));
+    const back = operatorIn(await again("again"));
+    expect(back.id).not.toBe(id);
+    expect(await again("more")).toMatchObject(exists);
+    expect(await operators.listOperators("ann")).toEqual([revoked, back]);
+    expect([...(await operators.readAccess()).tokens.keys()].toSorted()).toEqual(
+      [hashOf("root"), hashOf("again")].toSorted(),
+    );
+    // The token of the revoked operator stays invalid.
+    expect(await operators.importOperator(ANN, token("ann"), by)).toMatchObject({ code: "invalid_token" });
   });
 
-  test("createOperator: there are at most 200", async ({ operators }) => {
-    const names = Array.from({ length: 200 }, (_, n) => `program-${n}`);
-    await Promise.all(names.map((name) => create(operators, name, "metrics")));
-    const more = await operators.createOperator(ANN, token("ann"), by);
-    expect(rejectionCode(more)).toBe("too_many_operators");
+  test("createOperator: at most 200 are active; those who have expired do not count, and come back while there is room", async ({
+    operators,
+  }) => {
+    const expired = { role: "viewer", expiresAt: AT + HOUR } as const;
+    const later = { ...by, at: AT + HOUR };
+    const person = { name: "eva@example.com", subject: "issuer 1", ...expired } as const;
+    expect(await operators.admitOperator(person, token("eva"), by)).toMatchObject({
+      tokenHash: hashOf("eva"),
+    });
+    const names = (of: string, length: number) => Array.from({ length }, (_, n) => `${of}-${n}`);
+    await Promise.all(
+      names("expired", 199).map((name) => operators.createOperator({ name, ...expired }, token(name), by)),
+    );
+    const one = (text: string, at: typeof later) => operators.createOperator(ANN, token(text), at);
+    expect(rejectionCode(await one("early", by))).toBe("too_many_operators");
+    const create1 = async (name: string) =>
+      operatorIn(await operators.createOperator({ name, role: "metrics" }, token(name), later));
+    const [first] = await Promise.all(names("program", 199).map(create1));
+    const again = (at: number) =>
+      operators.admitOperator({ ...person, expiresAt: at + HOUR }, token(`again-${at}`), { ...by, at });
+    expect(await again(later.at)).toMatchObject({ tokenHash: hashOf(`again-${later.at}`) });
+    expect(rejectionCode(await one("late", later))).toBe("too_many_operators");
+    const update = () => operators.updateOperator(2, { expiresAt: null }, later);
+    expect(rejectionCode(await update())).toBe("too_many_operators");
+    await operators.revokeOperator(first?.id ?? 0, later);
+    expect(await update()).toMatchObject({ id: 2 });
+    // Eva's sign-in has expired, and somebody has taken the place.
+    operatorIn(await one("in-time", { ...by, at: AT + 3 * HOUR }));
+    expect(rejectionCode(await again(AT + 3 * HOUR))).toBe("too_many_operators");
+  }, 60_000);
+
+  test("listOperators and readAccess: all who are active and, up to 500, those who expired last", async ({
+    operators,
+  }) => {
+    await create(operators, "root");
+    // Times before now: nobody of them is active, so there may be more than 200.
+    const names = Array.from({ length: 502 }, (_, n) => `former-${n}`);
+    await Promise.all(
+      names.map((name, n) =>
+        operators.createOperator({ name, role: "viewer", expiresAt: AT - n }, token(name), by),
+      ),
+    );
+    await create(operators, "ann");
+    const listed = (await operators.listOperators()).map(({ name }) => name);
+    expect(listed.toSorted()).toEqual(["root", "ann", ...names.slice(0, 498)].toSorted());
+    expect((await operators.readAccess()).tokens.size).toBe(500);
+    expect(await operators.listOperators("former-501")).toMatchObject([{ name: "former-501" }]);
   }, 60_000);
 
   test("createFirstOperator: of processes that start together one creates it, and none does later", async (opened) => {

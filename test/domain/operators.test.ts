@@ -5,7 +5,6 @@ import {
   leastRoleOf,
   mayCall,
   type Operator,
-  operatorExists,
   operatorState,
   operatorUpdateEntry,
   ROLES,
@@ -45,8 +44,6 @@ test("an operator expires at an instant, and a revoked one stays revoked", () =>
   expect(message({ subject: "x" })).toBe(
     "The sign-in of ann expired at 1970-01-01T00:00:00.005Z. Sign in again with the provider.",
   );
-  expect(operatorExists("ann", { id: 1, revokedAt: null }).message).toBe("There is an operator ann already.");
-  expect(operatorExists("ann", { id: 1, revokedAt: 0 }).message).toStartWith("Operator 1, who is revoked,");
 });
 
 test("the entry of a change has the name and what differs", () => {

@@ -43,7 +43,10 @@ async function operatorOf(
   idOrName: unknown,
   { values }: { readonly values: CallCommandLine["values"] },
 ): Promise<OperatorView> {
-  const { items } = await call("listOperators");
+  // A name is never an identifier, and there may be more operators than a list has.
+  const name = String(idOrName);
+  const query = parseIdentifier(name) === undefined ? { name } : {};
+  const { items } = await call("listOperators", { query });
   const found = items.filter(({ id, name }) => name === idOrName || String(id) === String(idOrName));
   const operator = found.find(({ state }) => state === "active") ?? found.at(-1);
   if (operator) return operator;
@@ -69,7 +72,7 @@ export const OPERATOR_COMMANDS = [
   operationCommand({
     name: "operators create",
     operation: "createOperator",
-    description: `Creates an operator, a person or a program, and prints their token. The audit trail names them, so a name is not used again after its operator is revoked. Running servers accept the token at once. The role says what the operator may do. ${ROLE_TEXT}.`,
+    description: `Creates an operator, a person or a program, and prints their token. The audit trail names them. With the name of a revoked operator it lets that person in again. Running servers accept the token at once. The role says what the operator may do. ${ROLE_TEXT}.`,
     fields: {
       name: {},
       role: { option: { help: "What the operator may do" } },

@@ -133,7 +133,7 @@ function OperatorMenu(operator: OperatorView) {
           asksReason
           run={(body) => call("revokeOperator", { id, body })}
           done="Revoked"
-          text="The token stops working and all sessions end within one second, on every server, for good. The name is not used again."
+          text="The token stops working and all sessions end within one second, on every server, for good. A new operator of that name lets them in again."
         />
       )}
     </Menu>

@@ -21,8 +21,12 @@ import type {
  * or revoking an operator ends their sessions.
  */
 export interface OperatorStore {
-  /** Lists the oldest first: all operators that are not revoked, and the last 300 that are. */
-  listOperators(): Awaitable<readonly Operator[]>;
+  /**
+   * Lists the oldest first, by default of all names: at most 500, first of all those who are active, then those who
+   * expired last.
+   */
+  listOperators(name?: string): Awaitable<readonly Operator[]>;
+  /** Creates an operator with a name that nobody has who is not revoked. */
   createOperator(
     operator: NewOperator,
     token: NewSecret,
@@ -58,8 +62,8 @@ export interface OperatorStore {
   updateOperator(id: number, change: OperatorChange, by: Attribution): Promise<Operator | UnchangedOperator>;
   /**
    * Admits a person whom a provider has authenticated. The token stays while the same person is active; otherwise the
-   * given one replaces it. Rejects a revoked operator, by the name and by the subject. The operators of the person's
-   * other addresses expire.
+   * given one replaces it. Rejects a revoked person, by the name and by the subject, until an operator of that name is
+   * created again. The operators of the person's other addresses expire.
    */
   admitOperator(
     person: ProviderOperator,

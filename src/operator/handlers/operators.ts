@@ -25,7 +25,9 @@ export function operatorHandlers(services: Pick<Services, "operators" | "clock" 
   });
 
   return {
-    listOperators: async () => ({ items: (await operators.listOperators()).map(viewOf) }),
+    listOperators: async ({ query: { name } }) => ({
+      items: (await operators.listOperators(name)).map(viewOf),
+    }),
 
     async createOperator({ body: { name, role, expiresAt } }, { by }) {
       const expiry = expiresAt ? { expiresAt: Date.parse(expiresAt) } : {};

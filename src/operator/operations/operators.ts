@@ -45,7 +45,9 @@ export const OperatorSchema = object(
 export type OperatorView = Infer<typeof OperatorSchema>;
 
 export const Operators = object("Operators, the oldest first", {
-  items: array(OperatorSchema, { json: "Those that are not revoked, and the last 300 that are" }),
+  items: array(OperatorSchema, {
+    json: "At most 500: all who are active, and those who expired or were created last",
+  }),
 });
 
 export const NewOperatorSchema = object(
@@ -92,6 +94,7 @@ export const OPERATOR_OPERATIONS = tagged("Operators", {
     summary: "List the operators with their roles",
     description:
       "Lists the operators, oldest first, also those that are revoked. Of a token it shows the first and the last characters; the whole is not stored. The last use is to the hour.",
+    query: { name: line(64, "Only operators of this name: those who are revoked, and the one who is not") },
     success: ok("The operators", Operators),
   },
   createOperator: {
@@ -100,7 +103,7 @@ export const OPERATOR_OPERATIONS = tagged("Operators", {
     audited: "operator.created",
     summary: "Create an operator",
     description:
-      "Creates an operator and responds with their token, which is shown only this once. From `expiresAt` on, the token and its sessions get 401. A name is not used again after its operator is revoked: the audit trail has it.",
+      "Creates an operator and responds with their token, which is shown only this once. From `expiresAt` on, the token and its sessions get 401. With the name of a revoked operator it lets that person in again, as a new operator with an identifier of its own.",
     body: NewOperatorSchema,
     success: created("The new operator and their token", OperatorWithToken),
     errors: ["operator_exists", "too_many_operators"],
@@ -114,7 +117,7 @@ export const OPERATOR_OPERATIONS = tagged("Operators", {
       "Tokens and sessions follow on every server within a second. An operator who has expired is let in again with a new expiry. The last admin whose token does not expire keeps the role, and gets no expiry. An operator who signs in with a provider gets no higher role and no later expiry.",
     body: OperatorUpdate,
     success: ok("The changed operator", OperatorSchema),
-    errors: ["operator_not_active", "operator_of_provider", "last_admin"],
+    errors: ["operator_not_active", "operator_of_provider", "too_many_operators", "last_admin"],
   },
   rotateOperator: {
     method: "POST",
@@ -135,7 +138,7 @@ export const OPERATOR_OPERATIONS = tagged("Operators", {
     audited: "operator.revoked",
     summary: "Revoke an operator for good",
     description:
-      "Ends the token and the sessions of the operator, on every server within a second. This cannot be undone. A person who signs in with a provider is revoked by every address that they have had. Nobody can revoke themselves, or the last admin whose token does not expire. An operator who is already revoked stays so.",
+      "Ends the token and the sessions of the operator, on every server within a second. This cannot be undone; a new operator may have the name. A person who signs in with a provider is revoked by every address that they have had. Nobody can revoke themselves, or the last admin whose token does not expire. An operator who is already revoked stays so.",
     body: Reasoned,
     success: ok("The revoked operator", OperatorSchema),
     errors: ["own_operator", "last_admin"],

@@ -76,7 +76,12 @@ const revokeBob: Action = ({ adapters, by }) => adapters.operators.revokeOperato
 
 const admitPerson: Action = ({ adapters, by }) =>
   adapters.operators.admitOperator(
-    { name: "pat@example.com", role: "viewer", subject: "https://login.example pat", expiresAt: by.at + 1 },
+    {
+      name: "pat@example.com",
+      role: "viewer",
+      subject: "https://login.example pat",
+      expiresAt: by.at + 60_000,
+    },
     toNewToken(tokenOf("pat")),
     by,
   );

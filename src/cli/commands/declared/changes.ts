@@ -186,7 +186,12 @@ function changesOfOperator(
   const holders = current.operators.filter((each) => each.name === name);
   const found = holders.find(({ state }) => state !== "revoked") ?? holders[0];
   if (found?.state === "revoked")
-    return problemOf("operators", index, `is ${name}, who is revoked; a name is not used again`, "name");
+    return problemOf(
+      "operators",
+      index,
+      `is ${name}, who is revoked; petstore operators create lets them in again`,
+      "name",
+    );
   if (found?.subject !== undefined)
     return problemOf(
       "operators",
