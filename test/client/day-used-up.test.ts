@@ -31,7 +31,7 @@ test("with the day used up every call is a RateLimitError at once, and so it is 
     const error = await rejection(another.pets.listPage());
     expect(error).toBeInstanceOf(client.RateLimitError);
     expect(error).toMatchObject({ code: "key_banned", status: 429 });
-    expect(Object(error).retryAfter).toBeWithin(200, 302);
+    expect(Object(error).retryAfter).toBeWithin(86_000, 86_402);
   }
   // By default a call may take two minutes.
   expect(performance.now() - startedAt).toBeLessThan(10_000);
