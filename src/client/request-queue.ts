@@ -34,6 +34,8 @@ export class RequestQueue {
   readonly #windows = new Map<number, { readonly remaining: number; readonly closesAt: number }>();
   #inProgress = 0;
   #pausedUntil = 0;
+  /** The end of what the server asked for. What follows until `#pausedUntil` is random, and ends no call. */
+  #limitedUntil = 0;
   #learnedAt = 0;
   /** The most requests in progress since the last 429. */
   #most = Infinity;
@@ -92,12 +94,13 @@ export class RequestQueue {
     this.#startWaiting();
   }
 
-  /** After a 429: nothing is sent for this time, and few requests after it. */
-  pause(ms: number): void {
+  /** After a 429: nothing is sent for this time, and few requests after it. The server asked for `askedMs` of it. */
+  pause(ms: number, askedMs: number): void {
     const now = Date.now();
     if (now >= this.#pausedUntil) this.#share = Math.max(MIN_SHARE, this.#share / 2);
     this.#most = 1;
     this.#pausedUntil = Math.max(this.#pausedUntil, now + ms);
+    this.#limitedUntil = Math.max(this.#limitedUntil, now + askedMs);
     this.#startWaiting();
   }
 
@@ -132,12 +135,15 @@ export class RequestQueue {
       if (wait > 0) {
         if (wait === Infinity) return;
         this.#timer = setTimeout(() => this.#startWaiting(), Math.min(wait, MAX_TIMER_MS));
-        const until = Date.now() + wait;
+        const now = Date.now();
+        const announced = this.#pausedUntil > now ? this.#limitedUntil - now : wait;
+        if (announced <= 0) return;
+        const until = now + announced;
         if (until > this.#announcedUntil + STALE_MS) this.#unannounced = new Set(this.#waiting.values());
         this.#announcedUntil = until;
         for (const announce of this.#unannounced) {
           this.#unannounced.delete(announce);
-          announce(wait);
+          announce(announced);
         }
         return;
       }

@@ -12,10 +12,10 @@ export function isRetried({ status, code }: { status: number; code: string | und
   return RETRIED_STATUSES.has(status) || code === "idempotency_conflict";
 }
 
-/** Exponential backoff with full jitter, after the time that the server asked for. `attempt` failed; 1 is the first. */
-export function retryDelay(attempt: number, retryAfterSeconds = 0): number {
-  const range = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (attempt - 1));
-  return retryAfterSeconds * 1000 + Math.random() * range;
+/** Exponential backoff with full jitter, within the `leftMs` of a call. `attempt` failed; 1 is the first. */
+export function retryDelay(attempt: number, leftMs: number): number {
+  const range = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (attempt - 1), leftMs);
+  return Math.max(1, Math.floor(Math.random() * range));
 }
 
 /** Seconds or an HTTP date; undefined if it is neither. */

@@ -33,8 +33,15 @@ const USER_AGENT = "petstore-client/1.3.0";
 const KEY = /^pet_(?:live|test)_[^\W_]+$/;
 /** A server allows an address 256 connections, so that three more clients of the address have as many. */
 const MAX_CONCURRENCY = 64;
-/** While nothing has ever responded, the address is probably wrong. */
-const MAX_RETRIES_UNREACHED = 2;
+const MAX_RETRIES = 10;
+/** A call of a client that has never had a response goes on for as long as a restart takes. */
+const MAX_UNREACHED_MS = 10_000;
+/**
+ * What no restart causes: an unknown host, a wrong certificate, another protocol. Node and Bun have codes for it, Deno
+ * messages.
+ */
+const WRONG_ADDRESS =
+  /ENOTFOUND|CERT|SSL|EPROTO|HPE_|Malformed_|UNABLE_TO_|not known$|peer cert|corrupt message/;
 
 /** Sends requests: authentication, rate limit, retries, deadline, cache, hooks. */
 export class Transport {
@@ -46,7 +53,7 @@ export class Transport {
   readonly #hooks: Hooks;
   readonly #queue: RequestQueue;
   readonly #waitForRateLimit: boolean;
-  readonly #maxRetries: number;
+  readonly #maxRetries: number | undefined;
   readonly #timeoutMs: number;
   readonly #deadlineMs: number;
   readonly #cacheSize: number;
@@ -79,7 +86,7 @@ export class Transport {
     this.#hooks = options;
     this.#queue = new RequestQueue({ maxConcurrency, waitForRateLimit });
     this.#waitForRateLimit = waitForRateLimit;
-    this.#maxRetries = options.maxRetries ?? 10;
+    this.#maxRetries = options.maxRetries;
     this.#timeoutMs = options.timeoutMs ?? 15_000;
     this.#deadlineMs = options.deadlineMs ?? 120_000;
     this.#cacheSize = options.cache ?? 0;
@@ -97,6 +104,7 @@ export class Transport {
     const passed = new Error("The deadline passed.");
     const { signal, end } = timeLimit(endsAt - Date.now(), passed, aborted);
     let attempt = 0;
+    let reachUntil = 0;
     let last: errors.ApiError | errors.ConnectionError | undefined;
     try {
       for (;;) {
@@ -105,6 +113,7 @@ export class Transport {
           if (Date.now() + waitMs >= endsAt) throw this.#limited(waitMs, request, attempt - 1);
           this.#hooks.onWait?.({ ...event, waitMs });
         });
+        reachUntil ||= Date.now() + MAX_UNREACHED_MS;
         const outcome = await this.#attempt(request, event, signal);
         if ("data" in outcome) {
           this.#rejection = undefined;
@@ -114,13 +123,16 @@ export class Transport {
         if (last instanceof errors.RateLimitError) this.#rejection = last;
         if (last instanceof errors.ApiError && !isRetried(last)) throw last;
         signal.throwIfAborted();
-        const delayMs = retryDelay(attempt, last.response?.retryAfter);
-        const maxRetries = this.#lastResponse
-          ? this.#maxRetries
-          : Math.min(this.#maxRetries, MAX_RETRIES_UNREACHED);
-        if (attempt > maxRetries || Date.now() + delayMs >= endsAt) throw last;
+        const { code, message } = Object(innermost(last.cause));
+        if (!this.#lastResponse && WRONG_ADDRESS.test(code ?? message)) throw last;
+        const now = Date.now();
+        const askedMs = (last.response?.retryAfter ?? 0) * 1_000;
+        let delayMs = askedMs + retryDelay(attempt, endsAt - now - askedMs);
+        const maxRetries = this.#maxRetries ?? (this.#lastResponse && MAX_RETRIES);
+        if (maxRetries === undefined) delayMs = Math.min(delayMs, reachUntil - now);
+        if (delayMs <= 0 || attempt > (maxRetries ?? attempt) || now + delayMs >= endsAt) throw last;
         this.#hooks.onRetry?.({ ...event, delayMs, error: last });
-        if (last.status === 429 && this.#waitForRateLimit) this.#queue.pause(delayMs);
+        if (last.status === 429 && this.#waitForRateLimit) this.#queue.pause(delayMs, askedMs);
         else await sleep(delayMs, signal);
       }
     } catch (error) {
@@ -303,9 +315,13 @@ function isBrowser(): boolean {
   return globalThis.navigator?.userAgent?.startsWith("Mozilla/") === true;
 }
 
-/** `fetch` of Node says "fetch failed", and its cause says why. */
 function innermostMessage(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  if (error.cause instanceof Error) return innermostMessage(error.cause);
-  return error.message.replace(/[.?]$/, "") || ("code" in error ? String(error.code) : error.name);
+  const cause = innermost(error);
+  if (!(cause instanceof Error)) return String(cause);
+  return cause.message.replace(/[.?]$/, "") || ("code" in cause ? String(cause.code) : cause.name);
+}
+
+/** `fetch` of Node says "fetch failed", and its cause says why. */
+function innermost(error: unknown): unknown {
+  return error instanceof Error && error.cause instanceof Error ? innermost(error.cause) : error;
 }

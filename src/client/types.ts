@@ -112,8 +112,9 @@ export interface PetstoreOptions<I extends Ids = "bigint"> extends Hooks {
   /** Wait before a request that would exceed the rate limit. Default: true. */
   waitForRateLimit?: boolean | undefined;
   /**
-   * Retries of one call; waiting before a request is none. Default: 10, and 2 while the address has never responded.
-   * Above that, or if the next retry would come after the deadline, the call ends with its last error.
+   * Retries of one call; waiting before a request is none. Above that, or if `Retry-After` is beyond the deadline, the
+   * call ends with its last error. Default: 10, and while the address has never responded, as many as 10 seconds allow.
+   * A host, certificate or protocol that is wrong then ends the call at once.
    */
   maxRetries?: number | undefined;
   /** Longest time of one request. Default: 15,000. */

@@ -1,6 +1,6 @@
-import { describe, expect, jest, test } from "bun:test";
+import { describe, expect, jest, spyOn, test } from "bun:test";
 import * as client from "../../src/client/index.ts";
-import { finish, settle, useFakeTimers } from "../fake-timers.ts";
+import { advance, finish, settle, useFakeTimers } from "../fake-timers.ts";
 import { cutOff, json, NEW_PET, PET, problem, rejection, scripted } from "./scripted.ts";
 
 useFakeTimers();
@@ -43,20 +43,70 @@ test.each<[string, Response[], (petstore: client.Petstore) => Promise<unknown>, 
   expect(sent).toHaveLength(count);
 });
 
-describe("an address that does not respond", () => {
+const noResponse = (cause: unknown) => new TypeError("fetch failed", { cause });
+const withCode = (code: string, message = "") => Object.assign(new Error(message), { code });
+
+describe("an address that has never responded", () => {
   test.each([
     ["connect ECONNREFUSED 127.0.0.1:9", new Error("connect ECONNREFUSED 127.0.0.1:9.")],
-    ["ECONNRESET", Object.assign(new Error(""), { code: "ECONNRESET" })],
+    ["ECONNRESET", withCode("ECONNRESET")],
+    [
+      "Client network socket disconnected before secure TLS connection was established",
+      withCode(
+        "ECONNRESET",
+        "Client network socket disconnected before secure TLS connection was established",
+      ),
+    ],
+    ["getaddrinfo EAI_AGAIN petstore.test", withCode("EAI_AGAIN", "getaddrinfo EAI_AGAIN petstore.test")],
     ["RangeError", new RangeError("")],
     ["fetch failed", "of another kind"],
-  ])("fails after three requests, and the message says why: %s", async (reason, cause) => {
-    const refused = () => new TypeError("fetch failed", { cause });
-    const { petstore, sent } = scripted([refused(), refused(), refused()]);
+  ])("is asked for ten seconds, and the message says why it failed: %s", async (reason, cause) => {
+    const { petstore, sent } = scripted(Array.from({ length: 100 }, () => noResponse(cause)));
+    const startedAt = Date.now();
     const error = await finish(rejection(petstore.pets.listPage()));
+    expect(Date.now() - startedAt).toBe(10_000);
+    expect(sent.length).toBeGreaterThan(3);
     expect(error).toBeInstanceOf(client.ConnectionError);
     expect(error).toHaveProperty("message", `No response from ${PETS_URL}: ${reason}.`);
-    expect(sent).toHaveLength(3);
   });
+
+  test("is asked as often as maxRetries says, if it says something", async () => {
+    const { petstore, sent } = scripted(
+      Array.from({ length: 100 }, () => noResponse(withCode("ECONNREFUSED"))),
+      { maxRetries: 12 },
+    );
+    await finish(rejection(petstore.pets.listPage()));
+    expect(sent).toHaveLength(13);
+  });
+
+  test.each([
+    "ENOTFOUND",
+    "DEPTH_ZERO_SELF_SIGNED_CERT",
+    "CERT_HAS_EXPIRED",
+    "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+    "ERR_TLS_CERT_ALTNAME_INVALID",
+    "ERR_SSL_WRONG_VERSION_NUMBER",
+    "EPROTO",
+    "HPE_INVALID_CONSTANT",
+    "Malformed_HTTP_Response",
+    "dns error: failed to lookup address information: Name or service not known",
+    "client error (Connect): invalid peer certificate: UnknownIssuer",
+    "client error (Connect): received corrupt message of type InvalidContentType",
+  ])("is asked once if no restart causes the failure: %s", async (reason) => {
+    const cause = reason.includes(" ") ? new Error(reason) : withCode(reason);
+    const { petstore, sent } = scripted([noResponse(cause)], { maxRetries: 5 });
+    const error = await finish(rejection(petstore.pets.listPage()));
+    expect(error).toHaveProperty("message", `No response from ${PETS_URL}: ${reason}.`);
+    expect(sent).toHaveLength(1);
+  });
+});
+
+test("an address that responded before is asked again whatever the failure is", async () => {
+  const failures = Array.from({ length: 10 }, () => noResponse(withCode("ENOTFOUND")));
+  const { petstore, sent } = scripted([json(200, "[]"), ...failures, json(200, "[]")]);
+  await finish(petstore.pets.listPage());
+  await finish(petstore.pets.listPage());
+  expect(sent).toHaveLength(12);
 });
 
 test.each([
@@ -221,6 +271,27 @@ describe("the deadline bounds the wait for the rate limit", () => {
       expect(error).toMatchObject({ code: "key_banned", status: 429 });
     }
     expect(sent).toHaveLength(2);
+  });
+
+  test("and the random part of a wait ends no call: neither its own nor that of another call", async () => {
+    const random = spyOn(Math, "random").mockReturnValue(0.999);
+    const limited = () => problem(429, "rate_limited", { "Retry-After": "1" });
+    const replies = [...Array.from({ length: 5 }, limited), json(200, "[]"), json(200, "[]")];
+    const { petstore, sent, delays } = scripted(replies, { deadlineMs: Infinity });
+    const first = petstore.pets.listPage();
+    while (delays.length < 5) await advance(100);
+    const startedAt = Date.now();
+    const error = await finish(rejection(petstore.pets.listPage({ deadlineMs: 2_000 })));
+    expect(error).toBeInstanceOf(client.TimeoutError);
+    expect(Date.now() - startedAt).toBe(2_000);
+    await finish(first);
+    expect(delays.at(-1)).toBe(1_000 + 3_996);
+    expect(sent).toHaveLength(6);
+
+    const own = scripted([limited(), limited(), json(200, "[]")], { deadlineMs: 2_300 });
+    await finish(own.petstore.pets.listPage());
+    random.mockRestore();
+    expect(own.delays).toEqual([1_249, 1_050]);
   });
 
   test("calls that wait learn of a longer wait", async () => {

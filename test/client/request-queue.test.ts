@@ -226,7 +226,7 @@ test.each([
   "after a 429 and %i successes, with %i requests left for %i ms, %i are sent at once",
   async (successes, remaining, closesInMs, expected) => {
     const { queue, learn, startedAtOnce } = queueOf();
-    queue.pause(0);
+    queue.pause(0, 0);
     for (let success = 0; success < successes; success++) await learn(remaining, closesInMs);
     expect(await startedAtOnce()).toBe(expected);
   },

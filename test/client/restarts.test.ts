@@ -51,3 +51,20 @@ test("every create happens once and every pet is listed once, while the server i
   expect(retries).toBeGreaterThan(0);
   expect(statuses).not.toContain(429);
 }, 120_000);
+
+test("a client that is made while its server restarts goes on until the server is there", async () => {
+  const port = freePort();
+  let server: Bun.Server<undefined> | undefined;
+  const start = () => {
+    server ??= Bun.serve({ port, hostname: "127.0.0.1", fetch: () => Response.json([]) });
+  };
+  const petstore = new Petstore({
+    key: "pet_live_x",
+    baseUrl: `http://127.0.0.1:${port}/v1`,
+    // A client that goes by the number of its requests has given up by then.
+    onRetry: ({ attempt }) => void (attempt === 4 && start()),
+  });
+  const { response } = await petstore.pets.listPage();
+  await server?.stop(true);
+  expect(response.attempts).toBe(5);
+});

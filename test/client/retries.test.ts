@@ -8,6 +8,7 @@ import { cutOff, json, NEW_PET, PET, problem, rejection, type Reply, scripted } 
 useFakeTimers();
 
 const RETRY_AFTER_S = 7;
+const UNREACHED_MS = 10_000;
 /** What a request meets, and what the call rejects with if it is the last. */
 const REPLIES = {
   "no response": [() => new TypeError("fetch failed"), "connection"],
@@ -31,7 +32,7 @@ const NAMES = Object.keys(REPLIES) as ReplyName[];
 const LAST = [201, 400, 401, 403, 404, 409, 410, 422] as const;
 
 interface Settings {
-  readonly maxRetries: number;
+  readonly maxRetries: number | undefined;
   readonly timeoutMs: number;
   readonly deadlineMs: number;
   readonly waitForRateLimit: boolean;
@@ -39,7 +40,7 @@ interface Settings {
 
 /** When requests are sent, and when and how the call ends. `chance` is what Math.random returns. */
 function modelOf(replies: readonly ReplyName[], last: number, settings: Settings, chance: number) {
-  const { timeoutMs, deadlineMs } = settings;
+  const { timeoutMs, deadlineMs, maxRetries } = settings;
   const sentAt: number[] = [];
   let now = 0;
   let hasResponded = false;
@@ -50,9 +51,13 @@ function modelOf(replies: readonly ReplyName[], last: number, settings: Settings
     if (reply === "nothing at all") now += timeoutMs;
     else hasResponded ||= reply !== "no response";
     const askedMs = reply === "a limit" ? RETRY_AFTER_S * 1_000 : 0;
-    const waitMs = askedMs + chance * Math.min(8_000, 250 * 2 ** (sentAt.length - 1));
-    const retries = hasResponded ? settings.maxRetries : Math.min(2, settings.maxRetries);
-    if (sentAt.length > retries || now + waitMs >= deadlineMs) return { sentAt, end: REPLIES[reply][1], now };
+    const leftMs = deadlineMs - now;
+    const range = Math.min(8_000, 250 * 2 ** (sentAt.length - 1), leftMs - askedMs);
+    const reachMs = hasResponded || maxRetries !== undefined ? Infinity : UNREACHED_MS - now;
+    const waitMs = Math.min(askedMs + Math.max(1, Math.floor(chance * range)), reachMs);
+    const retries = maxRetries ?? (hasResponded ? 10 : Infinity);
+    if (sentAt.length > retries || reachMs <= 0 || waitMs >= leftMs)
+      return { sentAt, end: REPLIES[reply][1], now };
     now += waitMs;
   }
   return { sentAt: [...sentAt, now], end: last, now };
@@ -67,7 +72,7 @@ function endOf(error: unknown): unknown {
 
 test("a call is sent again after a random wait that doubles, and after Retry-After, until a bound or the deadline", async () => {
   const settings = fc.record({
-    maxRetries: fc.integer({ min: 0, max: 10 }),
+    maxRetries: fc.option(fc.integer({ min: 0, max: 12 }), { nil: undefined }),
     timeoutMs: fc.constantFrom(30, 15_000),
     deadlineMs: fc.constantFrom(41, 8_001, 20_001, 120_001, Infinity),
     waitForRateLimit: fc.boolean(),

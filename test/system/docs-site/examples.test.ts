@@ -177,6 +177,15 @@ describe("the examples of the guides, in each language", () => {
     expect([output.includes("exit code"), proxy.statuses]).toEqual([false, [200, 200]]);
   });
 
+  test("rate-limits: curl repeats what a restarting server refuses", async () => {
+    const { code, key } = exampleIn("curl", "rate-limits", {
+      url: "http://127.0.0.1:1/v1",
+      key: service.key,
+    });
+    const output = await outputOf({ language: "curl", code: code.replace("retry 5", "retry 1"), key });
+    expect(output).toMatch(/^exit code 7\n[^]*Will retry/);
+  });
+
   example("idempotency", "a create whose response is lost is repeated, and creates one pet", async () => {
     const runs = LANGUAGES.map(async (language) => {
       await using shop = await startService();
