@@ -9,7 +9,7 @@ import type { OrderUpdate } from "../domain/pets-and-orders.ts";
 import { EXECUTABLE } from "../executable.ts";
 import type { DocumentedSettings } from "../public/documented-settings.ts";
 import { parametersOf, SCHEMAS } from "../petstore/openapi/document.ts";
-import { componentHeaders } from "../petstore/openapi/headers.ts";
+import { componentHeaders, RETRY_AFTER } from "../petstore/openapi/headers.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
 import { guidePath, relativeUrl, SCHEMAS_PATH } from "./links.ts";
 import { codeBlock, inlineHtml } from "./markdown.ts";
@@ -194,5 +194,10 @@ function headerDescriptions(settings: DocumentedSettings): Readonly<Record<strin
   const { NextLink, NextOrdersLink: _same, SuccessorLink, ...headers } = componentHeaders(settings);
   const described = Object.entries(headers).map(([name, { description }]) => [name, description]);
   const Link = `${NextLink.description} ${SuccessorLink.description}`;
-  return { ...STANDARD_HEADERS, ...Object.fromEntries(described), Link };
+  return {
+    ...STANDARD_HEADERS,
+    ...Object.fromEntries(described),
+    Link,
+    "Retry-After": RETRY_AFTER.description,
+  };
 }

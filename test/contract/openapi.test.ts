@@ -148,6 +148,27 @@ describe("the document as a whole", () => {
     ]);
   });
 
+  test("each example of Retry-After is what the message of the same error says", () => {
+    const told: string[] = [];
+    const visit = (node: unknown): void => {
+      if (typeof node !== "object" || node === null) return;
+      const { headers, content } = node as { readonly [name: string]: Node | undefined };
+      const bodies = Object.entries(content?.["application/json"]?.["examples"] ?? {});
+      for (const [code, { value }] of bodies) {
+        const [, seconds] = /Retry after (\d+) seconds?\./.exec(String(value?.["message"])) ?? [];
+        if (seconds === undefined) continue;
+        told.push(code);
+        expect([code, String(headers?.["Retry-After"]?.["examples"]?.[code]?.["value"])]).toEqual([
+          code,
+          seconds,
+        ]);
+      }
+      Object.values(node).forEach(visit);
+    };
+    visit(document);
+    expect([...new Set(told)].toSorted()).toEqual(["key_banned", "rate_limited", "unavailable"]);
+  });
+
   test("patterns mean the same with and without the flag u, which validators of generated clients may leave out", () => {
     const patterns = [...text.matchAll(/"pattern": (".*")/g)].map(([, json = ""]) =>
       String(JSON.parse(json)),

@@ -31,7 +31,7 @@ import {
   isConditionalGet,
 } from "../operations.ts";
 import { deprecatedDescription } from "../deprecation.ts";
-import { errorExample, EXAMPLES, FILTERED } from "./examples.ts";
+import { errorExample, EXAMPLES, FILTERED, retryAfterExample } from "./examples.ts";
 import {
   ALLOW,
   componentHeaders,
@@ -40,6 +40,7 @@ import {
   headersOf,
   optionalDeprecationHeaders,
   type ResponseHeader,
+  RETRY_AFTER,
 } from "./headers.ts";
 
 /** The OpenAPI 3.1 document. The bounds of int64 are bigints; `openApiJson` writes them exactly. */
@@ -54,7 +55,16 @@ export function openApiDocument(settings: DocumentedSettings): JsonSchema {
     const examples = Object.fromEntries(codes.map((code) => [code, errorExample(code, settings)]));
     return {
       description: meaningsOf(ERRORS, codes),
-      headers: { ...headersOf(headers, ADDED_HEADERS[status] ?? []), ...more },
+      headers: {
+        ...headersOf(headers, ADDED_HEADERS[status] ?? []),
+        ...(RETRIED_STATUSES.has(status) && {
+          "Retry-After": {
+            ...RETRY_AFTER,
+            examples: Object.fromEntries(codes.map((code) => [code, retryAfterExample(code, settings)])),
+          },
+        }),
+        ...more,
+      },
       content: { "application/json": { schema: errorSchema(ApiError, status, codes), examples } },
     };
   }
@@ -280,9 +290,10 @@ function queryParameter(
 
 const ADDED_HEADERS: Readonly<Record<number, readonly ResponseHeader[]>> = {
   401: ["WWW-Authenticate"],
-  429: ["Retry-After"],
-  503: ["Retry-After"],
 };
+
+/** The statuses of errors that have a `Retry-After`. */
+const RETRIED_STATUSES: ReadonlySet<number> = new Set([429, 503]);
 
 /** The name of an error response: `missing_api_key` and `invalid_api_key` make `MissingApiKeyOrInvalidApiKey`. */
 function nameOf(codes: readonly ErrorCode[]): string {

@@ -152,11 +152,19 @@ const REJECTIONS: { readonly [C in Exclude<ErrorCode, "key_banned">]: Rejection<
   unavailable: serviceUnavailable(1),
 };
 
-export function errorExample(code: ErrorCode, { policy }: DocumentedSettings): JsonSchema {
+export function errorExample(code: ErrorCode, settings: DocumentedSettings): JsonSchema {
   const { status, meaning } = ERRORS[code];
-  const { message } =
-    code === "key_banned" ? keyBanned(Math.ceil(policy.current.ban.lengthMs / 1000)) : REJECTIONS[code];
+  const { message } = exampleRejection(code, settings);
   return { summary: meaning, value: { code, message, status } };
+}
+
+/** The `Retry-After` of an error, which its message names, too. */
+export function retryAfterExample(code: ErrorCode, settings: DocumentedSettings): JsonSchema {
+  return { value: exampleRejection(code, settings).retryAfterSeconds };
+}
+
+function exampleRejection(code: ErrorCode, { policy }: DocumentedSettings): Rejection {
+  return code === "key_banned" ? keyBanned(Math.ceil(policy.current.ban.lengthMs / 1000)) : REJECTIONS[code];
 }
 
 /** Returns an object with every field, whose values are the first examples or choices of the schemas. */

@@ -73,7 +73,6 @@ export function componentHeaders({ baseUrl, policy }: DocumentedSettings) {
       { type: "integer", minimum: 0 },
       1794733260,
     ),
-    "Retry-After": header("Seconds to wait before the next request.", { type: "integer", minimum: 1 }, 23),
     "WWW-Authenticate": header(
       'How to authenticate, with `error="invalid_token"` if the request has an API key.',
       { type: "string", pattern: `^${CHALLENGE}` },
@@ -122,6 +121,13 @@ export const ALLOW = header(
   { type: "string", pattern: "^[A-Z]+(, [A-Z]+)*$" },
   ALLOWED_EXAMPLE,
 );
+
+/** `Retry-After` without examples: each error that has it has one of its own. */
+export const RETRY_AFTER = {
+  description: "Seconds to wait before the next request.",
+  required: true,
+  schema: { type: "integer", minimum: 1 },
+};
 
 type Headers = ReturnType<typeof componentHeaders>;
 type Name = Exclude<keyof Headers, "NextLink" | "NextOrdersLink" | "SuccessorLink">;
