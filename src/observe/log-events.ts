@@ -128,6 +128,10 @@ export const LOG_EVENTS = {
     ["database", "address", "cause"],
   ),
   "database.available": info("the database is available again", ["database", "afterMs"]),
+  "database.primary-unknown": error(
+    "the server starts when it knows which server of PostgreSQL is the primary",
+    ["cause"],
+  ),
   "database.waits-for-standby": error(
     "commits wait for a synchronous standby, so writes get 503; start it, or name one that runs in synchronous_standby_names",
     ["synchronousStandbyNames", "connectedStandbys"],

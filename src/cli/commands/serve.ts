@@ -20,6 +20,7 @@ import { removeFile, replaceFile } from "../../runtime/own-files.ts";
 import type { ApiKey } from "../../domain/api-keys.ts";
 import { limitsOf } from "../../domain/plans.ts";
 import { generateSecret, toNewSecret } from "../../domain/secrets.ts";
+import { UnknownPrimary } from "../../domain/timeline.ts";
 import { PUBLIC_URL } from "../../domain/stored-values.ts";
 import type { LogDetails } from "../../observe/log-events.ts";
 import type { Log } from "../../observe/log.ts";
@@ -27,6 +28,7 @@ import { byServer } from "../../background/attribution.ts";
 import { AdminListenError } from "../../operator/admin-listener.ts";
 import type { AdminListener } from "../../operator/start-admin.ts";
 import { docsUrl, siteUrl } from "../../public/site-urls.ts";
+import { scheduler } from "../../runtime/scheduler.ts";
 import { systemErrorField } from "../../runtime/system-error.ts";
 import { errorMessage } from "../error-message.ts";
 import { type Context, defineCommand, Failure } from "../command.ts";
@@ -63,7 +65,8 @@ export const serve = defineCommand({
     const { startApp } = await import("../../app.ts");
     const { envFileVariables } = context;
     const shown = shownSettings(SETTINGS, values, { source, envFileVariables });
-    const app = await startApp(config, { log, shownSettings: shown }).catch((error: unknown) => {
+    const start = () => startApp(config, { log, shownSettings: shown });
+    const app = await startWithPrimary(start, stopSignal, log).catch((error: unknown) => {
       throw listenFailure(error, config);
     });
     let stoppingSince: number;
@@ -213,6 +216,27 @@ function startDetails(config: Config, url: string): LogDetails<"server.started">
 }
 
 /** The runtime's errors name neither the address nor a remedy. Every other error stays as it is. */
+const FIND_PRIMARY_EVERY_MS = 2_000;
+
+/** Starts when the primary of PostgreSQL is known. Rejects with the reason if the process is to stop before that. */
+async function startWithPrimary(
+  start: () => Promise<App>,
+  stopSignal: Promise<unknown>,
+  log: Log,
+): Promise<App> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await start();
+    } catch (error) {
+      const cause = error instanceof Error ? error.cause : undefined;
+      if (!(cause instanceof UnknownPrimary)) throw error;
+      if (attempt === 1) log.event("database.primary-unknown", { cause: cause.message });
+      const sleep = scheduler.sleep(FIND_PRIMARY_EVERY_MS).then(() => "continue");
+      if ((await Promise.race([sleep, stopSignal])) !== "continue") throw error;
+    }
+  }
+}
+
 function listenFailure(error: unknown, { host, port }: Config): unknown {
   if (error instanceof AdminListenError)
     return new Failure(`${error.message}: ${listenReason(error.cause, ADMIN_LISTEN_FLAGS)}`);

@@ -65,12 +65,14 @@ export class Pools {
   readonly #all: readonly ConnectionPool[];
   #poolsDown = 0;
   readonly #causes: OutageCauses;
+  readonly #primary: Primary;
   readonly #replacement: ReplacementWatch;
   readonly #standbys: StandbyWatch;
 
   constructor(primary: Primary, options: PoolsOptions = {}) {
     const { timeoutMs = 2_000, maxQueued = 4_096, probeEveryMs = 200, onStateChange } = options;
     const { operatorReadMs = MAX_OPERATOR_READ_MS, operatorReadIdleSeconds: idleSeconds = 30 } = options;
+    this.#primary = primary;
     this.timeoutMs = timeoutMs;
     this.maxQueued = maxQueued;
     this.#causes = new OutageCauses((cause) => onStateChange?.({ state: "down", cause }));
@@ -144,6 +146,7 @@ export class Pools {
 
   async close(): Promise<void> {
     await this.#replacement.close();
+    this.#primary.close();
     await this.#standbys.close();
     await Promise.all(this.#all.map((pool) => pool.close()));
   }

@@ -1,11 +1,12 @@
 import type { SQL } from "bun";
 import { messageOf } from "../../runtime/message-of.ts";
-import { isSameTimeline, type Timeline, UNKNOWN_TIMELINE } from "../../domain/timeline.ts";
+import { isSameTimeline, type Timeline, UNKNOWN_TIMELINE, UnknownPrimary } from "../../domain/timeline.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
 import { hostUrls, withoutCredentials } from "../../text/host-urls.ts";
 import { type ConnectOptions, withConnection } from "./connection.ts";
 import { isStandby, withExplanation } from "./errors.ts";
-import { type FoundTimeline, readTimeline, storeMark } from "./timeline.ts";
+import { OtherServers } from "./other-servers.ts";
+import { type FoundTimeline, hasRecentReport, readTimeline, storeMark } from "./timeline.ts";
 
 /** Stores the latest timeline that any process has used. */
 export interface LatestTimeline {
@@ -47,7 +48,7 @@ interface Asked {
  * Knows which of the servers of a database accepts writes. There are several if the primary is replicated to standbys,
  * one of which is promoted when the primary fails. A replaced primary that comes back lacks the writes since then. So a
  * server is used only if its timeline is the latest known one, or a later one. A process that knows of no timeline
- * needs the responses of all servers.
+ * needs the responses of all servers, or servers that use the primary now.
  */
 export class Primary {
   readonly #options: PrimaryOptions;
@@ -57,6 +58,7 @@ export class Primary {
   /** The latest timeline that this process knows of. */
   #known = UNKNOWN_TIMELINE;
   #isMarked = false;
+  readonly #others = new OtherServers();
 
   constructor(url: string, options: PrimaryOptions = {}) {
     this.#options = options;
@@ -92,8 +94,19 @@ export class Primary {
     if (this.#isOneOfSeveral) this.#known = await this.#raise(this.#known);
     const asked = await this.#ask(options);
     const [first] = asked.found;
-    if (this.#isOneOfSeveral) await this.#use(choose(asked, this.#known), options);
-    else if (first) this.#url = first.url;
+    if (!this.#isOneOfSeveral) {
+      if (first) this.#url = first.url;
+      return;
+    }
+    const candidate = choose(asked, this.#known);
+    if (this.#known.number === 0 && asked.silent.length > 0 && !(await this.#isInUse(candidate, options)))
+      throw unknownPrimary(candidate.url, asked.silent);
+    await this.#use(candidate, options);
+  }
+
+  #isInUse({ url }: Candidate, options: ConnectOptions): Promise<boolean> {
+    const { schema } = this.#options;
+    return withConnection(url, { schema, ...options }, hasRecentReport);
   }
 
   /** Throws if another server than before is the primary. What was read from that one may never have been committed. */
@@ -169,21 +182,16 @@ export class Primary {
   }
 
   /**
-   * Returns an error once another server has a later timeline than the primary that this process has found, or another
-   * process on this machine knows of one.
+   * Returns an error once another process on this machine knows of a later primary than the one that this process has
+   * found, or another server of the database was promoted after that.
    */
   async findReplacement(): Promise<Error | undefined> {
-    const before = this.#known;
     if (!this.#isOneOfSeveral) return undefined;
-    const others = await this.#askOnce(
-      {},
-      this.#urls.filter((url) => url !== this.#url),
-    ).catch(() => undefined);
-    const [promoted] = latestOf(others?.found ?? []);
-    if (promoted && promoted.timeline.number > before.number) {
-      // The number suffices to leave; the search for the primary learns the mark.
-      return replacedPrimary(this.#url, before, promoted.timeline);
-    }
+    return (await this.#replacementKnownHere()) ?? this.#promotedServer();
+  }
+
+  async #replacementKnownHere(): Promise<Error | undefined> {
+    const before = this.#known;
     const latest = await this.#raise(before);
     if (isSameTimeline(latest, before)) return undefined;
     if (latest.number === before.number && before.mark === "") {
@@ -199,6 +207,21 @@ export class Primary {
     return replacedPrimary(this.#url, before, latest);
   }
 
+  async #promotedServer(): Promise<Error | undefined> {
+    const { number } = this.#known;
+    const others = this.#urls.filter((url) => url !== this.#url);
+    const promotion = await this.#others.latestPromotion(others);
+    // The search for the primary that follows learns its mark.
+    return promotion && promotion.number > number
+      ? replacedPrimary(this.#url, this.#known, { number: promotion.number, mark: "" })
+      : undefined;
+  }
+
+  /** Must be called after `findReplacement`, which keeps connections. */
+  close(): void {
+    this.#others.close();
+  }
+
   /** Asks all servers, and again if one that accepts writes was slow, so that all responses are of about one time. */
   async #ask(options: ConnectOptions = {}): Promise<Asked> {
     for (let attempt = 1; ; attempt++) {
@@ -208,8 +231,9 @@ export class Primary {
     }
   }
 
-  async #askOnce(options: ConnectOptions, some?: readonly string[]): Promise<Asked> {
-    const urls = some ?? (this.#urls = hostUrls(this.#readUrl()));
+  async #askOnce(options: ConnectOptions): Promise<Asked> {
+    const urls = hostUrls(this.#readUrl());
+    this.#urls = urls;
     const { schema } = this.#options;
     // A single server may be set up anew with a lower timeline.
     const read = this.#isOneOfSeveral ? readTimeline : async (sql: SQL) => (await sql`SELECT 1`, NOT_ASKED);
@@ -234,10 +258,8 @@ const newMark = () => crypto.randomUUID().replaceAll("-", "");
 const NOT_ASKED: FoundTimeline = { timeline: UNKNOWN_TIMELINE, hasTable: false, startedAt: "" };
 
 /** Chooses the server whose timeline is the known one or a later one. */
-function choose({ found, silent }: Asked, known: Timeline): Candidate {
+function choose({ found }: Asked, known: Timeline): Candidate {
   const latest = latestOf(found);
-  const [first] = latest;
-  if (first && known.number === 0 && silent.length > 0) throw unknownPrimary(first.url, silent);
   const same = latest.filter(({ timeline }) => isSameTimeline(timeline, known));
   const candidate = onlyOne(same.length > 0 ? same : latest);
   const { url, timeline, hasTable } = candidate;
@@ -283,7 +305,7 @@ function noPrimary(rejected: readonly Silent[]): unknown {
 }
 
 function unknownPrimary(url: string, silent: readonly Silent[]): Error {
-  return new Error(
+  return new UnknownPrimary(
     `${withoutCredentials(url)} accepts writes, but another server may have replaced it (${silent.map(describe).join("; ")}); start that server, or if ${withoutCredentials(url)} is the primary, use --accept-primary once`,
   );
 }

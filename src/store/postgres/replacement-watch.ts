@@ -2,14 +2,14 @@ import { repeat, type RepeatedWork } from "../../runtime/repeat.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
 
 interface ReplacementWatchOptions {
-  /** Asks the other processes. Resolves to an error if one knows of a later primary. */
+  /** Asks other processes and servers. Resolves to an error if there is a later primary. */
   readonly find: () => Promise<Error | undefined>;
   /** In an outage the primary is looked for anyway. */
   readonly isOutage: () => boolean;
   readonly onReplaced: (cause: Error) => void;
 }
 
-/** How often other processes are asked whether they know of a later primary. */
+/** How often it is found out whether there is a later primary. */
 const COMPARE_EVERY_MS = 1_000;
 const MAX_COMPARISON_MS = 400;
 /**
@@ -18,7 +18,7 @@ const MAX_COMPARISON_MS = 400;
  */
 const MAX_COMPARISON_AGE_MS = 1_500;
 
-/** Finds out whether another process has seen a promotion, which working connections of this process do not show. */
+/** Finds out whether another server was promoted, which working connections of this process do not show. */
 export class ReplacementWatch {
   readonly #options: ReplacementWatchOptions;
   readonly #comparing: RepeatedWork;
@@ -48,7 +48,7 @@ export class ReplacementWatch {
     this.#comparison ??= this.#reportReplacement().finally(() => {
       this.#comparison = undefined;
     });
-    // A slow disk delays no query.
+    // A slow disk, or a server that does not respond, delays no query.
     await Promise.race([this.#comparison, scheduler.sleep(MAX_COMPARISON_MS)]);
     this.#comparedAt = startedAt;
   }

@@ -16,6 +16,28 @@ const STORE = `INSERT INTO server_settings AS stored (name, value) VALUES ('${PR
   ON CONFLICT (name) DO UPDATE SET value = excluded.value
   WHERE split_part(stored.value, ' ', 1) <> split_part(excluded.value, ' ', 1)`;
 
+/** The number of the timeline of a server that accepts writes, and 0 for a standby. */
+export async function readPromotion(sql: SQL): Promise<number> {
+  const [{ number }] = await sql.unsafe<[{ number: number }]>(
+    `SELECT CASE WHEN pg_is_in_recovery() THEN 0 ELSE ${NUMBER} END AS number`,
+  );
+  return number;
+}
+
+/** Each server reports itself once a second. No standby has these reports, since the table is not replicated. */
+const RECENT_REPORT_MS = 3_000;
+
+/** Whether servers have reported themselves within the last seconds, so that this server is the primary for them. */
+export async function hasRecentReport(sql: SQL): Promise<boolean> {
+  const [{ hasTable }] = await sql<[{ hasTable: boolean }]>`
+    SELECT to_regclass('servers') IS NOT NULL AS "hasTable"`;
+  if (!hasTable) return false;
+  const reports = await sql`
+    SELECT FROM servers
+    WHERE abs(extract(epoch FROM clock_timestamp()) * 1000 - reported_at) < ${RECENT_REPORT_MS} LIMIT 1`;
+  return reports.length > 0;
+}
+
 export interface FoundTimeline {
   readonly timeline: Timeline;
   /** Whether the database has the table in which the mark is stored. */

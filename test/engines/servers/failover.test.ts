@@ -3,12 +3,13 @@ import { afterAll, expect, test } from "bun:test";
 import { Unavailable } from "../../../src/api/errors.ts";
 import { messageOf } from "../../../src/runtime/message-of.ts";
 import { laterOf, type Timeline, UNKNOWN_TIMELINE } from "../../../src/domain/timeline.ts";
+import { createLog } from "../../../src/observe/log.ts";
 import { openPostgres } from "../../../src/store/postgres/open-postgres.ts";
 import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
 import type { Server } from "../../../trials/harness/server.ts";
 import { bearer } from "../../bearer.ts";
 import { cleanUp, InProcessCli } from "../../cli/cli.ts";
-import { until } from "../../timing.ts";
+import { until, untilFound } from "../../timing.ts";
 
 const servers: Server[] = [];
 afterAll(async () => {
@@ -46,6 +47,14 @@ async function countIn({ url }: Server, table: string): Promise<number> {
   await using sql = new SQL(url, { max: 1 });
   const [found] = await sql.unsafe<[{ count: number }]>(`SELECT count(*)::int FROM production.${table}`);
   return found.count;
+}
+
+/** The sessions of servers of Petstore, with the times at which they began; undefined if there are none. */
+async function sessionsOn({ url }: Server): Promise<readonly unknown[] | undefined> {
+  await using sql = new SQL(url, { max: 1 });
+  const sessions = await sql`
+    SELECT pid, backend_start FROM pg_stat_activity WHERE application_name LIKE 'petstore %' ORDER BY pid`;
+  return sessions.length > 0 ? [...sessions] : undefined;
 }
 
 /** The standby gets nothing more of its primary. */
@@ -159,10 +168,13 @@ test("a server on a primary that was replaced leaves it as soon as it finds the 
     }, 10_000);
   await post("before");
   await until(async () => (await petsIn(standby)).includes("before"), 10_000);
+  const asking = await untilFound(() => sessionsOn(standby), 10_000);
+  await Bun.sleep(2_500);
+  // It keeps its connection to the standby.
+  expect(await sessionsOn(standby)).toEqual(asking);
   await promote(standby);
-  // Its connections to the old primary work, so it has no reason to look for another one.
+  // Its connections to the old primary work, and no other process has seen the promotion.
   await post("lost");
-  expect((await new InProcessCli().run([...create("late"), ...storage])).code).toBe(0);
   await until(() => server.lines.some((line) => line.includes('"database.available"')), 10_000);
   expect(server.lines.find((line) => line.includes('"database.unavailable"'))).toContain(
     "was the primary before another server was promoted",
@@ -180,6 +192,42 @@ test("a standby that is away prevents no start once the timeline of the primary 
   await (await cli.serve(["--database-url", url])).stop();
   await standby.kill();
   await (await cli.serve(["--database-url", url])).stop();
+}, 60_000);
+
+test("in an empty directory, while a standby is away: a server starts if others use the primary, and waits otherwise", async () => {
+  const { standby, url } = await startPair();
+  const storage = ["--database-url", url, "--admin-address", "127.0.0.1:0"];
+  const running = await new InProcessCli().serve(storage);
+  await standby.kill();
+  await (await new InProcessCli().serve(storage)).stop();
+  expect((await new InProcessCli().run(["keys", "list", ...storage.slice(0, 2)])).code).toBe(0);
+
+  await running.stop();
+  const stranger = new InProcessCli();
+  const command = ["keys", "list", ...storage.slice(0, 2)];
+  const answer = () => refusal(stranger, command);
+  // The reports of the last seconds are from a server that has stopped.
+  await until(async () => (await answer()).includes("another server may have replaced it"), 10_000);
+  const lines: string[] = [];
+  const printed = Promise.withResolvers<string>();
+  const stopping = Promise.withResolvers<"SIGTERM">();
+  const ended = stranger.run(
+    ["serve", "--port", "0", ...storage],
+    {},
+    {
+      print: async (text) => printed.resolve(String(text)),
+      openLog: (options) => createLog({ ...options, format: "json", write: (line) => void lines.push(line) }),
+      stopSignal: () => stopping.promise,
+    },
+  );
+  await until(() => lines.some((line) => line.includes('"database.primary-unknown"')), 10_000);
+  await standby.restart();
+  expect(await printed.promise).toContain("  API  ");
+  expect(lines.filter((line) => line.includes('"database.primary-unknown"'))).toEqual([
+    expect.stringContaining(`another server may have replaced it (${hostOf(standby)}/postgres: `),
+  ]);
+  stopping.resolve("SIGTERM");
+  expect((await ended).code).toBe(0);
 }, 60_000);
 
 test("after a failover that lost changes of keys, lost keys get 401, and a key that is revoked does within a second", async () => {
