@@ -5,7 +5,8 @@ import type { StorageConfig } from "../config/storage.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
 import { postgresOf } from "../adapters/postgres-options.ts";
 import type { SchemaState } from "../store/sql/migrations.ts";
-import { postgresSessions, postgresTables } from "../store/postgres/table-store.ts";
+import { EnvironmentInUse } from "../store/postgres/environment-lock.ts";
+import { lockPostgres, postgresTables } from "../store/postgres/table-store.ts";
 import { moveAway, publishDatabase, removeDatabase } from "../store/sqlite/durable-files.ts";
 import { sqliteTables } from "../store/sqlite/table-store.ts";
 import { openQuotaStore } from "../store/sqlite/quota-store.ts";
@@ -46,8 +47,12 @@ export async function copyEnvironment(
   const [sqlite, postgres] = [sqliteTables(database), postgresTables(target)];
   const isToPostgres = direction === "to PostgreSQL";
   const [from, to] = isToPostgres ? [sqlite, postgres] : [postgres, sqlite];
-  const sessions = await postgresSessions(target);
-  if (sessions > 0) return { outcome: "in use", sessions };
+  const lock = await lockPostgres(target).catch((error: unknown) => {
+    if (error instanceof EnvironmentInUse) return error;
+    throw error;
+  });
+  if (lock instanceof EnvironmentInUse) return { outcome: "in use", sessions: lock.sessions };
+  await using _ = lock;
   if (!(await from.exists())) return { outcome: "nothing" };
   const schema = await from.schema();
   if (schema.version > schema.supportedVersion) return { outcome: "newer tables", schema };

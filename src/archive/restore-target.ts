@@ -6,7 +6,8 @@ import { describeStorage, type StorageConfig } from "../config/storage.ts";
 import type { Attribution } from "../domain/audit.ts";
 import { postgresOf } from "../adapters/postgres-options.ts";
 import { link, makeTemporaryDirectory, removeDirectory, removeFile, statOf } from "../runtime/own-files.ts";
-import { OLDEST_READABLE_VERSION, postgresSessions, postgresTables } from "../store/postgres/table-store.ts";
+import { EnvironmentInUse } from "../store/postgres/environment-lock.ts";
+import { OLDEST_READABLE_VERSION, lockPostgres, postgresTables } from "../store/postgres/table-store.ts";
 import { publishDatabase, removeLog } from "../store/sqlite/durable-files.ts";
 import { COMPARED_TABLES, keyDifferences } from "../store/sqlite/key-differences.ts";
 import { isOpenElsewhere } from "../store/sqlite/process-lock.ts";
@@ -22,9 +23,16 @@ import { fillNewTables } from "./copy-tables.ts";
 /** The reason why a backup cannot be restored, for the operator. */
 export class RestoreRejection extends Error {}
 
+/** Keeps others from the data that are replaced, or shows that somebody uses them. */
+interface DataLock extends AsyncDisposable {
+  /** Throws if others may have used the data meanwhile. */
+  confirm(): Promise<void>;
+}
+
 interface Publishing {
   /** The name that the present database gets, if there is one. */
   readonly replaced: string | undefined;
+  readonly lock: DataLock;
   readonly by: Attribution;
   readonly onProgress: OnProgress;
 }
@@ -61,14 +69,19 @@ function sqliteTarget({ directory, environment }: StorageConfig) {
       return existsSync(name) ? this.nameReplaced(at + 1_000) : name;
     },
     /** Throws if a server or another command uses the database. */
-    async rejectUse(): Promise<void> {
-      if (!isOpenElsewhere(database)) return;
-      throw new RestoreRejection(
-        `another command uses the database in ${directory.name}; run this one again when it is done`,
-      );
+    async lock(): Promise<DataLock> {
+      const confirm = async () => {
+        if (!isOpenElsewhere(database)) return;
+        throw new RestoreRejection(
+          `another command uses the database in ${directory.name}; run this one again when it is done`,
+        );
+      };
+      await confirm();
+      return { confirm, async [Symbol.asyncDispose]() {} };
     },
     /** Makes a database of SQLite the present one in one step. */
-    async publish(copy: string, { replaced }: Publishing): Promise<void> {
+    async publish(copy: string, { replaced, lock }: Publishing): Promise<void> {
+      await lock.confirm();
       if (replaced !== undefined) keepAs(replaced, database);
       publishDatabase(copy, database);
     },
@@ -105,6 +118,14 @@ function postgresTarget(storage: StorageConfig): RestoreTarget {
     await using present = await tables.read();
     return await work(present);
   };
+  const rejectUse = (error: unknown): never => {
+    if (!(error instanceof EnvironmentInUse)) throw error;
+    throw new RestoreRejection(
+      error.sessions === 0
+        ? `another petstore restore replaces the data of ${environment}, or the connection that kept others from them was lost; run this one again`
+        : `${countOf(error.sessions, "session")} of Petstore in ${environment} use ${name}; stop all servers first`,
+    );
+  };
   return {
     name: `${name} (${environment})`,
     isMigrated: true,
@@ -121,22 +142,16 @@ function postgresTarget(storage: StorageConfig): RestoreTarget {
       }
     },
     nameReplaced: (at) => timedName(`${environment}-replaced`, at).toLowerCase().replaceAll("-", "_"),
-    async rejectUse() {
-      const sessions = await postgresSessions(target);
-      if (sessions === 0) return;
-      throw new RestoreRejection(
-        `${countOf(sessions, "session")} of Petstore in ${environment} use ${name}; stop all servers first`,
-      );
-    },
-    async publish(copy, { replaced, by, onProgress }) {
+    lock: () => lockPostgres(target).catch(rejectUse),
+    async publish(copy, { replaced, lock, by, onProgress }) {
       await using source = await sqliteTables(copy, by).read();
       const beforePublish = async (_: TableReader, target: NewTables) => {
         // The counts of today hold.
         const quotas = replaced && (await readPresent(async (present) => present.quotas?.()));
         if (quotas) await target.putQuotas?.(quotas);
-        await this.rejectUse();
+        await lock.confirm();
       };
-      await fillNewTables({ source, to: tables, replaced, beforePublish, onProgress });
+      await fillNewTables({ source, to: tables, replaced, beforePublish, onProgress }).catch(rejectUse);
     },
   };
 }

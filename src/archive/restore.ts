@@ -116,8 +116,8 @@ function laterBackup(path: string, { storage }: RestoreRequest): string | undefi
 }
 
 /**
- * Plans a restore, shows the plan, and executes it. It holds the lock of the data directory, so that no server runs
- * there. The copy takes the place of the present database in one step.
+ * Plans a restore, shows the plan, and executes it. It holds the locks of the data directory and of the data, so that
+ * no server runs there. The copy takes the place of the present database in one step.
  */
 export async function restoreBackup(
   request: RestoreRequest,
@@ -130,16 +130,15 @@ export async function restoreBackup(
   if (lock === undefined)
     throw new RestoreRejection(`a server is running on ${directory.name}; stop it first`);
   const target = targetOf(storage);
+  // From here on nobody gets an identifier that the restored data would assign again.
+  await using dataLock = await target.lock();
   const plan = await planFor(request, target);
   if (plan.obstacle !== undefined) throw new RestoreRejection(plan.obstacle);
-  await target.rejectUse();
   await show(plan);
   const copy = directory.files.restoredCopy;
   try {
     await copyBackup(plan, copy, request);
-    // A command such as an import may have begun, would continue in what is replaced, and report success.
-    await target.rejectUse();
-    await target.publish(copy, { replaced: plan.replaced, by, onProgress });
+    await target.publish(copy, { replaced: plan.replaced, lock: dataLock, by, onProgress });
   } finally {
     removeDatabase(copy);
   }

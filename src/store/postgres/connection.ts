@@ -27,6 +27,8 @@ export interface ConnectOptions extends Partial<Timeouts> {
    * Whether to accept a standby, which shows earlier data and rejects writes. By default the connection to it fails.
    */
   readonly acceptsStandby?: true;
+  /** Called when a connection has closed. */
+  readonly onClose?: () => void;
 }
 
 export const COMMAND_TIMEOUT_MS = 5_000;
@@ -42,6 +44,7 @@ export function connect(url: string, options: ConnectOptions): SQL {
     connectionTimeout: connectMs / 1000,
     idleTimeout: options.idleSeconds ?? 0,
     bigint: true,
+    ...(options.onClose && { onclose: options.onClose }),
     connection: {
       application_name: applicationName(options.schema),
       ...(options.schema !== undefined && { search_path: options.schema }),

@@ -14,6 +14,7 @@ import { SqlWebhookStore } from "../webhooks.ts";
 import { PostgresKeyLimiter } from "./key-limiter.ts";
 import { PostgresPetJson } from "./pet-json.ts";
 import { Pools, type PoolsOptions } from "./pools.ts";
+import { shareEnvironment } from "./environment-lock.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";
 import type { SqlDatabase } from "../sql/steps.ts";
 import { postgresDatabase, operatorReadsOn, runAll, unloggedDatabase } from "./dialect.ts";
@@ -44,6 +45,8 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     throw cannotOpen(url, error);
   };
   const primary = await Primary.of(url, options).catch(cannotFind);
+  await using opened = new AsyncDisposableStack();
+  opened.use(await shareEnvironment(primary, options.schema ?? "").catch(cannotFind));
   const openedAt = await migratePostgres(primary.url, options.schema, options.use ?? "create");
   await primary.mark().catch(cannotFind);
   const pools = new Pools(primary, options);
@@ -66,6 +69,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
           onAudit,
         ),
     });
+  const lock = opened.move();
   const readDatabase = { ...database, read: operatorReadsOn(pools) };
   return {
     ...adminStores(database, operatorPetStoreOn(database), {
@@ -85,6 +89,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     async close() {
       await petJson.close();
       await store.close();
+      await lock.disposeAsync();
     },
   };
 }

@@ -34,8 +34,8 @@ const SIZES = {
 } as const;
 export const OPERATOR_READS = SIZES.operatorReads;
 
-/** The greatest number of connections that a server opens. */
-export const CONNECTIONS_PER_SERVER = Object.values(SIZES).reduce<number>((sum, size) => sum + size, 0);
+/** The greatest number of connections that a server opens. One holds the lock of the environment. */
+export const CONNECTIONS_PER_SERVER = Object.values(SIZES).reduce<number>((sum, size) => sum + size, 1);
 
 /**
  * The pools of connections: one each for reads, for creating pets, for orders, for all other writes, for lookups of

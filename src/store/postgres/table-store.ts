@@ -18,9 +18,17 @@ import { type NewRow, type Row, type Table, TABLES, TABLES_WITH_IDS } from "../s
 import { LAST_BACKUP } from "../../domain/stored-values.ts";
 import { withTimeout } from "../../runtime/timeout.ts";
 import { SAVE_VALUE } from "../stored-values.ts";
-import { COMMAND_TIMEOUT_MS, connect, earlierApplicationName, withConnection } from "./connection.ts";
+import { connect, withConnection } from "./connection.ts";
+import {
+  type EnvironmentLock,
+  lockEnvironment,
+  lockTables,
+  SESSION_END_MS,
+  shareEnvironment,
+  unpublishedSchema,
+} from "./environment-lock.ts";
 import { isFromServer, postgresUnavailable } from "./errors.ts";
-import { COPY_LOCK, pollUntil, takeLock } from "./locks.ts";
+import { COPY_LOCK, takeLock } from "./locks.ts";
 import { putQuotas, readAllQuotas } from "./key-limiter.ts";
 import { migratePostgres, readSchema, tableExists } from "./migrate.ts";
 import { POSTGRES_MIGRATIONS } from "./migrations.ts";
@@ -99,9 +107,11 @@ export function postgresTables({
     schema: () => query(readSchema),
     read: async () => openReader(await onPrimary(), readsEarlier),
     async share() {
-      const { url } = await onPrimary();
+      const { url, primary } = await onPrimary();
+      await using opened = new AsyncDisposableStack();
+      opened.use(await shareEnvironment(primary, schema));
       await migratePostgres(url, schema, "create");
-      return new PostgresSharedTables(connect(url, { ...SHARED_OPTIONS, schema }));
+      return new PostgresSharedTables(connect(url, { ...SHARED_OPTIONS, schema }), opened.move());
     },
     create: async () => createTables(await onPrimary()),
     recordBackup: (at) =>
@@ -114,26 +124,10 @@ export function postgresTables({
   };
 }
 
-/** How long to wait for sessions to end. The session of a process that was killed ends when its last statement does. */
-const SESSION_END_MS = 3_000;
-
-/** Counts the sessions of servers and commands that use the environment. */
-export async function postgresSessions(options: PostgresTablesOptions): Promise<number> {
-  const { schema } = options;
-  const name = earlierApplicationName(schema);
+/** Keeps all other processes from the environment. Throws EnvironmentInUse if there are some. */
+export async function lockPostgres(options: PostgresTablesOptions): Promise<EnvironmentLock> {
   const { url } = await Primary.of(options.url, options);
-  const read = async (sql: SQL) => {
-    const [found] = await sql<[{ count: number }]>`
-      SELECT count(*)::int AS count FROM pg_stat_activity
-      WHERE (application_name = ${name} OR starts_with(application_name, ${`${name} `})) AND datname = current_database() AND pid <> pg_backend_pid()`;
-    return found.count;
-  };
-  return await withConnection(
-    url,
-    { schema },
-    (sql) => pollUntil(0, SESSION_END_MS, () => read(sql)),
-    SESSION_END_MS + COMMAND_TIMEOUT_MS,
-  );
+  return lockEnvironment(url, options.schema);
 }
 
 const ROWS_PER_BATCH = 2_000;
@@ -210,7 +204,10 @@ class PostgresSharedTables implements SharedTables {
   /** The creates of clients wait while these rows are stored. */
   readonly rowsPerTransaction = 1_000;
 
-  constructor(private readonly sql: SQL) {}
+  constructor(
+    private readonly sql: SQL,
+    private readonly lock: AsyncDisposable,
+  ) {}
 
   async write<T>(statements: Statements<T>): Promise<T> {
     try {
@@ -238,12 +235,13 @@ class PostgresSharedTables implements SharedTables {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.sql.close({ timeout: 0 });
+    await this.lock[Symbol.asyncDispose]();
   }
 }
 
 /** Creates the tables in a schema of another name, which is renamed when it is published. */
 async function createTables({ url, schema, primary }: OnPrimary): Promise<NewTables> {
-  const unpublished = `${schema}_copy`;
+  const unpublished = unpublishedSchema(schema);
   const sql = connect(url, { ...CONNECT_OPTIONS, schema: unpublished });
   const close = () => sql.close({ timeout: 0 });
   const dropUnpublished = () => inTime(sql`DROP SCHEMA IF EXISTS ${sql(unpublished)} CASCADE`);
@@ -284,6 +282,7 @@ async function createTables({ url, schema, primary }: OnPrimary): Promise<NewTab
       await inTime(sql`RESET synchronous_commit`);
       let isCommitting = false;
       const published = sql.begin(async (tx) => {
+        if (replaced !== undefined) await lockTables(tx, schema);
         if (entry !== undefined) await runAll(tx, () => addAudit(entry));
         await (replaced === undefined
           ? tx`DROP SCHEMA IF EXISTS ${tx(schema)}`

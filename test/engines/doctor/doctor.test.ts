@@ -149,7 +149,7 @@ describe("replication of PostgreSQL", () => {
     const flags = ["--database-url", postgres.url];
     cli.clock.now = () => Date.now();
     const server = await cli.serve(flags);
-    const tooFew = "max_connections is 25, and 1 server with what else connects may need 33";
+    const tooFew = "max_connections is 25, and 1 server with what else connects may need 36";
     const found = async () => (await diagnose(cli, ...flags)).of("PostgreSQL");
     await until(async () => (await found()).some(({ message }) => message === tooFew), 2_000);
     const backup = async () => (await diagnose(cli, ...flags)).of("backup");
