@@ -62,3 +62,34 @@ test("in an outage, what was read before a change on this server is not used, an
   expect(await find("ann")).toBeUndefined();
   expect(await find("bob")).toBeDefined();
 });
+
+test("what is not known is read again at most 20 times a second: all who wait share the read, and a new token is found", async () => {
+  const store = { access: accessOf("ann"), reads: 0 };
+  const readAccess = async () => {
+    store.reads++;
+    return store.access;
+  };
+  const clock = new TestClock();
+  const sleeps: { readonly ms: number; readonly end: () => void }[] = [];
+  const sleep = (ms: number) => new Promise<void>((end) => void sleeps.push({ ms, end }));
+  const reader = new AccessReader({ readAccess }, clock, sleep);
+  const find = (name: string) => reader.find(({ tokens }) => tokens.get(name));
+  expect(await find("ann")).toBeDefined();
+  clock.advance(10);
+  const flood = Array.from({ length: 1_000 }, (_, n) => find(`guess ${n}`));
+  await until(() => sleeps.length > 0, 10_000);
+  store.access = accessOf("ann", "bob");
+  const bob = find("bob");
+  await Bun.sleep(0);
+  expect(store.reads).toBe(1);
+  expect(sleeps.map(({ ms }) => ms)).toEqual([40]);
+  clock.advance(40);
+  sleeps[0]?.end();
+  expect(await bob).toMatchObject({ operator: { name: "bob" } });
+  expect(new Set(await Promise.all(flood))).toEqual(new Set([undefined]));
+  expect(store.reads).toBe(2);
+  // After a pause, the read begins at once.
+  clock.advance(50);
+  expect(await find("eve")).toBeUndefined();
+  expect([store.reads, sleeps.length]).toEqual([3, 1]);
+});

@@ -94,7 +94,7 @@ export function sessionHandlers(services: SessionServices) {
         NO_PROVIDER
       );
     return code === undefined
-      ? authentication.checkToken(token, actor)
+      ? authentication.checkToken(token, request, actor)
       : authentication.takeCode(code, actor);
   }
 

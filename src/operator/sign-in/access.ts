@@ -1,5 +1,5 @@
 import { MINUTE_MS } from "../../text/time-units.ts";
-import { TokenBucket } from "../../runtime/token-bucket.ts";
+import { scheduler } from "../../runtime/scheduler.ts";
 import type { OperatorAccess } from "../../domain/operators.ts";
 import type { OperatorStore } from "../../domain/ports/operators.ts";
 import type { Clock } from "../../domain/ports/clock.ts";
@@ -12,8 +12,11 @@ const FRESH_MS = 500;
  * How long the last read remains valid while the database is unavailable. An operator may have been revoked meanwhile.
  */
 const MAX_AGE_MS = MINUTE_MS;
-/** The rate of immediate reads for unknown tokens, which may be new. Anybody can send unknown tokens. */
-const EXTRA_READS = { max: 20, perSecond: 20 };
+/**
+ * The least time between a read and the next one for what is not known, which may be new. Anybody can send unknown
+ * tokens. All who wait share the read, so nobody uses up what others need.
+ */
+const BETWEEN_READS_MS = 50;
 
 /**
  * The tokens, sessions and codes of operators, as they were at most 500 ms ago. They are few, so all of them are read
@@ -23,18 +26,26 @@ const EXTRA_READS = { max: 20, perSecond: 20 };
 export class AccessReader {
   readonly #store: Pick<OperatorStore, "readAccess">;
   readonly #now: () => number;
-  readonly #extraReads: TokenBucket;
+  readonly #sleep: (ms: number) => Promise<void>;
   #last: { readonly access: OperatorAccess; readonly number: number; readonly at: number } | undefined;
   #reading: Promise<OperatorAccess> | undefined;
+  /** The read that begins soon. */
+  #soon: Promise<OperatorAccess> | undefined;
+  /** When the last read began. */
+  #readAt = -Infinity;
   /** The number of reads that have begun so far. */
   #reads = 0;
   /** The value of `#reads` at the last change. The reads up to this one are outdated. */
   #readsAtChange = 0;
 
-  constructor(store: Pick<OperatorStore, "readAccess">, clock: Pick<Clock, "steadyNow">) {
+  constructor(
+    store: Pick<OperatorStore, "readAccess">,
+    clock: Pick<Clock, "steadyNow">,
+    sleep = (ms: number) => scheduler.sleep(ms),
+  ) {
     this.#store = store;
     this.#now = () => clock.steadyNow();
-    this.#extraReads = new TokenBucket({ ...EXTRA_READS, now: this.#now });
+    this.#sleep = sleep;
   }
 
   /** Called after a change on this server. Reads again, so that an outage which begins later finds what was read. */
@@ -44,17 +55,14 @@ export class AccessReader {
   }
 
   /**
-   * Returns what `pick` finds, or undefined if it does not exist. Returns "unknown" if too many unknown tokens were
-   * sent to read again. Throws Unavailable if that needs the database and it is unavailable.
+   * Returns what `pick` finds, if need be in a read that begins later, or undefined if it does not exist. Throws
+   * Unavailable if that needs the database and it is unavailable.
    */
-  async find<T>(pick: (access: OperatorAccess) => T | undefined): Promise<T | undefined | "unknown"> {
+  async find<T>(pick: (access: OperatorAccess) => T | undefined): Promise<T | undefined> {
     const readsBefore = this.#reads;
     const found = pick(await this.#current());
     if (found !== undefined || (this.#last?.number ?? 0) > readsBefore) return found;
-    if (!this.#extraReads.take()) return "unknown";
-    // A read that is in progress may have missed it.
-    await this.#reading?.catch(() => {});
-    return pick(await this.#read());
+    return pick(await (this.#soon ??= this.#readSoon()));
   }
 
   /** Returns what `pick` finds, without another read for what is unknown. */
@@ -81,12 +89,22 @@ export class AccessReader {
     return isUsable ? last.access : undefined;
   }
 
+  async #readSoon(): Promise<OperatorAccess> {
+    const waitMs = this.#readAt + BETWEEN_READS_MS - this.#now();
+    await (waitMs > 0 ? this.#sleep(waitMs) : undefined);
+    // A read that is in progress may have missed it.
+    while (this.#reading) await this.#reading.catch(() => {});
+    this.#soon = undefined;
+    return this.#read();
+  }
+
   #read(): Promise<OperatorAccess> {
     return (this.#reading ??= this.#readNow().finally(() => (this.#reading = undefined)));
   }
 
   async #readNow(): Promise<OperatorAccess> {
     const [number, at] = [++this.#reads, this.#now()];
+    this.#readAt = at;
     const access = await this.#store.readAccess();
     this.#last = { access, number, at };
     return access;

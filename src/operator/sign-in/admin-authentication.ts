@@ -12,7 +12,7 @@ import type { Request } from "../../http1/index.ts";
 import type { Log } from "../../observe/log.ts";
 import { AccessReader } from "./access.ts";
 import { type Principal, principalWith } from "./credential-rules.ts";
-import { INVALID_CODE, INVALID_TOKEN, NOT_SIGNED_IN, tooManyAttempts } from "../errors.ts";
+import { INVALID_CODE, INVALID_TOKEN, NOT_SIGNED_IN } from "../errors.ts";
 import { FailedSignIns } from "./failed-sign-ins.ts";
 import { GuessLimiter, type TokenRejection } from "./guess-limiter.ts";
 import { SESSION_HEADER } from "../operations/sessions.ts";
@@ -96,13 +96,17 @@ export class AdminAuthentication {
         ? await this.#principalOfSession(request)
         : token === undefined
           ? INVALID_TOKEN
-          : await this.checkToken(token, actor);
+          : await this.checkToken(token, request, actor);
     if (principal instanceof Rejection) return principal;
     return { principal, actor: { ...actor, operator: principal.name } };
   }
 
   /** Authenticates a token. A token that was wrong may be right now, because a server has read it from a setting. */
-  async checkToken(candidate: string, actor: Actor): Promise<Principal | TokenRejection> {
+  async checkToken(
+    candidate: string,
+    { clientAddress: address }: Pick<Request, "clientAddress">,
+    actor: Actor,
+  ): Promise<Principal | TokenRejection> {
     const hash = sha256(candidate);
     const compare = (access: OperatorAccess) => this.#principalWith(access, hash);
     if (this.#guesses.wasWrong(hash)) return (await this.#access.findKnown(compare)) ?? INVALID_TOKEN;
@@ -110,6 +114,7 @@ export class AdminAuthentication {
     const check =
       checks.get(hash) ??
       this.#guesses.limit(candidate, {
+        address,
         find: (each) => this.#access.find(each),
         compare,
         onWrong: () => this.#failures.report(actor),
@@ -122,13 +127,12 @@ export class AdminAuthentication {
   async takeCode(
     code: string,
     actor: Actor,
-  ): Promise<NewSessionPrincipal | Rejection<"invalid_code" | "invalid_token" | "too_many_attempts">> {
+  ): Promise<NewSessionPrincipal | Rejection<"invalid_code" | "invalid_token">> {
     const codeHash = sha256(code);
     const holder = await this.#access.find((access) => {
       const code = access.codes.get(codeHash);
       return code && this.#principalWith(access, code.tokenHash);
     });
-    if (holder === "unknown") return tooManyAttempts(1);
     if (holder instanceof Rejection) return holder;
     const taken = holder && (await this.#options.operators.takeCode(codeHash));
     if (taken && this.#options.clock.now() < taken.endsAt)
@@ -195,7 +199,6 @@ export class AdminAuthentication {
         ? operator
         : operator && { ...operator, session: session.cookieHash };
     });
-    if (principal === "unknown") return tooManyAttempts(1);
     return principal ?? NOT_SIGNED_IN;
   }
 
