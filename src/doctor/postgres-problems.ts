@@ -1,12 +1,22 @@
 import type { PostgresState } from "../store/postgres/inspect.ts";
+import type { MissingRequirement } from "../store/postgres/requirements.ts";
 import { CONNECTIONS_PER_SERVER } from "../store/postgres/pools.ts";
 import { countOf } from "../text/formatting.ts";
-import { check, type PossibleFinding } from "./finding.ts";
+import { check, type Finding, messageWithoutSecrets, type PossibleFinding } from "./finding.ts";
 
 export const postgresCheck = check("PostgreSQL");
 
 /** A server that is being replaced, commands and backups, and what PostgreSQL reserves. */
 const OTHER_CONNECTIONS = 2 * CONNECTIONS_PER_SERVER + 3;
+
+/** A comfort may be missing: servers work without it. */
+export function requirementProblem({ name, cost, isComfort, cause }: MissingRequirement): Finding {
+  const problem = isComfort ? postgresCheck.warning : postgresCheck.error;
+  return problem(
+    `${name}: ${messageWithoutSecrets(cause)}; without it, ${cost}`,
+    isComfort ? "use PostgreSQL, or go without it" : "use PostgreSQL, or allow it to the user",
+  );
+}
 
 export function postgresProblems(state: PostgresState): readonly PossibleFinding[] {
   const { version, oldestVersion, encoding, freeConnections, maxConnections, servers } = state;

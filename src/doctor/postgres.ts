@@ -1,17 +1,30 @@
 import { describeStorage, type StorageConfig } from "../config/storage.ts";
 import { postgresOf } from "../adapters/postgres-options.ts";
-import { inspectPostgres } from "../store/postgres/inspect.ts";
+import { isStandby } from "../store/postgres/errors.ts";
+import { findPrimary, inspectPostgres } from "../store/postgres/inspect.ts";
+import { findMissingRequirements } from "../store/postgres/requirements.ts";
 import { problemsOr, messageWithoutSecrets } from "./finding.ts";
-import { postgresCheck, postgresProblems } from "./postgres-problems.ts";
+import { postgresCheck, postgresProblems, requirementProblem } from "./postgres-problems.ts";
 import { checkReplication } from "./replication.ts";
 import { backupFinding, schemaFinding, type StoreFindings } from "./stored-data.ts";
 
 export async function checkPostgres(storage: StorageConfig, now: () => number): Promise<StoreFindings> {
   const name = describeStorage(storage).data;
   try {
-    const state = await inspectPostgres(postgresOf(storage), now);
+    const { schema, ...options } = postgresOf(storage);
+    const url = await findPrimary({ schema, ...options });
+    const missing = await findMissingRequirements(url, schema).catch((error: unknown) => {
+      if (isStandby(error)) return [];
+      throw error;
+    });
+    const lacking = missing.map(requirementProblem);
+    const state = await inspectPostgres(url, schema, now).catch((error: unknown) => {
+      if (lacking.length === 0) throw error;
+    });
+    // Without what is missing, nothing else can be read.
+    if (state === undefined) return { findings: lacking };
     const ok = postgresCheck.ok(`${name} is reachable; version ${state.version}`);
-    const findings = problemsOr(ok, postgresProblems(state));
+    const findings = problemsOr(ok, [...lacking, ...postgresProblems(state)]);
     findings.push(checkReplication(state.replication));
     if (state.schema.version > 0)
       findings.push(schemaFinding(state.schema), backupFinding(state.lastBackupAt, now()));

@@ -37,13 +37,18 @@ interface InspectOptions extends Pick<PrimaryOptions, "latestTimeline"> {
   readonly schema: string;
 }
 
+/** Finds the server that Petstore would use, without changing anything. */
+export async function findPrimary({ url, schema, latestTimeline: latest }: InspectOptions): Promise<string> {
+  const latestTimeline = latest && { ...latest, raise: () => latest.raise(UNKNOWN_TIMELINE) };
+  return (await Primary.of(url, { schema, latestTimeline, isReadOnly: true })).url;
+}
+
 /** Connects and reads the facts about a server, without changing anything. */
 export async function inspectPostgres(
-  { url: anyServer, schema, latestTimeline: latest }: InspectOptions,
+  url: string,
+  schema: string,
   now: () => number,
 ): Promise<PostgresState> {
-  const latestTimeline = latest && { ...latest, raise: () => latest.raise(UNKNOWN_TIMELINE) };
-  const { url } = await Primary.of(anyServer, { schema, latestTimeline, isReadOnly: true });
   await using sql = connect(url, { schema, acceptsStandby: true, lockMs: 1_000 });
   const [server] = await sql<[ServerState]>`
     SELECT current_setting('server_version_num')::int / 10000 AS version,

@@ -70,6 +70,33 @@ describe("PostgreSQL", () => {
     expect(clocks[0]).toMatch(/^the clock of PostgreSQL is [56]\d\.\d s behind this machine's$/);
   });
 
+  test("what the SQL needs is tried: what is missing is an error with its cost, and a comfort a warning", async () => {
+    const url = await postgresUrl();
+    await using sql = new SQL(url, { max: 1 });
+    const missing = async (storage: string) => {
+      const { of } = await diagnose(cli, "--database-url", storage);
+      return of("PostgreSQL").flatMap(({ level, message }) =>
+        message.includes("without it") ? `${level}: ${message}` : [],
+      );
+    };
+    // In an empty database, and with tables.
+    expect(await missing(url)).toEqual([]);
+    expect(await sql`SELECT FROM pg_namespace WHERE nspname = 'production'`).toHaveLength(0);
+    await (await cli.serve(["--database-url", url])).stop();
+    expect(await missing(url)).toEqual([]);
+
+    await sql.unsafe(`
+      CREATE ROLE doctor_${process.pid} LOGIN PASSWORD 'pass';
+      GRANT USAGE ON SCHEMA production TO doctor_${process.pid};
+      GRANT ALL ON ALL TABLES IN SCHEMA production TO doctor_${process.pid};
+      REVOKE EXECUTE ON FUNCTION pg_logical_emit_message(boolean, text, text) FROM PUBLIC;
+      REVOKE SELECT ON pg_stat_replication FROM PUBLIC`);
+    expect(await missing(url.replace(/\/\/[^@]*@/, `//doctor_${process.pid}:pass@`))).toEqual([
+      "error: messages in the log of writes: permission denied for function pg_logical_emit_message; without it, operators can change nothing, and no ban outlasts a crash",
+      "warning: the views of replication: permission denied for view pg_stat_replication; without it, writes that wait for a standby that is away time out, and nothing says why",
+    ]);
+  });
+
   test("unreachable engines are errors without passwords", async () => {
     const storage = ["--database-url", "postgres://ann:s3cret@127.0.0.1:1/pets"];
     const { code, of } = await diagnose(cli, ...storage);
