@@ -31,6 +31,8 @@ export interface Attack {
   readonly firstServerOnly?: true;
   /** Whether it attacks the listener for operators, with the token of an operator instead of an API key. */
   readonly asOperator?: true;
+  /** Whether people sign in meanwhile with a provider of OpenID Connect. All of them must get in. */
+  readonly peopleSignIn?: true;
   /** The number of pets; by default 20. */
   readonly pets?: number;
   /** The number of sold pets of category 1 that are imported before the start. */
@@ -113,6 +115,24 @@ function requestAs(token: string, path: string, body?: string): string {
   const head = `${line}\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n`;
   if (body === undefined) return `${head}\r\n`;
   return `${head}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+}
+
+/** A request to the operators' API without a credential. */
+export function postOf(path: string, body: string): string {
+  const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`;
+  return `${head}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+}
+
+/** Steps of sign-ins that lead nowhere, in turn. */
+function junkSignIns(): () => string {
+  let sent = 0;
+  return () => {
+    const state = `${sent++}`;
+    const provider = { response: `?code=a&state=${state}`, state, nonce: "a", codeVerifier: "a" };
+    const bodies = [{ provider }, { token: `guess ${state}` }, { code: `guess ${state}` }];
+    const body = bodies[sent % (bodies.length + 1)];
+    return body ? postOf("/api/session", JSON.stringify(body)) : postOf("/api/session/provider", "{}");
+  };
 }
 
 /** Connections of one address that send the next request after each response. */
@@ -302,6 +322,18 @@ export const ATTACKS: readonly Attack[] = [
     connections(token) {
       const objects = `{"secret":[0${',{"999":0}'.repeat(6_500)}]}`;
       return inTurn(64, requestAs(token, "/api/keys/find", objects));
+    },
+  },
+  // Nobody needs a credential for these. Meanwhile people sign in, some of them from the address of the attacker.
+  {
+    name: "sign-ins",
+    title: "8 connections begin and end sign-ins with the company's provider",
+    asOperator: true,
+    peopleSignIn: true,
+    bars: { memoryMb: 200 },
+    connections() {
+      const next = junkSignIns();
+      return { count: 8, onOpen: (socket) => sendInTurn(socket, next) };
     },
   },
   // These connections request large responses and never read them.

@@ -9,6 +9,7 @@ import { integer, isGiven, limitRunTime, names, runCommand, UsageError } from ".
 import { startStores } from "../harness/fleet.ts";
 import { startHostileServer } from "../harness/hostile-server.ts";
 import { sendOnce } from "../harness/http-connection.ts";
+import { providerFlags, startIdentityProvider } from "../harness/identity-provider.ts";
 import { chooseCores, type Cores, machineNow, pinThisProcessTo } from "../harness/machine.ts";
 import {
   adminFlags,
@@ -29,6 +30,7 @@ import { beginEvery } from "../harness/steady-load.ts";
 import { type Bar, formatFigure, missedBars, type Table } from "../harness/table.ts";
 import { type Outcome, type Result, runTrials, trialLines } from "../harness/trials.ts";
 import { type Attack, ATTACKS, ENGINES, type Engines } from "./attacks.ts";
+import { signPeopleIn } from "./sign-ins.ts";
 import { GRACE_SECONDS, type GoodClientFigures } from "./clients.ts";
 
 const PETS = 20;
@@ -89,12 +91,17 @@ async function measureAttack(attack: Attack, { engines, seconds, cores }: RunOpt
   const storage = databases?.storage ?? ["--data", temporaryDirectory("attacks")];
   const collector = attack.collector && stack.use(await startHostileServer(attack.collector));
   const tracing = collector ? ["--otlp-url", `http://127.0.0.1:${collector.port}`, "--otlp-sample", "1"] : [];
+  const provider = attack.peopleSignIn && stack.use(await startIdentityProvider());
   const openFiles = attack.openFiles === undefined ? [] : ["prlimit", `--nofile=${attack.openFiles}`];
   const token = crypto.randomUUID();
   const servers: PetstoreServer[] = [];
   while (servers.length < (databases ? SHARED_SERVERS : 1)) {
     const under = ["setsid", "taskset", "-c", cores.server, ...openFiles];
-    const flags = [...storage, ...tracing, ...(attack.asOperator ? adminFlags(token) : [])];
+    const operators = [
+      ...(attack.asOperator ? adminFlags(token) : []),
+      ...(provider ? providerFlags(provider) : []),
+    ];
+    const flags = [...storage, ...tracing, ...operators];
     const server = await startPetstore(["--port", "0", ...flags], under);
     stack.defer(async () => void (await server.stop("SIGKILL")));
     servers.push(server);
@@ -132,15 +139,18 @@ async function measureAttack(attack: Attack, { engines, seconds, cores }: RunOpt
   const usedBefore = cpuSeconds(first.pid);
   const countLines = (pattern: RegExp) =>
     servers.flatMap(({ log }) => log).filter(({ text }) => pattern.test(text)).length;
-  const [client, shared] = await Promise.all([
+  const [client, shared, failedSignIns] = await Promise.all([
     goodClient.line(/^FIGURES (.+)$/).then(([, figures = ""]): GoodClientFigures => JSON.parse(figures)),
     databases?.measure(() => useFreeKey(ports, freeKey, seconds)),
+    provider ? signPeopleIn(attacked[0] ?? 0, provider, seconds) : [],
   ]);
   const elapsedMs = performance.now() - startedAt;
   const memoryOf = attack.isMeasuredWhenReady ? residentMb : peakMb;
   return {
     client,
     shared,
+    /** Why people who signed in did not get in. */
+    failedSignIns,
     /**
      * The memory of the server: its peak or, for an attack that is measured when it is ready, the memory at the end.
      */
@@ -227,7 +237,7 @@ async function useFreeKey(ports: readonly number[], key: string, seconds: number
 }
 
 function barsOf({ bars = {} }: Attack, figures: AttackFigures): Bar[] {
-  const { client, shared } = figures;
+  const { client, shared, failedSignIns } = figures;
   const { keptConnection, newConnections, failures } = client;
   const { memoryMb = Infinity, cpuShare = Infinity, p99Ms = 50 } = bars;
   const { transactionsPerSecond = Infinity } = bars;
@@ -237,6 +247,7 @@ function barsOf({ bars = {} }: Attack, figures: AttackFigures): Bar[] {
     { name: "memory, MB", value: figures.memoryMb, most: memoryMb },
     { name: "share of the core", value: figures.cpuShare, most: cpuShare },
     { name: `failed requests (${failures[0]})`, value: failures.length, most: 0 },
+    { name: `failed sign-ins (${failedSignIns[0]})`, value: failedSignIns.length, most: 0 },
     {
       name: "transactions a second in PostgreSQL",
       value: shared?.transactionsPerSecond ?? 0,
