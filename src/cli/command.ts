@@ -79,8 +79,15 @@ export interface ErrorStream {
   write(text: string): void;
 }
 
-/** The command line was right and the command failed: no such key, the port is in use. Exit status 1. */
-export class Failure extends Error {}
+/** The command line was right and the command failed: no such key, the port is in use. */
+export class Failure extends Error {
+  constructor(
+    message: string,
+    readonly exitStatus = 1,
+  ) {
+    super(message);
+  }
+}
 
 /** What a command prints at its end; undefined if it has printed everything. */
 export type FinalText = string | undefined;

@@ -27,7 +27,8 @@ export async function runProgram(argv: readonly string[], context: ProcessContex
 export function describeFailure(error: unknown): { readonly err: string; readonly code: number } {
   const isText = error instanceof UsageError || error instanceof Failure;
   const err = isText ? printableLines(error.message) : errorMessage(error);
-  return { err, code: error instanceof UsageError ? 2 : 1 };
+  const status = error instanceof Failure ? error.exitStatus : 1;
+  return { err, code: error instanceof UsageError ? 2 : status };
 }
 
 async function finalTextOf(argv: readonly string[], given: ProcessContext): Promise<FinalText> {

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cleanUpAfterAll, cliDirectory, InProcessCli, wrongUsage } from "./cli.ts";
+import { withStores } from "./keys.ts";
 
 cleanUpAfterAll();
 
@@ -127,7 +128,7 @@ test("--prune disables keys and operators that their list lacks, deletes none, a
   await run("keys", "create", "--name", "other", "--plan", "free");
   const onlyKeys = "keys: [{ id: mobile-app, name: Mobile app, plan: pro }]";
   expect((await apply(onlyKeys, "--prune")).out).toContain(
-    "@@ disable key 3 (other) @@\n-disabled: false\n+disabled: true\n",
+    "@@ disable key 3 (other) @@\n-disabled: false\n+disabled: true\n# 0 requests in the last 24 hours\n",
   );
   expect(await list("keys")).toMatchObject([
     { state: "active" },
@@ -140,7 +141,7 @@ test("--prune disables keys and operators that their list lacks, deletes none, a
   ]);
   const onlyRoot = "operators: [{ name: root, role: admin }]";
   expect((await apply(onlyRoot, "--prune")).out).toStartWith(
-    '@@ disable operator ann @@\n-expiresAt: "2027-04-30T22:00:00.000Z"\n+expiresAt: "2026-11-15T12:00:01.000Z"\n1 change in ',
+    '@@ disable operator ann @@\n-expiresAt: "2027-04-30T22:00:00.000Z"\n+expiresAt: "2026-11-15T12:00:01.000Z"\n# last there: never\n1 change in ',
   );
   expect((await apply(onlyRoot, "--prune")).out).toContain("Nothing differs");
   expect(await list("operators")).toMatchObject([{ name: "ann", revokedAt: null }, { name: "root" }]);
@@ -360,13 +361,93 @@ test("a key that two keys claim, one that is revoked and an operator who is: the
   expect((await apply(FILE)).out).toContain("Nothing differs");
   await run("keys", "revoke", "1", "--yes");
   await run("operators", "revoke", "ann", "--yes");
-  const { out } = await apply(FILE);
-  expect(out).toContain(
+  const revoked = [
     "line 7: operators[0].name is ann, who is revoked; petstore operators create lets them in again",
-  );
-  expect(out).toContain("line 12: keys[0].id names key 1, which is revoked; take another name");
+    "line 12: keys[0].id names key 1, which is revoked; take another name",
+  ];
+  const { out } = await apply(FILE);
+  for (const line of revoked) expect(out).toContain(`warning: left out: ${line}\n`);
   await run("operators", "create", "--name", "ann", "--role", "support");
   expect((await apply(FILE)).out).not.toContain("operators[0]");
+});
+
+test("what was revoked or has expired is left out and the rest applied, unless the file has nothing else", async () => {
+  const { cli, apply, list, run, actions } = setUp();
+  await apply(FILE);
+  await run("keys", "revoke", "1", "--yes");
+  await run("keys", "update", "2", "--expires", "1h");
+  cli.clock.advance(3_600_000);
+  const lower = FILE.replace("perMinute: 70", "perMinute: 50").replace("name: Partner", "name: Associate");
+  const mobile = "line 12: keys[0].id names key 1, which is revoked; take another name";
+  const partner = "line 17: keys[1].id names key 2, which has expired; give it a later expiresAt";
+  const lowered = await apply(lower);
+  expect(lowered.code).toBe(0);
+  expect(lowered.out).toStartWith(
+    `warning: left out: ${mobile}\nwarning: left out: ${partner}\n@@ update plan free`,
+  );
+  expect(lowered.out).toEndWith("; 2 left out.\n");
+  expect(await list("plans")).toContainEqual(expect.objectContaining({ plan: "free", perMinute: 50 }));
+  const again = await apply(lower);
+  expect(again).toEqual({
+    code: 0,
+    out: expect.stringMatching(/\nNothing else differs in .*; 2 left out\.\n$/),
+  });
+  const made = await actions();
+  const alone = await apply(lower.slice(lower.indexOf("keys:")));
+  expect(alone).toEqual({ code: 1, out: expect.stringContaining("2 problems in ") });
+  expect(alone.out).toContain("keys[0].id names key 1, which is revoked");
+  expect(await actions()).toEqual(made);
+  const json = JSON.parse(
+    (await run("apply", setUp().write(lower), "--json")).out.replaceAll(/^warning.*\n/gm, ""),
+  );
+  expect(json).toEqual({ changes: [], applied: true, leftOut: [mobile, partner] });
+});
+
+test("--check ends with 0 if nothing differs, with 1 if something does, and with 2 if the command fails", async () => {
+  const { cli, apply, write, run, actions } = setUp();
+  await apply(FILE);
+  const made = await actions();
+  expect(await apply(FILE, "--check")).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/^Nothing differs/),
+  });
+  const changed = FILE.replace("perMinute: 70", "perMinute: 80");
+  const differing = await apply(changed, "--check");
+  expect(differing.code).toBe(1);
+  expect(differing.out).toStartWith(
+    "@@ update plan free @@\n-perMinute: 70\n+perMinute: 80\n1 difference between ",
+  );
+  const json = await cli.run(["apply", write(changed), "--check", "--json"]);
+  expect(JSON.parse(json.out)).toMatchObject({ changes: [{ kind: "plan", name: "free" }], applied: false });
+  expect(json.code).toBe(1);
+  for (const failing of [
+    await apply("keys: 5", "--check"),
+    await apply(FILE, "--check", "--server", "http://127.0.0.1:1", "--admin-token", "x"),
+    await run("apply", "/nowhere.yaml", "--check"),
+    await apply(FILE, "--check", "--server", "nonsense"),
+  ])
+    expect(failing.code).toBe(2);
+  await run("keys", "revoke", "1", "--yes");
+  expect((await apply(FILE, "--check")).code).toBe(1);
+  expect(await actions()).toEqual([...made, "key.revoked"]);
+});
+
+test("--prune shows the requests of the last day of each key that it disables", async () => {
+  const { cli, apply, run } = setUp();
+  await run("keys", "create", "--name", "used", "--plan", "free");
+  const counts = { admitted: 2_000, limited: 30, banned: 4, errors: 500, byOperation: [] };
+  for (const hoursAgo of [23, 30]) {
+    const hour = cli.clock.now() - hoursAgo * 3_600_000;
+    const batch = { writer: crypto.randomUUID(), sequence: 1, hour };
+    await withStores(cli, ({ usageHistory }) =>
+      usageHistory.addUsage({ ...batch, keys: [{ keyId: 1, ...counts, lastUsedAt: hour }] }),
+    );
+  }
+  const empty = "keys: [{ id: web, name: Web, plan: free }]";
+  expect((await apply(empty, "--prune", "--dry-run")).out).toContain(
+    "+disabled: true\n# 2,034 requests in the last 24 hours\n",
+  );
+  expect((await apply(empty, "--prune", "--check", "--json")).out).toContain('"requestsOfLastDay": 2034');
 });
 
 test("a key that a file names twice, by its name and by its identifier, is a problem", async () => {

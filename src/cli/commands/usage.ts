@@ -135,13 +135,22 @@ async function totalsOf(query: Query): Promise<readonly KeyTotals[]> {
 }
 
 /** The keys with requests in the period, most used first. */
-async function usedKeys({ call, period }: Query): Promise<readonly KeyTotals[]> {
+async function usedKeys({ call, period }: Pick<Query, "call" | "period">): Promise<readonly KeyTotals[]> {
   const read = (page: object) => call("getUsage", { query: { ...parametersOf(period), ...page } });
   // Requests that are counted between two pages change the order, so both can have a key.
   const keys = new Map<number, KeyTotals>();
   for await (const { items } of pagesOf({ limit: Infinity, pageLimit: USAGE_LIMIT.max, read }))
     for (const totals of items) keys.set(totals.keyId, totals);
   return [...keys.values()];
+}
+
+/** The number of requests of each key with some since 24 hours ago, to the hour. */
+export async function requestsOfLastDay(
+  call: CallOperation,
+  now: number,
+): Promise<ReadonlyMap<number, number>> {
+  const keys = await usedKeys({ call, period: { by: "hour", since: now - DAY_MS, until: now } });
+  return new Map(keys.map(({ keyId, admitted, limited, banned }) => [keyId, admitted + limited + banned]));
 }
 
 function parametersOf({ by, since, until }: UsagePeriod) {

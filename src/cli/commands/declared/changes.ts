@@ -17,6 +17,8 @@ export interface Current {
   readonly banRules: BanRulesView;
   readonly operators: readonly OperatorView[];
   readonly keys: readonly Key[];
+  /** The requests of the last day by key, if any may be disabled because the file lacks it. */
+  readonly requests?: ReadonlyMap<number, number> | undefined;
 }
 
 type Values = Readonly<Record<string, unknown>>;
@@ -33,6 +35,8 @@ export interface Change {
   readonly run: (call: CallOperation) => Promise<string | undefined>;
   /** The servers that set the values again when they start. */
   readonly setBy?: PlanLimits["setBy"];
+  /** What still uses a key or an operator that is disabled because the file lacks it. */
+  readonly use?: { readonly requestsOfLastDay: number } | { readonly lastUsedAt: string | null };
 }
 
 interface ChangeOptions {
@@ -47,9 +51,15 @@ interface ChangeOptions {
 export interface PlannedChanges {
   readonly changes: readonly Change[];
   readonly problems: readonly InputProblem[];
+  /** Why entries of the file are left out: what they name was revoked, or has expired, since the file was written. */
+  readonly leftOut?: readonly InputProblem[];
 }
 
-export function planChanges(declared: Declared, current: Current, options: ChangeOptions): PlannedChanges {
+export function planChanges(
+  declared: Declared,
+  current: Current,
+  options: ChangeOptions,
+): Required<PlannedChanges> {
   const { operators, keys } = declared;
   const keysOf = findKeys(current.keys);
   const parts = [
@@ -59,7 +69,7 @@ export function planChanges(declared: Declared, current: Current, options: Chang
   ];
   const isPruned = options.prune;
   const endedOperators = isPruned && operators ? prunedOperators(operators, current.operators, options) : [];
-  const pruned = [...(isPruned && keys ? prunedKeys(keys, current.keys, keysOf) : []), ...endedOperators];
+  const pruned = [...(isPruned && keys ? prunedKeys(keys, current, keysOf) : []), ...endedOperators];
   const ended = new Set(endedOperators.map(({ name }) => name));
   const changes = [...parts.flatMap((part) => part.changes), ...pruned];
   return {
@@ -70,6 +80,7 @@ export function planChanges(declared: Declared, current: Current, options: Chang
       ...withoutAdmin(operators ?? [], current.operators, ended),
       ...namedTwice(keys ?? [], keysOf),
     ],
+    leftOut: parts.flatMap(({ leftOut = [] }) => leftOut),
   };
 }
 
@@ -178,6 +189,12 @@ function problemOf(
   return { changes: [], problems: [{ path: [list, index, ...field], message }] };
 }
 
+/** Leaves an item of a list out, because of what has happened to what it names. */
+function without(...item: Parameters<typeof problemOf>): PlannedChanges {
+  const { problems, ...nothing } = problemOf(...item);
+  return { ...nothing, problems: [], leftOut: problems };
+}
+
 function changesOfOperator(
   operator: DeclaredOperator,
   { index, current, now }: ItemOptions & { readonly current: Current },
@@ -186,19 +203,14 @@ function changesOfOperator(
   const holders = current.operators.filter((each) => each.name === name);
   const found = holders.find(({ state }) => state !== "revoked") ?? holders[0];
   if (found?.state === "revoked")
-    return problemOf(
+    return without(
       "operators",
       index,
       `is ${name}, who is revoked; petstore operators create lets them in again`,
       "name",
     );
   if (found?.subject !== undefined)
-    return problemOf(
-      "operators",
-      index,
-      `is ${name}, whose role the provider of the sign-in decides`,
-      "name",
-    );
+    return without("operators", index, `is ${name}, whose role the provider of the sign-in decides`, "name");
   const { before, after } = found ? differing(operator, found) : { before: {}, after: operator };
   const expiry = typeof after.expiresAt === "string" ? Date.parse(after.expiresAt) : undefined;
   const invalid = invalidExpiry(expiry, now);
@@ -242,7 +254,8 @@ function changesOfKey(
   if (others.length > 0)
     return problem(`is the name of several keys: ${all.map((key) => key.id).join(", ")}`);
   if (found) return changesOfExistingKey({ id, disabled, ...fields }, found, options);
-  if (all[0]) return problem(`names key ${all[0].id}, which is revoked; take another name`);
+  if (all[0])
+    return without("keys", index, `names key ${all[0].id}, which is revoked; take another name`, "id");
   if (typeof id === "number") return problem("names no key; give a new one a name such as mobile-app");
   const body = { ...fields, labels: withName(id, fields.labels ?? []) };
   const invalid = invalidFields(body, options);
@@ -296,7 +309,7 @@ function changesOfExistingKey(
   const isSwitched = disabled !== undefined && disabled !== (found.state === "disabled") && !isExpired;
   if (isSwitched) changes.push({ ...key, ...switched(() => found.id, disabled) });
   return isExpired && changes.length > 0
-    ? problemOf(
+    ? without(
         "keys",
         options.index,
         `names key ${found.id}, which has expired; give it a later expiresAt`,
@@ -344,7 +357,7 @@ function switched(
 
 function prunedKeys(
   declared: readonly DeclaredKey[],
-  keys: readonly Key[],
+  { keys, requests }: Current,
   keysOf: FindKeys,
 ): readonly Change[] {
   const named = new Set(declared.flatMap(({ id }) => keysOf(id)));
@@ -352,7 +365,11 @@ function prunedKeys(
   return others.map(({ id, name }) =>
     Object.assign(
       switched(() => id, true),
-      { kind: "key", name: `${id} (${name})` } as const,
+      {
+        kind: "key",
+        name: `${id} (${name})`,
+        use: { requestsOfLastDay: requests?.get(id) ?? 0 },
+      } as const,
     ),
   );
 }
@@ -373,10 +390,11 @@ function prunedOperators(
   const expiresAt = formatTime(now + EXPIRY_MS);
   return others
     .filter((each) => each.expiresAt === null || Date.parse(each.expiresAt) > now + EXPIRY_MS)
-    .map(({ id, name, expiresAt: before }) => ({
+    .map(({ id, name, expiresAt: before, lastUsedAt }) => ({
       action: "disable",
       kind: "operator",
       name,
+      use: { lastUsedAt },
       before: { expiresAt: before },
       after: { expiresAt },
       run: (call) => done(call("updateOperator", { id, body: { expiresAt } })),
