@@ -1,4 +1,4 @@
-import { CLIENT_PACKAGE_PATH, POSTMAN_PATH } from "../domain/paths.ts";
+import { CLIENT_PACKAGE_PATH } from "../domain/paths.ts";
 import { KEY_PREFIX } from "../domain/secrets.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
 import type { DocumentedSettings } from "../public/documented-settings.ts";
@@ -30,9 +30,7 @@ const MARKDOWN_CONTEXT: ExampleContext = {
 export function inContext(text: string, { baseUrl, key }: ExampleContext): string {
   const replacements = [
     [MARKDOWN_CONTEXT.baseUrl, baseUrl],
-    ...["/openapi.json", POSTMAN_PATH].map(
-      (path) => [siteUrl(MARKDOWN_CONTEXT.baseUrl, path), siteUrl(baseUrl, path)] as const,
-    ),
+    [siteUrl(MARKDOWN_CONTEXT.baseUrl, "/openapi.json"), siteUrl(baseUrl, "/openapi.json")],
     [siteUrl(MARKDOWN_CONTEXT.baseUrl, CLIENT_PACKAGE_PATH), siteUrl(baseUrl, CLIENT_PATH)],
     [MARKDOWN_CONTEXT.key, key],
   ] as const;

@@ -3,7 +3,7 @@ import { headerLinesOf } from "../api/responses.ts";
 import { classesOf } from "../pages/classes.ts";
 import { ICON, MARK_PATH } from "../pages/mark.ts";
 import { STORED_THEME } from "../pages/themes.ts";
-import { API_VERSION, POSTMAN_PATH } from "../domain/paths.ts";
+import { API_VERSION } from "../domain/paths.ts";
 import { otherEnvironment } from "../domain/environments.ts";
 import type { DocumentedSettings } from "../public/documented-settings.ts";
 import { docsUrl } from "../public/site-urls.ts";
@@ -11,7 +11,7 @@ import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
 import { guidePath, markdownPath, operationPath, PRODUCT, relativeUrl, SCHEMAS_PATH } from "./links.ts";
 import type { DocsPage, Section } from "./page-content.ts";
 import { ERROR_CODES_PATH } from "./page-data.ts";
-import { FEED_PATH, GUIDE_SOURCES, type GuideName } from "./sources.ts";
+import { GUIDE_SOURCES, type GuideName } from "./sources.ts";
 
 interface Entry {
   readonly path: string;
@@ -57,10 +57,10 @@ function sidebar({ path, sections }: DocsPage, navigation: Navigation, environme
     const items = entries.map((entry) => item(entry, path, sections));
     return `<h2>${title}</h2><ul>${items.join("")}</ul>`;
   });
-  const documents = ["/openapi.json", "/openapi.yaml", POSTMAN_PATH].map(
+  const documents = ["/openapi.json", "/openapi.yaml"].map(
     (each) => `<li><a href="${relativeUrl(path, each)}">${each.slice(1)}</a></li>`,
   );
-  return `<nav id="navigation" class="sidebar" popover aria-label="Documentation">${environment}${groups.join("")}<h2>OpenAPI and Postman</h2><ul>${documents.join("")}</ul></nav>`;
+  return `<nav id="navigation" class="sidebar" popover aria-label="Documentation">${environment}${groups.join("")}<h2>OpenAPI</h2><ul>${documents.join("")}</ul></nav>`;
 }
 
 /** The word of a method has a colour, too. */
@@ -123,7 +123,7 @@ export function layoutOf(options: LayoutOptions): (page: DocsPage) => string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="description" content="${Bun.escapeHTML(description)}">
 <link rel="icon" href="${ICON}">
-${path === guidePath("changelog") ? `<link rel="alternate" type="application/atom+xml" title="Changelog" href="${to(FEED_PATH)}">\n` : ""}${alternate}<link rel="stylesheet" href="${to(stylePath)}">
+${alternate}<link rel="stylesheet" href="${to(stylePath)}">
 <script>${THEME_SCRIPT}</script>
 <script type="module" src="${to(scriptPath)}"></script>
 </head>

@@ -1,4 +1,4 @@
-import { LLMS_PATH, POSTMAN_PATH } from "../domain/paths.ts";
+import { LLMS_PATH } from "../domain/paths.ts";
 import type { DocumentedSettings } from "../public/documented-settings.ts";
 import { siteUrl } from "../public/site-urls.ts";
 import { guideMarkdown, type Blocks } from "./guide-pages.ts";
@@ -34,7 +34,6 @@ ${entries.join("\n")}
 ## Reference
 
 - [OpenAPI 3.1](${siteUrl(settings.baseUrl, "/openapi.json")}): every operation, parameter, response and error
-- [Postman collection](${siteUrl(settings.baseUrl, POSTMAN_PATH)}): a request for every operation
 `;
   return new Map([...files, [LLMS_PATH, llms]]);
 }

@@ -1,11 +1,9 @@
 import { type Asset, assetOf } from "../browser-bundle/bundle.ts";
-import { POSTMAN_PATH } from "../domain/paths.ts";
 import type { OperationId } from "../domain/operation-ids.ts";
 import { yieldToEventLoop } from "../runtime/scheduler.ts";
 import { OPERATIONS } from "../petstore/operations.ts";
 import type { DocumentedSettings } from "../public/documented-settings.ts";
 import { exampleContext, examplesOf } from "./examples.ts";
-import { changelogFeed } from "./feed.ts";
 import { guidePage, settingBlocks } from "./guide-pages.ts";
 import { type LayoutOptions, layoutOf } from "./layout.ts";
 import { ASSETS_PATH, operationPath, PRODUCT } from "./links.ts";
@@ -22,8 +20,6 @@ interface RenderedSite {
   readonly searchIndex: Asset;
   /** Markdown by path. */
   readonly markdown: ReadonlyMap<string, string>;
-  /** The changelog as Atom. */
-  readonly feed: string;
   /** The page for a path that does not exist. Its links are relative to that path. */
   readonly notFound: (path: string) => string;
 }
@@ -50,7 +46,6 @@ export async function renderSite(options: SiteOptions): Promise<RenderedSite> {
     markdown: markdownFiles(guides, blocks, settings),
     searchEntries,
     searchIndex,
-    feed: changelogFeed(settings),
     notFound: (path) => render(notFoundPage(path)),
   };
 }
@@ -89,8 +84,7 @@ A pet store over HTTP: with an API key you list pets, add pets, and place, compl
 - Base URL: \`${settings.baseUrl}\`
 - Environment: ${settings.environment}
 - Client library: [\`@petstore/client\`](client-library.md)
-- OpenAPI 3.1: [JSON](/openapi.json), [YAML](/openapi.yaml)
-- Postman: [collection](${POSTMAN_PATH})`);
+- OpenAPI 3.1: [JSON](/openapi.json), [YAML](/openapi.yaml)`);
   content.examples(examplesOf("createPet", exampleContext(settings)));
   return content.finish();
 }

@@ -7,20 +7,18 @@ import { acceptsHtml, type DocsPages } from "../public/static-routes.ts";
 import { PAGE_HEADER_LINES } from "./layout.ts";
 import { ASSETS_PATH, operationPath, REFERENCE_PATH, relativeUrl } from "./links.ts";
 import { renderSite } from "./render-site.ts";
-import { FEED_PATH } from "./sources.ts";
 
 /** The pages, their scripts and styles. */
 export async function sitePages(settings: DocumentedSettings): Promise<DocsPages["respond"]> {
   const bundle = await loadBundle("docs");
   const script = assetOf(`${ASSETS_PATH}docs-`, "js", bundle.script);
   const style = assetOf(`${ASSETS_PATH}docs-`, "css", bundle.style);
-  const { pages, markdown, notFound, searchIndex, feed } = await renderSite({
+  const { pages, markdown, notFound, searchIndex } = await renderSite({
     settings,
     scriptPath: script.path,
     stylePath: style.path,
   });
   const contents = new Map([script, style, searchIndex].map(({ path, content }) => [path, content]));
-  contents.set(FEED_PATH, new EncodedContent({ text: feed, headerLines: FEED_HEADER_LINES }));
   for (const [path, text] of markdown)
     contents.set(path, new EncodedContent({ text, headerLines: MARKDOWN_HEADER_LINES }));
   for (const [path, text] of pages) {
@@ -44,8 +42,6 @@ export async function sitePages(settings: DocumentedSettings): Promise<DocsPages
     return { status: 404, headerLines: PAGE_HEADER_LINES + NO_STORE + headerLines, body: notFound(path) };
   };
 }
-
-const FEED_HEADER_LINES = headerLinesOf({ "Content-Type": "application/atom+xml; charset=utf-8" });
 
 /** Markdown is sent as text, which browsers show. */
 const MARKDOWN_HEADER_LINES = headerLinesOf({ "Content-Type": "text/plain; charset=utf-8" });

@@ -15,10 +15,6 @@ import pagination from "../../docs/pagination.md" with { type: "text" };
 import quickstart from "../../docs/quickstart.md" with { type: "text" };
 import rateLimits from "../../docs/rate-limits.md" with { type: "text" };
 import rateLimitsFigure from "../../docs/rate-limits.svg" with { type: "text" };
-import { DOCS_PATH } from "../domain/paths.ts";
-
-/** The changelog as an Atom feed. */
-export const FEED_PATH = `${DOCS_PATH}/changelog.atom`;
 
 /** The guides by their names, in the order of the sidebar. */
 export const GUIDE_SOURCES = {
@@ -46,10 +42,7 @@ export const FIGURES: Readonly<Record<string, string>> = { "rate-limits.svg": ra
 /** The parts for clients, without their heading. The introduction and the other parts are for other readers. */
 function forClients(text: string): string {
   return text
-    .replace(
-      /^(# .*\n+)[^#]*/,
-      `$1What has changed for clients, newest first; also as a [feed](${FEED_PATH}).\n\n`,
-    )
+    .replace(/^(# .*\n+)[^#]*/, `$1What has changed for clients, newest first.\n\n`)
     .replace(/^### For clients\n+/gm, "")
     .replace(/^### For operators\n[\s\S]*?(?=^## |$(?![\s\S]))/gm, "");
 }

@@ -6,8 +6,6 @@ export const API_VERSION = "1.0";
 export const BASE_PATH = "/v1";
 /** The documentation has no version, so its path is outside the base path. */
 export const DOCS_PATH = "/docs";
-/** The API as a collection for Postman, named as Postman names its files. */
-export const POSTMAN_PATH = "/postman_collection.json";
 /** The list of the documentation for programs (llmstxt.org). */
 export const LLMS_PATH = "/llms.txt";
 /** The client library of any release. It redirects to the file of this one. */

@@ -8,7 +8,6 @@ export const PETSTORE_DOCUMENTS: ApiDocuments = {
   version: documentedVersion,
   openApiJson: async (settings) => (await import("./openapi/document.ts")).openApiJson(settings),
   openApiYaml: async (settings) => (await import("./openapi/document.ts")).openApiYaml(settings),
-  postmanCollection: async (settings) => (await import("./openapi/postman.ts")).postmanCollection(settings),
 };
 
 /** Returns another text when what the documentation states has changed. */

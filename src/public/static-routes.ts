@@ -1,4 +1,4 @@
-import { CLIENT_PACKAGE_PATHS, DOCS_PATH, HEALTH_PATH, LLMS_PATH, POSTMAN_PATH } from "../domain/paths.ts";
+import { CLIENT_PACKAGE_PATHS, DOCS_PATH, HEALTH_PATH, LLMS_PATH } from "../domain/paths.ts";
 import type { DocumentedSettings } from "./documented-settings.ts";
 import { docsUrl, siteUrl } from "./site-urls.ts";
 import { READ_METHODS, READ_ALLOWED } from "../api/api.ts";
@@ -28,7 +28,6 @@ export interface ApiDocuments {
   version(settings: DocumentedSettings): string;
   openApiJson(settings: DocumentedSettings): Promise<string>;
   openApiYaml(settings: DocumentedSettings): Promise<string>;
-  postmanCollection(settings: DocumentedSettings): Promise<string>;
 }
 
 interface StaticRouteOptions {
@@ -62,7 +61,6 @@ export function staticRoutes(options: StaticRouteOptions) {
     ["/openapi.json", openApi(documents.openApiJson, "application/json")],
     // The media type is defined in RFC 9512.
     ["/openapi.yaml", openApi(documents.openApiYaml, "application/yaml")],
-    [POSTMAN_PATH, content(() => documents.postmanCollection(docsSettings), "application/json")],
     ["/robots.txt", content(() => robots(docsSettings), PLAIN_TEXT)],
     [HEALTH_PATH, { ...route(async () => health(await isServing())), isRateLimited: false }],
     // The parser accepts this target only with OPTIONS (RFC 9112, section 3.2.4).

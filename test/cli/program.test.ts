@@ -304,7 +304,6 @@ const WRONG = {
   [`keys update 1 --label ${Array.from({ length: 21 }, (_, n) => n).join(",")}`]:
     "--label must be an array of at most 20 different items",
   [`keys update 1 --owner ${"x".repeat(201)}`]: `--owner is "${"x".repeat(60)}…"; it must be a string of 1 to 200 characters on one line that is not blank`,
-  "openapi --postman": 'unknown flag "--postman"; see --help',
   "openapi --twin-url x": 'unknown flag "--twin-url"; see --help',
   "audit --actor robot": '--actor is "robot"; it must be console, command line, admin API or server',
   "audit --since 2026-02-30":

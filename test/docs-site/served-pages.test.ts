@@ -103,12 +103,6 @@ test("the policy allows scripts and styles of this origin, the inline script by 
   expect(response.headers.get("referrer-policy")).toBe("no-referrer");
 });
 
-test("the feed is Atom", async () => {
-  const response = await get("/docs/changelog.atom");
-  expect(response.status).toBe(200);
-  expect(response.headers.get("content-type")).toBe("application/atom+xml; charset=utf-8");
-});
-
 test("an unknown page is a page for browsers and an error for programs, both 404", async () => {
   const page = await get("/docs/nothing", HTML);
   expect([page.status, page.headers.get("content-type")]).toEqual([404, "text/html; charset=utf-8"]);

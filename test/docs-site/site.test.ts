@@ -17,7 +17,7 @@ const siteWith = (settings: DocumentedSettings) =>
     stylePath: "/docs/assets/docs-0.css",
   });
 
-const { pages, markdown, notFound, searchEntries, feed } = await siteWith(DOCUMENTED_DEFAULTS);
+const { pages, markdown, notFound, searchEntries } = await siteWith(DOCUMENTED_DEFAULTS);
 const pageAt = (path: string) => pages.get(path) ?? "";
 const pathsOf = (html: string, links: RegExp, path: string) =>
   [...html.matchAll(links)].map(([, href = ""]) => new URL(href, `http://petstore.test${path}`).pathname);
@@ -25,7 +25,7 @@ const idsOf = (html: string) => [...html.matchAll(/ id="([^"]+)"/g)].map(([, id 
 const hrefsOf = (html: string) => [...html.matchAll(/ href="([^"]*)"/g)].map(([, href = ""]) => href);
 
 /** What is no page. */
-const FILES = /^\/(?:openapi\.(?:json|yaml)|postman_collection\.json|docs\/(?:assets\/.+|changelog\.atom))$/;
+const FILES = /^\/(?:openapi\.(?:json|yaml)|docs\/assets\/.+)$/;
 
 describe.each([...pages])("%s", (path, html) => {
   test("every link leads to a page of the site and to an id on it", () => {
@@ -310,8 +310,8 @@ describe("a staging server with its own settings", () => {
     expect(textAt("/docs/rate-limits")).toContain("4 strikes ban the key for 90 seconds.");
     expect(textAt("/docs/api")).toContain("can have 12 open connections.");
     expect(textAt("/docs/reference/createPet")).toContain(`${own}/pets`);
-    const collection = "https://staging.example.com/postman_collection.json";
-    expect(hrefsOf(staging.get("/docs/generated-clients") ?? "")).toContain(collection);
+    const document = "https://staging.example.com/openapi.json";
+    expect(hrefsOf(staging.get("/docs/generated-clients") ?? "")).toContain(document);
   });
 
   test("shows no default on any page", () => {
@@ -358,25 +358,6 @@ test("the changelog has the changes for clients, not those for operators", () =>
   expect(html).not.toContain("Upgrading");
   for (const release of html.slice(html.indexOf("<main")).split("<h2").slice(1))
     expect(release.match(/<li>/g)?.length ?? 0).toBeLessThanOrEqual(8);
-});
-
-test("the feed has an entry for each release, and the changelog leads to it", () => {
-  const valuesOf = (name: string) =>
-    [...feed.matchAll(new RegExp(`<${name}[^>]*>(.*?)</${name}>`, "gs"))].map(([, value = ""]) => value);
-  const releases = [...pageAt("/docs/changelog").matchAll(/<h2 id="([^"]+-\d{4}-\d\d-\d\d)"/g)];
-  expect(releases.length).toBeGreaterThan(2);
-  const url = (path: string) => DOCUMENTED_DEFAULTS.baseUrl.replace("/v1", path);
-  expect(valuesOf("id")).toEqual([
-    url("/docs/changelog.atom"),
-    ...releases.map(([, id]) => url(`/docs/changelog#${id}`)),
-  ]);
-  // That of the feed is that of its newest entry.
-  const [newest, ...times] = valuesOf("updated");
-  expect(newest).toBe(times.toSorted().at(-1));
-  for (const time of times) expect(new Date(time).getTime()).toBeGreaterThan(0);
-  for (const html of valuesOf("content")) expect(html).toStartWith("&lt;");
-  const links = hrefsOf(pageAt("/docs/changelog")).filter((href) => href === "changelog.atom");
-  expect(links).toHaveLength(2);
 });
 
 test("a page that does not exist has links that work at any depth", () => {

@@ -47,7 +47,7 @@ const SYNONYMS: readonly (readonly [other: string, word: string])[] = Object.ent
   abortsignal: "abort abortcontroller",
   authentication: "auth authorise authorize authorisation authorization credential login oauth token",
   bans: "block blocked blacklist suspended unban",
-  changelog: "atom feed news release releases rss whatsnew",
+  changelog: "news release releases whatsnew",
   compatibility: "breaking version versions versioning",
   conditional: "cache cached caching concurrent concurrently overwrite overwritten people simultaneous stale",
   deprecation: "obsolete removal sunset",
