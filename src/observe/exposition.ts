@@ -14,51 +14,21 @@ export interface MetricFamily {
   readonly samples: readonly Sample[];
 }
 
-/** The two formats: https://prometheus.io/docs/instrumenting/exposition_formats and OpenMetrics 1.0. */
-type Format = "text" | "openmetrics";
+/** The media type of https://prometheus.io/docs/instrumenting/exposition_formats. */
+export const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-export const CONTENT_TYPES: Readonly<Record<Format, string>> = {
-  text: "text/plain; version=0.0.4; charset=utf-8",
-  openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
-};
-
-const OPEN_METRICS_VERSIONS = new Set(["1.0.0", "0.0.1", undefined]);
-const TEXT_TYPES = new Set(["text/plain", "text/*", "*/*"]);
-
-export function formatFor(accept: string | null): Format {
-  const ranges = (accept ?? "").toLowerCase().split(",").map(rangeOf);
-  const qualityOf = (isMeant: (range: (typeof ranges)[number]) => boolean) =>
-    Math.max(0, ...ranges.filter(isMeant).map(({ quality }) => quality));
-  const openMetrics = qualityOf(
-    ({ type, version }) => type === "application/openmetrics-text" && OPEN_METRICS_VERSIONS.has(version),
-  );
-  const text = qualityOf(({ type }) => TEXT_TYPES.has(type));
-  return openMetrics > 0 && openMetrics >= text ? "openmetrics" : "text";
-}
-
-function rangeOf(range: string) {
-  const [type = "", ...parameters] = range.split(";").map((part) => part.trim());
-  const { q = "1", version } = Object.fromEntries(parameters.map((parameter) => parameter.split("=")));
-  return { type, version, quality: Number(q) || 0 };
-}
-
-/** Formats the metrics, and omits those without series. */
-export function formatMetrics(families: readonly MetricFamily[], format: Format): string {
-  const texts = families
+/** Formats the metrics as Prometheus reads them, and omits those without series. */
+export function formatMetrics(families: readonly MetricFamily[]): string {
+  return families
     .filter(({ samples }) => samples.length > 0)
-    .map((family) => headOf(family, format) + bodyOf(family));
-  return texts.join("") + (format === "openmetrics" ? "# EOF\n" : "");
+    .map(
+      ({ name, type, help, samples }) =>
+        `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${linesOf(name, samples)}`,
+    )
+    .join("");
 }
 
-/** The lines before the series of a metric. OpenMetrics names a counter without `_total`, and states units. */
-function headOf({ name, type, help }: MetricFamily, format: Format): string {
-  const family = format === "openmetrics" ? name.replace(/_total$/, "") : name;
-  const unit = format === "openmetrics" ? /_(seconds|bytes)$/.exec(family)?.[1] : undefined;
-  const unitLine = unit === undefined ? "" : `# UNIT ${family} ${unit}\n`;
-  return `# HELP ${family} ${help}\n# TYPE ${family} ${type}\n${unitLine}`;
-}
-
-function bodyOf({ name, samples }: MetricFamily): string {
+function linesOf(name: string, samples: readonly Sample[]): string {
   return samples
     .map(({ labels = {}, value }) =>
       value instanceof Histogram
@@ -83,7 +53,7 @@ function histogramLines(name: string, pairs: string, histogram: Histogram): stri
   return lines + line(`${name}_sum`, pairs, sum) + line(`${name}_count`, pairs, count);
 }
 
-/** A bound is the same text in both formats, so that a series stays the same when the format changes. */
+/** The bound of a bucket. It is part of the name of a series, which stays that of earlier releases. */
 function boundText(bound: number): string {
   return Number.isInteger(bound) ? `${bound}.0` : valueText(bound);
 }

@@ -6,7 +6,7 @@ import type { Clock } from "../domain/ports/clock.ts";
 import { differingSettings, type ServerState } from "../domain/servers.ts";
 import type { WaitingEntries } from "../domain/webhooks.ts";
 import { type HttpServer, maxDescriptors, type ServerStatistics } from "../http1/index.ts";
-import { CONTENT_TYPES, formatFor, formatMetrics, type Sample } from "./exposition.ts";
+import { formatMetrics, type Sample } from "./exposition.ts";
 import { LiveSeries } from "./live-series.ts";
 import type { Log } from "./log.ts";
 import type { EngineMonitor, CommitMonitor, DatabaseMonitor, LimiterMonitor } from "./engine-monitor.ts";
@@ -331,11 +331,6 @@ function openDescriptors(): number | undefined {
   }
 }
 
-interface Exposition {
-  readonly contentType: string;
-  readonly body: string;
-}
-
 const REUSED_MS = 1_000;
 
 /** The metrics of a server, counted since the construction of this object. */
@@ -343,8 +338,7 @@ export class AppMetrics {
   readonly requests: RequestMetrics;
   readonly eventLoopDelay = new EventLoopDelay();
   readonly live: LiveSeries;
-  /** The last response in each format. */
-  readonly #scraped = new Map<keyof typeof CONTENT_TYPES, Exposition & { readonly at: number }>();
+  #scraped: { readonly text: string; readonly at: number } | undefined;
 
   constructor(private readonly options: MetricsOptions) {
     const { clock, server, requests } = options;
@@ -358,27 +352,21 @@ export class AppMetrics {
     this.live.start();
   }
 
-  /**
-   * Responds to a scrape with this `Accept` header. The text may be a second old: making it takes milliseconds, in
-   * which clients wait.
-   */
-  scrape(accept: string | null): Exposition {
-    const format = formatFor(accept);
-    const [last, now] = [this.#scraped.get(format), this.options.clock.steadyNow()];
-    if (last && now - last.at < REUSED_MS) return last;
-    const scraped = { ...this.expose(accept), at: now };
-    this.#scraped.set(format, scraped);
-    return scraped;
+  /** The text for Prometheus. It may be a second old: making it takes milliseconds, in which clients wait. */
+  scrape(): string {
+    const [last, now] = [this.#scraped, this.options.clock.steadyNow()];
+    if (last && now - last.at < REUSED_MS) return last.text;
+    this.#scraped = { text: this.expose(), at: now };
+    return this.#scraped.text;
   }
 
-  expose(accept: string | null): Exposition {
+  expose(): string {
     const sources = { ...this.options, eventLoopDelay: this.eventLoopDelay };
     const families = Object.entries(METRICS).map(([name, { type, help, read }]) => {
       const value = read(sources) ?? [];
       return { name, type, help, samples: Array.isArray(value) ? value : [{ value }] };
     });
-    const format = formatFor(accept);
-    return { contentType: CONTENT_TYPES[format], body: formatMetrics(families, format) };
+    return formatMetrics(families);
   }
 
   close(): void {

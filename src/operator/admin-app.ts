@@ -23,6 +23,7 @@ import {
   type Status,
 } from "../http1/index.ts";
 import { ErrorLog } from "../observe/error-log.ts";
+import { METRICS_TYPE } from "../observe/exposition.ts";
 import { ADMIN_API } from "./api.ts";
 import {
   ADMIN_ERRORS,
@@ -261,8 +262,7 @@ class AdminApp {
     if (identity instanceof Rejection) return reject(identity);
     const limited = identity && (await this.#services.operatorRates.take(identity.principal.id, request));
     if (limited) return reject(limited);
-    const { contentType, body } = metrics.scrape(request.headers.get("accept"));
-    return textResponse(200, body, contentType);
+    return textResponse(200, metrics.scrape(), METRICS_TYPE);
   }
 }
 

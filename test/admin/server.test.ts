@@ -169,10 +169,3 @@ test("getSettings: what the database, the machine or the system has decided inst
   expect<object[]>(await settingsWith([own])).toEqual([...expected, listening]);
   expect<object[]>(await settingsWith([])).toEqual([...expected, address]);
 });
-
-test("/metrics is in OpenMetrics for whoever prefers it", async () => {
-  const headers = { Accept: "application/openmetrics-text; version=1.0.0" };
-  const open = await service.admin("/metrics", { headers });
-  expect(open.headers.get("content-type")).toStartWith("application/openmetrics-text; version=1.0.0");
-  expect(open.text).toEndWith("# EOF\n");
-});

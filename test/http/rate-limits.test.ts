@@ -70,7 +70,7 @@ test("a ban is one event, one in the metrics and one audit entry, before a stop 
   const at = clock.now();
   const bannedUntil = new Date(at + 300_000).toISOString();
   expect(events("key.banned")).toMatchObject([{ level: "warn", keyId: id, bannedUntil }]);
-  expect(app.metrics.expose(null).body).toContain("\npetstore_bans_total 1\n");
+  expect(app.metrics.expose()).toContain("\npetstore_bans_total 1\n");
   await app.close();
   const { audit, close } = openSqlite(config.directory.files.database);
   const { items } = await audit.listAudit({ action: "key.banned", limit: 10 });

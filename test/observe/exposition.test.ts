@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { formatFor, formatMetrics, type MetricFamily, type Sample } from "../../src/observe/exposition.ts";
+import { formatMetrics, type MetricFamily, type Sample } from "../../src/observe/exposition.ts";
 import { METRICS } from "../../src/observe/metrics.ts";
 import { Histogram } from "../../src/observe/histogram.ts";
 
@@ -20,8 +20,8 @@ function someFamilies(): MetricFamily[] {
   ];
 }
 
-test("the text format: a family has its help, its type and its series; a family without series is left out", () => {
-  expect(formatMetrics(someFamilies(), "text")).toBe(
+test("a family has its help, its type and its series; a family without series is left out", () => {
+  expect(formatMetrics(someFamilies())).toBe(
     [
       "# HELP petstore_bans_total Bans that this server decided.",
       "# TYPE petstore_bans_total counter",
@@ -42,45 +42,4 @@ test("the text format: a family has its help, its type and its series; a family 
       "",
     ].join("\n"),
   );
-});
-
-test("OpenMetrics: counters are named without _total, units are stated, the text has an end, and the series are the same", () => {
-  const lines = formatMetrics(someFamilies(), "openmetrics").split("\n");
-  expect(lines.filter((line) => /^# (?:TYPE|UNIT|EOF)/.test(line))).toEqual([
-    "# TYPE petstore_bans counter",
-    "# TYPE petstore_engine_up gauge",
-    "# TYPE petstore_group_commit_duration_seconds histogram",
-    "# UNIT petstore_group_commit_duration_seconds seconds",
-    "# TYPE process_cpu_seconds counter",
-    "# UNIT process_cpu_seconds seconds",
-    "# EOF",
-  ]);
-  expect(lines.slice(-2)).toEqual(["# EOF", ""]);
-  expect(lines).toContain("petstore_bans_total 3");
-  const isSeries = (line: string) => !line.startsWith("#");
-  const ofText = formatMetrics(someFamilies(), "text").split("\n");
-  expect(lines.filter(isSeries)).toEqual(ofText.filter(isSeries));
-});
-
-/** What Prometheus 2 and 3 send. */
-const PROMETHEUS_2 =
-  "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
-const PROMETHEUS_3 =
-  "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
-
-test.each<[string | null, "text" | "openmetrics"]>([
-  [null, "text"],
-  ["", "text"],
-  ["*/*", "text"],
-  ["text/plain", "text"],
-  ["text/html,application/xhtml+xml,*/*;q=0.8", "text"],
-  [PROMETHEUS_2, "openmetrics"],
-  [PROMETHEUS_3, "openmetrics"],
-  ["Application/OpenMetrics-Text", "openmetrics"],
-  ["application/openmetrics-text; version=1.0.0; q=0.3, text/plain; q=0.7", "text"],
-  ["application/openmetrics-text;q=0", "text"],
-  ["application/openmetrics-text;version=2.0.0", "text"],
-  ["application/openmetrics-text;q=x", "text"],
-])("Accept: %s: %s", (accept, format) => {
-  expect(formatFor(accept)).toBe(format);
 });

@@ -32,5 +32,5 @@ export function parseMetrics(text: string): ParsedMetrics {
 }
 
 export function metricsOf(app: App): ParsedMetrics {
-  return parseMetrics(app.metrics.expose(null).body);
+  return parseMetrics(app.metrics.expose());
 }

@@ -240,5 +240,5 @@ test("keys, addresses and paths of clients add no series, and a scrape has at mo
     await service.call({ path: "/pets", key: `pet_live_wrong${i}` });
   }
   expect(metrics().series).toHaveLength(length);
-  expect(service.app.metrics.expose(null).body.length).toBeLessThan(200_000);
+  expect(service.app.metrics.expose().length).toBeLessThan(200_000);
 });
