@@ -16,6 +16,20 @@ async function logIn(page: Page, login: string): Promise<void> {
   await page.locator("button[type=submit]").click();
 }
 
+// It is the first one: the discovery document is kept for ten seconds.
+test("while the provider is away the page says so", async () => {
+  await provider.goAway();
+  const opened = await browser.open(server.adminUrl);
+  await opened.page.getByRole("button", { name: `Sign in with ${host}` }).click();
+  await opened.page
+    .getByRole("alert")
+    .filter({ hasText: `Nobody can sign in with ${host} now` })
+    .waitFor();
+  expect(await opened.look("provider-away")).toEqual([]);
+  provider.comeBack();
+  await opened.close();
+});
+
 test("a person signs in with the provider, returns to the page that they came for, and signs out", async () => {
   const opened = await browser.open(`${server.adminUrl}/audit?action=operator.created`);
   const { page } = opened;
@@ -72,17 +86,4 @@ test("the response for another tab signs nobody in, and neither does an invented
     expect(victim.page.url()).toBe(`${server.adminUrl}/`);
   }
   await victim.close();
-});
-
-test("while the provider is away the page says so", async () => {
-  await provider.goAway();
-  const opened = await browser.open(server.adminUrl);
-  await opened.page.getByRole("button", { name: `Sign in with ${host}` }).click();
-  await opened.page
-    .getByRole("alert")
-    .filter({ hasText: `Nobody can sign in with ${host} now` })
-    .waitFor();
-  expect(await opened.look("provider-away")).toEqual([]);
-  provider.comeBack();
-  await opened.close();
 });
