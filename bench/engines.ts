@@ -1,9 +1,10 @@
 /*
- * `npm run bench:engines`, about a minute, measures the capacity in docs/deployment.md: one server with its own
- * PostgreSQL under full load, and gets through balancers.
+ * `npm run bench:engines`, about a minute, measures how far PostgreSQL carries: the processor time of requests to
+ * servers with their own PostgreSQL under full load, alone and together, of requests one after the other, and through
+ * balancers.
  */
 
-import { runCommand } from "../trials/harness/command-line.ts";
+import { isGiven, runCommand } from "../trials/harness/command-line.ts";
 import { Fleet } from "../trials/harness/fleet.ts";
 import { haproxy, nginx, startLoadBalancer } from "../trials/harness/load-balancer.ts";
 import { machineNow } from "../trials/harness/machine.ts";
@@ -12,62 +13,71 @@ import { requireWrk } from "../trials/harness/wrk.ts";
 import { sharedWorkload } from "./plan.ts";
 import { measureSetup, PATIENT_FLAGS, type Setup, startFilledStores } from "./shared.ts";
 import type { SharedSample } from "./targets.ts";
-import { requestValues, type WorkloadId } from "./workloads.ts";
+import { requestValues, type Workload, type WorkloadId } from "./workloads.ts";
 
 const PETS = 100_000;
 const SECONDS = 3;
+const SERVERS = 4;
 
-/** Estimates what a million requests a second need, in the mix of docs/deployment.md, with as much in reserve. */
-function estimate(costs: ReadonlyMap<string, SharedSample>): string {
-  const cost = (row: string, part: keyof SharedSample) => costs.get(row)?.[part] ?? 0;
-  const mix = (part: keyof SharedSample) =>
-    0.9 * cost("list", part) + 0.09 * cost("get", part) + 0.01 * cost("create", part);
-  const needed = {
-    servers: mix("server") / 0.6,
-    "cores of PostgreSQL": mix("postgres") / 0.6,
-    "cores of nginx": cost("nginx", "balancer") / 0.6,
-  };
-  const list = Object.entries(needed).map(([name, count]) => `${Math.ceil(count)} ${name}`);
-  return `A million requests a second: ${list.join(", ")}\n`;
-}
+const HELP = `Usage: npm run bench:engines [-- OPTIONS]
+
+Measures the processor time that a thousand requests a second take of servers, PostgreSQL and balancers.
+
+  --docs   Also write the figures to docs/deployment.md
+  --help   Show this
+`;
+
+type Row = readonly [name: string, sample: SharedSample];
 
 await runCommand({
   name: "bench:engines",
+  help: HELP,
+  flags: { docs: isGiven },
   maxMinutes: 10,
-  async main() {
+  async main({ docs }) {
     requireWrk();
     const { postgres, storage, key } = await startFilledStores(PETS);
     const source = { keys: { unlimited: key, exhausted: "", unknown: "" }, values: requestValues(PETS) };
-    const costs = new Map<string, SharedSample>();
-    const measure = async (row: string, id: WorkloadId, at: Pick<Setup, "ports" | "pids">) => {
-      costs.set(row, await measureSetup({ ...at, source }, sharedWorkload(id), SECONDS));
+    const rows: Row[] = [];
+    const measure = async (
+      name: string,
+      workload: WorkloadId | Workload,
+      at: Pick<Setup, "ports" | "pids">,
+    ) => {
+      const load = typeof workload === "string" ? sharedWorkload(workload) : workload;
+      rows.push([name, await measureSetup({ ...at, source }, load, SECONDS)]);
     };
 
-    const server = await Fleet.start({ size: 1, storage, flags: PATIENT_FLAGS });
-    const { ports } = server;
-    const pids = [server.pids, [postgres.pid]];
-    await measure("list", "list", { ports, pids });
-    await measure("get", "get-one", { ports, pids });
-    await measure("create", "create-32", { ports, pids });
+    const fleet = await Fleet.start({ size: SERVERS, storage, flags: PATIENT_FLAGS });
+    for (const size of [1, SERVERS]) {
+      const at = { ports: fleet.ports.slice(0, size), pids: [fleet.pids.slice(0, size), [postgres.pid]] };
+      const place = size === 1 ? "" : `, ${size} servers`;
+      await measure(`list${place}`, "list", at);
+      await measure(`get${place}`, "get", at);
+      await measure(`create${place}`, "create-32", at);
+      if (size === 1)
+        await measure("list, one request at a time", { ...sharedWorkload("list"), connections: 1 }, at);
+    }
+    const ports = fleet.ports.slice(0, 1);
     for (const kind of [nginx, haproxy]) {
       const balancer = await startLoadBalancer(kind, [...ports, ...ports, ...ports]);
-      const through = { ports: [balancer.port], pids: pids.concat([[balancer.pid]]) };
-      await measure(kind.program.name, "get-one", through);
+      const pids = [fleet.pids.slice(0, 1), [postgres.pid], [balancer.pid]];
+      await measure(`get through ${kind.program.name}`, "get-one", { ports: [balancer.port], pids });
       await balancer.stop();
     }
-    await server.stop();
+    await fleet.stop();
 
-    const note = `µs of CPU for one request; ${machineNow()} at the end`;
-    const figure = (name: keyof SharedSample) => (row: [string, SharedSample]) => formatFigure(row[1][name]);
-    const table = tableOf("Capacity", [...costs], {
+    const cores = (part: "server" | "postgres" | "balancer") => (row: Row) =>
+      row[1][part] === 0 ? "–" : (row[1][part] / 1_000).toFixed(3);
+    const table = tableOf("Cores for 1,000 requests a second", rows, {
       "": ([name]) => name,
-      "requests/s": figure("perSecond"),
-      server: figure("server"),
-      PostgreSQL: figure("postgres"),
-      balancer: figure("balancer"),
+      "requests/s": ([, { perSecond }]) => formatFigure(perSecond),
+      servers: cores("server"),
+      PostgreSQL: cores("postgres"),
+      balancer: cores("balancer"),
     });
-    publishTables([{ ...table, note }]);
-    process.stdout.write(estimate(costs));
+    const note = `64 connections; everything runs on ${machineNow()} at the end`;
+    publishTables([{ ...table, note }], docs && { file: "docs/deployment.md", name: "engines" });
     return 0;
   },
 });
