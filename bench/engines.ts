@@ -11,7 +11,7 @@ import { machineNow } from "../trials/harness/machine.ts";
 import { formatFigure, publishTables, tableOf } from "../trials/harness/table.ts";
 import { requireWrk } from "../trials/harness/wrk.ts";
 import { sharedWorkload } from "./plan.ts";
-import { measureSetup, PATIENT_FLAGS, type Setup, startFilledStores } from "./shared.ts";
+import { measureSetup, PROXY_FLAGS, type Setup, startFilledStores } from "./shared.ts";
 import type { SharedSample } from "./targets.ts";
 import { requestValues, type Workload, type WorkloadId } from "./workloads.ts";
 
@@ -48,7 +48,7 @@ await runCommand({
       rows.push([name, await measureSetup({ ...at, source }, load, SECONDS)]);
     };
 
-    const fleet = await Fleet.start({ size: SERVERS, storage, flags: PATIENT_FLAGS });
+    const fleet = await Fleet.start({ size: SERVERS, storage, flags: PROXY_FLAGS });
     for (const size of [1, SERVERS]) {
       const at = { ports: fleet.ports.slice(0, size), pids: [fleet.pids.slice(0, size), [postgres.pid]] };
       const place = size === 1 ? "" : `, ${size} servers`;

@@ -45,14 +45,14 @@ export async function measureShared(
   }));
 }
 
-export const PATIENT_FLAGS = ["--trust-proxy", "127.0.0.1"];
+export const PROXY_FLAGS = ["--trust-proxy", "127.0.0.1"];
 
 async function startSetups(pets: number) {
   const { directory, keys, values } = await prepareDataset(pets);
   const embedded = await startPetstore(["--data", directory, "--port", "0", "--trust-proxy", "127.0.0.1"]);
   const { postgres, storage, key } = await startFilledStores(pets);
   const size = Math.max(...SHARED.setups.map(({ servers }) => servers));
-  const fleet = await Fleet.start({ size, storage, flags: PATIENT_FLAGS });
+  const fleet = await Fleet.start({ size, storage, flags: PROXY_FLAGS });
   const setups = SHARED.setups.map((setup) => {
     const { servers } = setup;
     const chosen = servers === 0 ? [embedded] : fleet.servers.slice(0, servers);

@@ -23,7 +23,7 @@ interface RateLimiterOptions {
 
 export interface OpenedRateLimiter {
   /** `queueLength` is the number of decisions that wait, of a rate limiter with a queue. */
-  readonly rateLimiter: RateLimiter & { readonly queueLength?: number };
+  readonly rateLimiter: RateLimiter;
   /** Monitors the engine that counts for the rate limits. */
   readonly limiterMonitor: LimiterMonitor;
   /** Keys with a ban of the last server in this directory. */

@@ -1,5 +1,5 @@
-import type { KeyLimiter, RateLimiter } from "../domain/ports/rate-limiter.ts";
-import type { Decision, Limits, Quota, Subject } from "../domain/rate-limit.ts";
+import type { RateLimiter } from "../domain/ports/rate-limiter.ts";
+import type { Decision, KeySubject, Limits, Quota, Subject } from "../domain/rate-limit.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 
 /**
@@ -9,12 +9,12 @@ import type { Awaitable } from "../runtime/awaitable.ts";
 export class KeyAndAddressLimiter implements RateLimiter {
   /** Closing the rate limiter closes both. */
   constructor(
-    private readonly keys: KeyLimiter,
+    private readonly keys: RateLimiter<KeySubject>,
     private readonly addresses: RateLimiter,
   ) {}
 
   get queueLength(): number {
-    return this.keys.queueLength;
+    return this.keys.queueLength ?? 0;
   }
 
   decide(subject: Subject, limits: Limits): Awaitable<Decision> {
@@ -31,8 +31,8 @@ export class KeyAndAddressLimiter implements RateLimiter {
     return subject.kind === "key" ? this.keys.quota(subject) : this.addresses.quota(subject);
   }
 
-  bannedKeys(): undefined {
-    return undefined;
+  bannedKeys(): readonly number[] | undefined {
+    return this.keys.bannedKeys();
   }
 
   unban(subject: Subject, agoMs: number): Awaitable<void> {

@@ -4,7 +4,6 @@ import { PORTS, STORE_PORTS } from "../conformance/port-calls.ts";
 /** Why a port has no suite that expects each of its methods to be called. */
 const WITHOUT_SUITE = {
   Clock: "test/clock.test.ts; everything else has a clock that it moves",
-  KeyLimiter: "a part of the RateLimiter on PostgreSQL, whose suite runs on it",
   ServerRegister: "test/background/server-register.test.ts; of the database, ServerReportStore is the port",
   QuotaStore: "one adapter, which test/store/quota-store.test.ts covers",
 };

@@ -1,40 +1,28 @@
-/* A RateLimiter decides about every request, of keys and of addresses. Where servers share limits, a KeyLimiter decides
- * about those of keys. */
-
 import type { Awaitable } from "../../runtime/awaitable.ts";
 import type { BanRules } from "../ban-rules.ts";
-import type { Decision, KeySubject, Limits, OnBan, Quota, Subject } from "../rate-limit.ts";
+import type { Decision, Limits, OnBan, Quota, Subject } from "../rate-limit.ts";
 import type { Clock } from "./clock.ts";
 
-/** Limits the requests of each subject, by the rules in domain/rate-limit.ts. */
-export interface RateLimiter {
+/** Limits the requests of each subject, or of keys alone, by the rules in domain/rate-limit.ts. */
+export interface RateLimiter<Limited extends Subject = Subject> {
+  /** The number of requests that wait for a decision, if they are decided elsewhere. */
+  readonly queueLength?: number;
   /**
    * Allows or rejects one request, atomically. A rate limiter in process decides without a promise. Throws Unavailable
    * when more requests wait for a decision than it can queue.
    */
-  decide(subject: Subject, limits: Limits): Awaitable<Decision>;
+  decide(subject: Limited, limits: Limits): Awaitable<Decision>;
   /**
    * Returns the decision about a request now, as far as this process knows, without counting the request: `remaining`
    * includes it. The quota of an address is always known.
    */
-  peek(subject: Subject, limits: Limits): Decision;
+  peek(subject: Limited, limits: Limits): Decision;
   /** Returns the quota without counting a request; undefined if none of it is current. */
-  quota(subject: Subject): Awaitable<Quota | undefined>;
+  quota(subject: Limited): Awaitable<Quota | undefined>;
   /** Returns the keys that are banned now; undefined if another process counts them. */
   bannedKeys(): readonly number[] | undefined;
   /** Ends a ban that began at least `agoMs` ago, and clears strikes from before. */
-  unban(subject: Subject, agoMs: number): Awaitable<void>;
-  close(): Promise<void>;
-}
-
-/** Limits the requests of keys, together with other servers. Its methods do what those of a RateLimiter do. */
-export interface KeyLimiter {
-  /** The number of requests that wait for a decision. */
-  readonly queueLength: number;
-  decide(subject: KeySubject, limits: Limits): Promise<Decision>;
-  peek(subject: KeySubject, limits: Limits): Decision;
-  quota(subject: KeySubject): Promise<Quota | undefined>;
-  unban(subject: KeySubject, agoMs: number): Promise<void>;
+  unban(subject: Limited, agoMs: number): Awaitable<void>;
   close(): Promise<void>;
 }
 

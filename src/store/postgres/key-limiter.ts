@@ -2,7 +2,7 @@ import type { ReservedSQL, SQL } from "bun";
 import { OutcomeUnknown, Unavailable } from "../../api/errors.ts";
 import { messageOf } from "../../runtime/message-of.ts";
 import type { BanRules } from "../../domain/ban-rules.ts";
-import type { KeyLimiter, KeyLimiterOptions } from "../../domain/ports/rate-limiter.ts";
+import type { KeyLimiterOptions, RateLimiter } from "../../domain/ports/rate-limiter.ts";
 import {
   type Ban,
   charge,
@@ -66,7 +66,7 @@ interface Counted {
  *
  * Times are those of this server's steady clock; in the database, those of PostgreSQL's.
  */
-export class PostgresKeyLimiter implements KeyLimiter {
+export class PostgresKeyLimiter implements RateLimiter<KeySubject> {
   readonly #options: KeyLimiterOptions;
   readonly #pools: Pick<Pools, "limits" | "reads" | "writes">;
   readonly #batches: BatchQueue<LimitedRequest, Counted>;
@@ -139,6 +139,9 @@ export class PostgresKeyLimiter implements KeyLimiter {
       return quota && !isExpired(quota, now) ? quota : undefined;
     });
   }
+
+  /** They would take a read of all quotas. */
+  bannedKeys(): undefined {}
 
   async unban({ id: keyId }: KeySubject, agoMs: number): Promise<void> {
     const known = this.#known.get(keyId);

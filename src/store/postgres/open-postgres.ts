@@ -1,6 +1,6 @@
 import type { Credential } from "../../domain/api-keys.ts";
 import type { DatabaseStores } from "../../domain/ports/stores.ts";
-import type { KeyLimiter, KeyLimiterOptions } from "../../domain/ports/rate-limiter.ts";
+import type { KeyLimiterOptions } from "../../domain/ports/rate-limiter.ts";
 import { findCredentials, SELECT_CREDENTIALS } from "../api-keys.ts";
 import { auditedDatabase, type OnAudit, reportAudit } from "../audit.ts";
 import { BatchQueue } from "../sql/batch-queue.ts";
@@ -28,7 +28,7 @@ export interface PostgresStores extends DatabaseStores {
   /** The number of queries that run or wait for a connection. */
   readonly queueLength: () => number;
   /** The limiter is closed before the stores. */
-  readonly openKeyLimiter: (options: KeyLimiterOptions) => KeyLimiter;
+  readonly openKeyLimiter: (options: KeyLimiterOptions) => PostgresKeyLimiter;
   close(): Promise<void>;
 }
 

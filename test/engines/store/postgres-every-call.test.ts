@@ -111,7 +111,7 @@ test("with four times as many rows, no statement of the stores reads twice as mu
   expect(unused).toEqual([]);
 }, 60_000);
 
-/* What counts requests is no store; it has a connection of its own (`KeyLimiter`). */
+/* What counts requests is no store; it has a connection of its own (`PostgresKeyLimiter`). */
 test("every write of the stores waits for the disk", async () => {
   await using database = await newDatabase("durable");
   const { sql } = database;
