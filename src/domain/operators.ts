@@ -100,11 +100,9 @@ export const OPERATOR_NAME_EXPECTED =
 
 /** The number of operators that are active. */
 export const MAX_OPERATORS = 200;
-/** The number of sessions of all operators. A new one ends the oldest. */
-export const MAX_SESSIONS = 500;
-export const MAX_SESSIONS_OF_OPERATOR = 100;
-export const MAX_SIGN_IN_CODES = 100;
-/** The number of earlier tokens of an operator that work in an overlap. A further rotation ends the oldest. */
+/** How many sessions, codes and earlier tokens in an overlap each operator has. A new one ends the oldest. */
+export const MAX_SESSIONS = 50;
+export const MAX_SIGN_IN_CODES = 5;
 export const MAX_EARLIER_TOKENS = 10;
 
 /** A browser that has signed in. Secrets are stored as their SHA-256 in hexadecimal. */
@@ -114,6 +112,8 @@ export interface OperatorSession {
   readonly operatorId: number;
   /** The token that made the session, or that was current when its code was made. The session ends with it. */
   readonly tokenHash: string;
+  /** The cookie of the session in which its code was made. The session ends with that one. */
+  readonly madeIn?: string | undefined;
   readonly createdAt: number;
   readonly endsAt: number;
 }
@@ -125,6 +125,8 @@ export interface NewSignInCode {
   readonly endsAt: number;
   /** The command that made the code, and its user: `admin-url (root)`. Codes of release 1.1.0 have none. */
   readonly madeBy?: string;
+  /** The cookie of the session in which it was made, as its hash; undefined if a command made it. */
+  readonly madeIn?: string | undefined;
 }
 
 export interface SignInCode extends NewSignInCode {
@@ -204,6 +206,12 @@ export function lastAdmin({ name }: Pick<Operator, "name">): Rejection<"last_adm
 
 export function operatorOfProvider({ name }: Pick<Operator, "name">): Rejection<"operator_of_provider"> {
   const message = `The provider decides on the role and the expiry of ${name}, who signs in with it. Change a rule of --oidc-role, or the claims there.`;
+  return new Rejection("operator_of_provider", message);
+}
+
+/** What such a person made for themselves would outlive the sign-in. */
+export function operatorWithoutToken({ name }: Pick<Operator, "name">): Rejection<"operator_of_provider"> {
+  const message = `Operator ${name} signs in with the provider and has no token. For petstore login, the console makes a code on its page of settings.`;
   return new Rejection("operator_of_provider", message);
 }
 

@@ -9,7 +9,11 @@ export const ADMIN_ERRORS = errorTable({
     status: 401,
     meaning: "The token is wrong, was replaced or has expired, or its operator is revoked.",
   },
-  invalid_code: { status: 401, meaning: "The code is wrong, was used, or is older than five minutes." },
+  invalid_code: {
+    status: 401,
+    meaning:
+      "The code is wrong, was used, is older than five minutes, or is for a command and not for a browser.",
+  },
   rejected_sign_in: {
     status: 401,
     meaning: "The provider did not sign anybody in on this page, or its response was used or is too old.",
@@ -36,7 +40,7 @@ export const ADMIN_ERRORS = errorTable({
   operator_not_active: { status: 409, meaning: "The operator is revoked or has expired." },
   operator_of_provider: {
     status: 409,
-    meaning: "The operator signs in with a provider, which grants no such role or expiry.",
+    meaning: "The operator signs in with a provider, which grants no such role or expiry, and no token.",
   },
   own_operator: { status: 409, meaning: "Operators cannot revoke themselves." },
   last_admin: { status: 409, meaning: "No other admin has a token that does not expire." },
@@ -79,6 +83,10 @@ export const NOT_SIGNED_IN = /* @__PURE__ */ new Rejection(
   "not_signed_in",
   "Sign in first: open the URL that petstore admin-url prints, or send the token of an operator in the Authorization header: Bearer <token>.",
 );
+export const LOGIN_ENDED = /* @__PURE__ */ new Rejection(
+  "not_signed_in",
+  "The login by a code has ended. The console makes a new code on its page of settings; run petstore login with it.",
+);
 export const INVALID_TOKEN = /* @__PURE__ */ new Rejection(
   "invalid_token",
   "The token is wrong or was replaced, or its operator is revoked. petstore admin-url prints a URL to sign in with.",
@@ -86,6 +94,14 @@ export const INVALID_TOKEN = /* @__PURE__ */ new Rejection(
 export const INVALID_CODE = /* @__PURE__ */ new Rejection(
   "invalid_code",
   "The code was used, or is older than five minutes. petstore admin-url prints a new one.",
+);
+export const INVALID_CODE_FOR_COMMANDS = /* @__PURE__ */ new Rejection(
+  "invalid_code",
+  "The code was used, is older than five minutes, or its session has ended. The console makes a new one on its page of settings.",
+);
+export const CODE_FOR_COMMANDS = /* @__PURE__ */ new Rejection(
+  "invalid_code",
+  "The code is for the command line, and signs in no browser. Run petstore login with the URL of the server, and paste the code there.",
 );
 export const REJECTED_SIGN_IN = /* @__PURE__ */ new Rejection(
   "rejected_sign_in",
@@ -123,7 +139,7 @@ export function forbiddenRole({ name, role }: NewOperator, needed: Role): Reject
 export function replacedToken({ name }: Pick<NewOperator, "name">): Rejection<"replaced_token"> {
   return new Rejection(
     "replaced_token",
-    `The token of ${name} was replaced. Until its overlap ends, it and its sessions can change neither operators nor API keys. Use the new token.`,
+    `The token of ${name} was replaced. Until its overlap ends, it and its sessions can neither sign out everywhere nor change operators or API keys. Use the new token.`,
   );
 }
 

@@ -86,7 +86,8 @@ export function* replaceCurrentToken(
 export function* endEarlierTokens(operatorId: number, kept = 0) {
   const isTooOld = isAfterNewest(kept, {
     key: "hash",
-    from: `operator_tokens WHERE operator_id = ?1 AND ${IS_EARLIER}`,
+    from: "operator_tokens",
+    of: `operator_id = ?1 AND ${IS_EARLIER}`,
     newestFirst: "issued_at DESC, hash DESC",
   });
   yield* rowsOf(

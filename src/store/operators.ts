@@ -7,6 +7,7 @@ import {
   lastAdmin,
   MAX_OPERATORS,
   mayCall,
+  NO_TOKEN,
   type NewOperator,
   type NewSignInCode,
   type Operator,
@@ -22,6 +23,7 @@ import {
   type OperatorSession,
   operatorState,
   operatorUpdateEntry,
+  operatorWithoutToken,
   type ProviderOperator,
   type SignInCode,
   tokenOfOther,
@@ -166,7 +168,8 @@ function* admitOperator(person: ProviderOperator, token: NewSecret, by: Attribut
     subject,
     id,
   );
-  if (!isActive || before.subject !== subject) {
+  // A person of the provider has no token. In release 1.3.0 they could make one.
+  if (!isActive || before.subject !== subject || before.hint !== NO_TOKEN) {
     yield* replaceCurrentToken(id, token, { at: by.at, overlapEndsAt: undefined });
     yield* endSessions(id);
   }
@@ -315,6 +318,7 @@ export class SqlOperatorStore implements OperatorStore {
     return this.#change(function* () {
       const operator = yield* findOperator(id);
       if (operator === undefined) return operatorNotFound(id);
+      if (operator.subject !== undefined) return operatorWithoutToken(operator);
       if (replaces !== undefined && !(yield* isCurrentToken(id, replaces))) return tokenReplaced(operator);
       const state = operatorState(operator, by.at);
       if (state !== "active") return (state === "revoked" ? operatorRevoked : operatorExpired)(operator);

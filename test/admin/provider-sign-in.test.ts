@@ -6,7 +6,7 @@ import {
   ROLE_RULES,
   startIdentityProvider,
 } from "../../trials/harness/identity-provider.ts";
-import { type AdminService, sessionOf, startAdminService } from "./admin-service.ts";
+import { type AdminService, codeOf, sessionOf, startAdminService } from "./admin-service.ts";
 
 const HOUR = 3_600_000;
 const rules = roleRules.parse(ROLE_RULES.join(",")) ?? [];
@@ -367,23 +367,14 @@ test("a role that the provider takes away ends with the next sign-in, and after 
   // Nothing from before comes back with the role.
   const again = await signIn("ann", own);
   expect([await who(first), await who(again)]).toEqual([undefined, "admin"]);
-  const { id } = Object(again.json["operator"]);
-  const { token } = await own.ok(`POST /api/operators/${id}/rotate`, {
-    token: null,
-    body: {},
-    headers: { ...sessionOf(again), Origin: own.adminUrl },
-  });
-  expect((await own.admin("/api/server", { token: String(token) })).status).toBe(200);
   own.clock.advance(12 * HOUR);
-  const { status, json } = await own.admin("/api/server", { token: String(token) });
+  const { status, json } = await own.admin("/api/server", { token: null, headers: sessionOf(again) });
   expect({ status, message: json["message"] }).toEqual({
     status: 401,
     message: expect.stringMatching(
       /^The sign-in of ann@example.com expired .* Sign in again with the provider.$/,
     ),
   });
-  await signIn("ann", own);
-  expect((await own.admin("/api/server", { token: String(token) })).status).toBe(401);
 });
 
 test("signing out ends the session; an operator who is revoked here stays out, also with another address", async () => {
@@ -664,19 +655,110 @@ test("a code of the console logs a program in once, until the sign-in ends", asy
     expect((await own.admin("/api/keys", { token: ended })).status).toBe(401);
 });
 
-test("an operator with a token gets no code, and neither does a session of a replaced token", async () => {
+/** A session in the console, the login on the command line by a code of it, and a code that nobody has used. */
+async function logIn(on: AdminService) {
+  const headers = { ...sessionOf(await signIn("bob", on)), Origin: on.adminUrl };
+  on.clock.advance(60_000);
+  const makeCode = async () =>
+    String((await on.ok("POST /api/session/code", { token: null, headers }))["code"]);
+  const redeem = async (code: string) => (await on.signIn({ code, credential: "token" })).json;
+  const token = String((await redeem(await makeCode()))["token"]);
+  const who = () => on.admin("/api/server", { token });
+  return { headers, makeCode, redeem, token, who };
+}
+type Login = Awaited<ReturnType<typeof logIn>>;
+
+/** What ends all that came from a sign-in. */
+const ENDS: Readonly<Record<string, (on: AdminService, login: Login) => Promise<unknown>>> = {
+  "signing out where it was made": (on, { headers }) =>
+    on.ok("DELETE /api/session", { token: null, headers }),
+  "signing out everywhere": (on, { headers }) => on.ok("DELETE /api/sessions", { token: null, headers }),
+  "signing out everywhere on the command line": (on, { token }) => on.ok("DELETE /api/sessions", { token }),
+  async "12 hours after the sign-in, also if the person signs in again meanwhile"(on) {
+    on.clock.advance(12 * HOUR - 60_000 - BETWEEN_MS);
+    await signIn("bob", on);
+  },
+  async "a sign-in with another address"(on) {
+    const claims = { ...provider.people.get("bob") };
+    provider.people.set("bob", { ...claims, email: "bob@new.example" });
+    await signIn("bob", on);
+    provider.people.set("bob", claims);
+  },
+  "a revocation": (on) => on.ok("POST /api/operators/2/revoke"),
+};
+test.each(Object.keys(ENDS))(
+  "a login on the command line, and a code that is left, end with %s",
+  async (name) => {
+    const own = await start();
+    const login = await logIn(own);
+    expect((await login.who()).status).toBe(200);
+    // What the login has made itself ends, too.
+    const { code } = await own.ok("POST /api/session/code", { token: login.token });
+    const nested = String((await login.redeem(String(code)))["token"]);
+    expect((await own.admin("/api/server", { token: nested })).status).toBe(200);
+    const left = name.startsWith("12 hours") ? undefined : await login.makeCode();
+    await ENDS[name]?.(own, login);
+    for (const token of [login.token, nested])
+      expect(await own.admin("/api/server", { token })).toMatchObject({
+        status: 401,
+        json: {
+          message:
+            "The login by a code has ended. The console makes a new code on its page of settings; run petstore login with it.",
+        },
+      });
+    if (left !== undefined)
+      expect(await login.redeem(left)).toMatchObject({
+        code: "invalid_code",
+        message: expect.stringContaining("The console makes a new one on its page of settings."),
+      });
+  },
+);
+
+test("a login on the command line goes on while another session of the person ends", async () => {
+  const own = await start();
+  const [login, other] = [await logIn(own), await logIn(own)];
+  await own.ok("DELETE /api/session", { token: null, headers: other.headers });
+  expect([(await login.who()).status, (await other.who()).status]).toEqual([200, 401]);
+});
+
+test("a code of the console signs in no browser, and is still there for the command", async () => {
+  const own = await start();
+  const { makeCode, redeem } = await logIn(own);
+  const code = await makeCode();
+  for (const credential of [undefined, "cookie"]) {
+    const { status, json, headers } = await own.signIn({ code, credential });
+    expect({ status, cookie: headers.get("set-cookie") }).toEqual({ status: 401, cookie: null });
+    expect(json["message"]).toBe(
+      "The code is for the command line, and signs in no browser. Run petstore login with the URL of the server, and paste the code there.",
+    );
+  }
+  expect(await redeem(code)).toMatchObject({ operator: { name: "bob@example.com" } });
+});
+
+test("codes of one operator displace none of another", async () => {
+  const own = await start();
+  const ofRoot = await codeOf(own);
+  const { makeCode, redeem } = await logIn(own);
+  const codes: string[] = [];
+  for (let n = 0; n < 110; n++) {
+    own.clock.advance(1);
+    codes.push(await makeCode());
+  }
+  expect((await own.signIn({ code: ofRoot })).json).toMatchObject({ operator: { name: "bootstrap" } });
+  const last = codes.slice(-6);
+  expect((await redeem(last[0] ?? ""))["code"]).toBe("invalid_code");
+  for (const code of last.slice(1)) expect((await redeem(code))["signedIn"]).toBe(true);
+});
+
+test("an operator with a token gets no code, and a person of the provider no token", async () => {
   const own = await start();
   expect((await own.admin("POST /api/session/code")).json["code"]).toBe("no_provider");
-  const first = await signIn("ann", own);
-  const { id } = Object(first.json["operator"]);
-  const headers = { ...sessionOf(await signIn("ann", own)), Origin: own.adminUrl };
-  await own.ok(`POST /api/operators/${id}/rotate`, {
-    token: null,
-    body: { overlapSeconds: 600 },
-    headers: { ...sessionOf(first), Origin: own.adminUrl },
-  });
-  const { status, json } = await own.admin("POST /api/session/code", { token: null, headers });
-  expect({ status, code: json["code"] }).toEqual({ status: 403, code: "replaced_token" });
+  const { headers } = await logIn(own);
+  for (const as of [{ token: null, headers }, {}])
+    expect(await own.admin("POST /api/operators/2/rotate", { body: {}, ...as })).toMatchObject({
+      status: 409,
+      json: { code: "operator_of_provider" },
+    });
 });
 
 test("a server without a provider says so", async () => {

@@ -346,5 +346,7 @@ test("login with a code of the console works until logout, which ends it on the 
   expect(stale).toMatchObject({ code: 1 });
   expect(stale.err).not.toContain(token);
   cli.secret = code;
-  expect((await run(`login ${origin}`)).err).toContain("The code was used, or is older than five minutes.");
+  expect((await run(`login ${origin}`)).err).toContain(
+    "The code was used, is older than five minutes, or its session has ended. The console makes a new one on its page of settings.",
+  );
 });

@@ -11,6 +11,7 @@ const WAYS = [
   "overlapping",
   "expired",
   "ended",
+  "withItsMaker",
   "lowered",
   "inABody",
   "elsewhere",
@@ -35,6 +36,10 @@ const OPERATORS_IN_AN_OUTAGE = [
   "admin/token.test.ts",
   "goes on for a minute while it cannot be read",
 ] as const;
+const OF_A_SIGN_IN = [
+  "admin/provider-sign-in.test.ts",
+  "a login on the command line, and a code that is left, end with %s",
+] as const;
 const FOLLOWED = [
   "engines/servers/followed-files.test.ts",
   "a bad file changes nothing and is logged",
@@ -53,6 +58,7 @@ const sent = (settings: readonly string[], replaced: Proof, overlapping: Proof):
     overlapping,
     expired: NO_EXPIRY,
     ended: NO_EXPIRY,
+    withItsMaker: NO_EXPIRY,
     lowered: NO_ROLE,
     inABody: NOT_SENT,
     elsewhere: OWN_FILE,
@@ -71,6 +77,7 @@ const CREDENTIALS: Readonly<Record<string, Credential>> = {
         "is invalid from the instant it expires, before and after it was seen",
       ],
       ended: [KEYS, "requests with it are 401 at once, and a second time changes nothing"],
+      withItsMaker: "it belongs to a client, whoever made it",
       lowered: ["http/late-bodies.test.ts", "a key that is %s while the body arrives is rejected"],
       inABody: ["http/late-bodies.test.ts", "a key that is %s while the body arrives is rejected"],
       elsewhere: ["engines/servers/servers.test.ts", "a new secret and a revocation reach all servers"],
@@ -84,6 +91,10 @@ const CREDENTIALS: Readonly<Record<string, Credential>> = {
       overlapping: [TABLE, '"a token that was replaced"(holder)'],
       expired: [TABLE, '"an expired token"'],
       ended: [TABLE, '"the token of a revoked operator"'],
+      withItsMaker: [
+        "conformance/operator-store.ts",
+        "a person of the provider has no token, and one that they made in release 1.3.0 ends with the next sign-in",
+      ],
       lowered: [TABLE, "after the role became %s: what the role allows"],
       inABody: OPERATOR_IN_A_BODY,
       elsewhere: [SERVERS, "a token that is rotated, are out on the other server within a second"],
@@ -97,6 +108,7 @@ const CREDENTIALS: Readonly<Record<string, Credential>> = {
       overlapping: [TABLE, '"a session that a token made before it was replaced"(holder)'],
       expired: [TABLE, '"a session that is 12 hours old"'],
       ended: [TABLE, '"a session of a revoked operator"'],
+      withItsMaker: OF_A_SIGN_IN,
       lowered: [TABLE, '"a session whose operator got the role metrics"'],
       inABody: OPERATOR_IN_A_BODY,
       elsewhere: [SERVERS, "a session works on both servers, and signing out on one ends it on the other"],
@@ -113,6 +125,7 @@ const CREDENTIALS: Readonly<Record<string, Credential>> = {
         TABLE,
         "a code whose token has ended, or whose operator has expired or is revoked, signs nobody in",
       ],
+      withItsMaker: OF_A_SIGN_IN,
       lowered: "its session has the role of its operator at any time",
       inABody: "the body has it",
       elsewhere: [SERVERS, "of two servers that get the same code together, one signs in"],

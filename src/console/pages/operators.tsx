@@ -114,13 +114,14 @@ const COLUMNS: readonly Column<OperatorView>[] = [
 ];
 
 function OperatorMenu(operator: OperatorView) {
-  const { id, name, state } = operator;
+  const { id, name, state, subject } = operator;
   const isSelf = id === consoleState.operator?.id;
-  if (state === "revoked" || (!isSelf && !may("revokeOperator"))) return null;
+  const mayRotate = state === "active" && subject === undefined;
+  if (state === "revoked" || (!may("revokeOperator") && !(isSelf && mayRotate))) return null;
   return (
     <Menu label={`Actions for ${name}`}>
       {may("updateOperator") && <DialogButton dialog={() => <EditDialog {...operator} />}>Edit</DialogButton>}
-      {state === "active" && (
+      {mayRotate && (
         <DialogButton dialog={() => <RotateTokenDialog {...operator} />}>Rotate token</DialogButton>
       )}
       {!isSelf && (

@@ -147,7 +147,7 @@ function BrowserSection() {
             <ActionButton
               title="Log in on the command line"
               submitText="Make a code"
-              text="You get a code for petstore login. Commands then work as you until your sign-in ends, at most 12 hours after it began."
+              text="You get a code for petstore login. Commands then work as you until you sign out here, at most 12 hours after you signed in."
               run={async () => ({
                 name: operator.name,
                 secret: (await call("createSignInCode")).code,
@@ -159,7 +159,7 @@ function BrowserSection() {
             title="Sign out everywhere"
             submitText="Sign out everywhere"
             run={signOutEverywhere}
-            text="All your sessions end within one second, on every server, in this browser too. Your token stays valid."
+            text={`All your sessions end within one second, on every server, in this browser too. ${operator?.subject === undefined ? "Your token stays valid." : "So do your logins on the command line."}`}
           />
         </div>
       </div>

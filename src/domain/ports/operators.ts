@@ -72,12 +72,15 @@ export interface OperatorStore {
   ): Promise<AdmittedOperator | RejectedOperator>;
   /** Lets every operator of a person expire at once. */
   expirePerson(subject: string, by: Attribution): Promise<void>;
-  /** Rotates the token. */
+  /** Rotates the token. One who signs in with a provider has none. */
   rotateOperator(
     id: number,
     token: TokenRotation,
     by: Attribution,
-  ): Promise<Operator | Rejection<"operator_not_found" | "operator_not_active" | "invalid_token">>;
+  ): Promise<
+    | Operator
+    | Rejection<"operator_not_found" | "operator_not_active" | "operator_of_provider" | "invalid_token">
+  >;
   /** Revokes a person by every address. Leaves an operator who is already revoked as it is. */
   revokeOperator(
     id: number,
@@ -87,13 +90,13 @@ export interface OperatorStore {
   recordUse(id: number, at: number): Promise<void>;
 
   readAccess(): Awaitable<OperatorAccess>;
-  /** Deletes expired codes, and the oldest of too many. */
+  /** Deletes expired codes, and the oldest of too many of the operator. */
   createCode(code: NewSignInCode, now: number): Promise<void>;
   /** Deletes and returns the code. Of concurrent calls, one gets it. */
   takeCode(codeHash: string): Promise<SignInCode | undefined>;
   /**
    * Creates the session if its token still works, and returns whether it does. Deletes expired sessions, and the oldest
-   * of too many.
+   * of too many of the operator.
    */
   createSession(session: OperatorSession, entry: NewAuditEntry): Promise<boolean>;
   /** Records the entry if the session exists. */

@@ -4,11 +4,11 @@ import { mayCall } from "../../domain/operators.ts";
 import type { Request } from "../../http1/index.ts";
 import { sha256 } from "../../runtime/hash.ts";
 import { formatTime } from "../../text/formatting.ts";
-import { forbiddenRole, INVALID_CODE, INVALID_TOKEN, NO_PROVIDER, NOT_OF_PROVIDER } from "../errors.ts";
+import { CODE_FOR_COMMANDS, forbiddenRole, INVALID_TOKEN, NO_PROVIDER, NOT_OF_PROVIDER } from "../errors.ts";
 import type { Principal } from "../sign-in/credential-rules.ts";
 import type { BodyOf } from "../operations.ts";
 import { SESSION_MS, sessionToken } from "../sign-in/admin-authentication.ts";
-import { CODE_MS, generateCode } from "../sign-in/code.ts";
+import { CODE_MS, generateCode, invalidCode, isForCommands } from "../sign-in/code.ts";
 import type { AdminHandlers } from "./context.ts";
 import type { Services } from "../services.ts";
 
@@ -30,13 +30,14 @@ export function sessionHandlers(services: SessionServices) {
       const { credential = "cookie", ...given } = body;
       if (Object.keys(given).length !== 1)
         return new Rejection("invalid_body", "One of token, code and provider is required.");
+      if (credential === "cookie" && isForCommands(given.code ?? "")) return CODE_FOR_COMMANDS;
       const principal = await principalOf(given, request, actor);
       if (principal instanceof Rejection) return principal;
       if (!mayCall(principal.role, "viewer")) return forbiddenRole(principal, "viewer");
       const limited = await operatorRates.take(principal.id, request);
       if (limited) return limited;
       const created = await authentication.createSession(principal, actor);
-      if (created === undefined) return given.code === undefined ? INVALID_TOKEN : INVALID_CODE;
+      if (created === undefined) return given.code === undefined ? INVALID_TOKEN : invalidCode(given.code);
       const session = { ...sessionOf(principal), secret: created.secret };
       if (credential === "token") return { ...session, token: sessionToken(created) };
       responseHeaders["Set-Cookie"] = cookie(created.cookie, SESSION_MS / 1_000, request);
@@ -51,11 +52,9 @@ export function sessionHandlers(services: SessionServices) {
       if (principal?.subject === undefined) return NOT_OF_PROVIDER;
       const code = generateCode();
       const endsAt = by.at + CODE_MS;
-      const { id: operatorId, name } = principal;
-      await operators.createCode(
-        { codeHash: sha256(code), operatorId, endsAt, madeBy: `console (${name})` },
-        by.at,
-      );
+      const { id: operatorId, name, session: madeIn } = principal;
+      const made = { madeBy: `console (${name})`, madeIn };
+      await operators.createCode({ codeHash: sha256(code), operatorId, endsAt, ...made }, by.at);
       authentication.changed();
       return { code, expiresAt: formatTime(endsAt) };
     },

@@ -125,10 +125,16 @@ export const OPERATOR_OPERATIONS = tagged("Operators", {
     audited: "operator.rotated",
     summary: "Rotate the token of an operator",
     description:
-      "Makes a new token, which is shown only this once. The earlier ones stop working and the operator's other sessions end when the overlap is over, by default at once: on every server within a second. Every operator may rotate their own token, with the newest one or a session of it; that of somebody else needs the role admin.",
+      "Makes a new token, which is shown only this once. The earlier ones stop working and the operator's other sessions end when the overlap is over, by default at once: on every server within a second. Every operator may rotate their own token, with the newest one or a session of it; that of somebody else needs the role admin. An operator who signs in with a provider has no token.",
     body: OperatorRotation,
     success: ok("The operator and their new token", OperatorWithToken),
-    errors: ["operator_not_active", "forbidden_role", "invalid_token", "too_many_attempts"],
+    errors: [
+      "operator_not_active",
+      "operator_of_provider",
+      "forbidden_role",
+      "invalid_token",
+      "too_many_attempts",
+    ],
     // That of somebody else needs the role admin, which the handler checks.
     role: EVERY_OPERATOR,
   },

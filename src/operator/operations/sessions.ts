@@ -114,7 +114,7 @@ export const SESSION_OPERATIONS = tagged("Session", {
     audited: "nothing",
     summary: "Make a code for the command line",
     description:
-      "Makes a code for `petstore login`, for an operator who signs in with a provider and has no token. Its session ends as theirs does, 12 hours after they signed in.",
+      "Makes a code for `petstore login`, for an operator who signs in with a provider and has no token. It signs in no browser. An operator has five codes at most: a new one ends the oldest. Its session ends with the one that made it, 12 hours after they signed in at the latest.",
     success: ok("The code", CreatedCode),
     errors: ["no_provider"],
     makesCredential: true,

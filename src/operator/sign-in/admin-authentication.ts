@@ -11,8 +11,9 @@ import { HOUR_MS } from "../../text/time-units.ts";
 import type { Request } from "../../http1/index.ts";
 import type { Log } from "../../observe/log.ts";
 import { AccessReader } from "./access.ts";
-import { type Principal, principalWith } from "./credential-rules.ts";
-import { INVALID_CODE, INVALID_TOKEN, NOT_SIGNED_IN } from "../errors.ts";
+import { type FoundCredential, type Principal, principalWith } from "./credential-rules.ts";
+import { invalidCode } from "./code.ts";
+import { INVALID_TOKEN, LOGIN_ENDED, NOT_SIGNED_IN } from "../errors.ts";
 import { FailedSignIns } from "./failed-sign-ins.ts";
 import { GuessLimiter, type TokenRejection } from "./guess-limiter.ts";
 import { SESSION_HEADER } from "../operations/sessions.ts";
@@ -21,6 +22,8 @@ import { SESSION_HEADER } from "../operations/sessions.ts";
 export type NewSessionPrincipal = Principal & {
   /** How, for the audit trail: who made the code, or what the provider says. */
   readonly details?: AuditedValues;
+  /** The session in which the code was made. */
+  readonly madeIn?: string | undefined;
 };
 
 /** A principal, and the actor that the audit trail names. */
@@ -108,7 +111,7 @@ export class AdminAuthentication {
     actor: Actor,
   ): Promise<Principal | TokenRejection> {
     const hash = sha256(candidate);
-    const compare = (access: OperatorAccess) => this.#principalWith(access, hash);
+    const compare = (access: OperatorAccess) => this.#principalWith(access, { tokenHash: hash });
     if (this.#guesses.wasWrong(hash)) return (await this.#access.findKnown(compare)) ?? INVALID_TOKEN;
     const checks = this.#checks;
     const check =
@@ -131,14 +134,16 @@ export class AdminAuthentication {
     const codeHash = sha256(code);
     const holder = await this.#access.find((access) => {
       const code = access.codes.get(codeHash);
-      return code && this.#principalWith(access, code.tokenHash);
+      return code && this.#principalWith(access, code);
     });
     if (holder instanceof Rejection) return holder;
     const taken = holder && (await this.#options.operators.takeCode(codeHash));
-    if (taken && this.#options.clock.now() < taken.endsAt)
-      return { ...holder, ...(taken.madeBy !== undefined && { details: { codeMadeBy: taken.madeBy } }) };
+    if (taken) {
+      const { madeBy, madeIn } = taken;
+      return { ...holder, madeIn, ...(madeBy !== undefined && { details: { codeMadeBy: madeBy } }) };
+    }
     this.#failures.report(actor);
-    return INVALID_CODE;
+    return invalidCode(code);
   }
 
   /**
@@ -147,7 +152,7 @@ export class AdminAuthentication {
    * database is unavailable.
    */
   async createSession(
-    { id, name, tokenHash, details }: NewSessionPrincipal,
+    { id, name, tokenHash, madeIn, details }: NewSessionPrincipal,
     actor: Actor,
   ): Promise<{ cookie: string; secret: string } | undefined> {
     const { clock, operators } = this.#options;
@@ -158,6 +163,7 @@ export class AdminAuthentication {
       secretHash: sha256(secret),
       operatorId: id,
       tokenHash,
+      madeIn,
       createdAt,
       endsAt: createdAt + SESSION_MS,
     };
@@ -188,18 +194,18 @@ export class AdminAuthentication {
   }: Pick<Request, "headers">): Promise<Principal | TokenRejection | Rejection<"not_signed_in">> {
     const given = this.#sessionIn(headers);
     if (given === undefined) return NOT_SIGNED_IN;
+    const isOfProgram = headers.get("authorization") !== null;
     const cookies = given.cookies.map((cookie) => sha256(cookie));
     const secretHash = sha256(given.secret);
-    const now = this.#options.clock.now();
     const principal = await this.#access.find((access) => {
       const sessions = cookies.flatMap((hash) => access.sessions.get(hash) ?? []);
-      const session = sessions.find((each) => isSameSecret(each.secretHash, secretHash) && now < each.endsAt);
-      const operator = session && this.#principalWith(access, session.tokenHash);
+      const session = sessions.find((each) => isSameSecret(each.secretHash, secretHash));
+      const operator = session && this.#principalWith(access, session);
       return operator instanceof Rejection
         ? operator
         : operator && { ...operator, session: session.cookieHash };
     });
-    return principal ?? NOT_SIGNED_IN;
+    return principal ?? (isOfProgram ? LOGIN_ENDED : NOT_SIGNED_IN);
   }
 
   /** Returns what identifies a session: of a program, or of a page. */
@@ -214,12 +220,12 @@ export class AdminAuthentication {
     return { cookies: [...found].map(([, value = ""]) => value), secret };
   }
 
-  #principalWith(access: OperatorAccess, tokenHash: string) {
+  #principalWith(access: OperatorAccess, credential: FoundCredential) {
     const { clock, operators } = this.#options;
     const now = clock.now();
-    const principal = principalWith(access, tokenHash, now);
+    const principal = principalWith(access, credential, now);
     if (principal === undefined || principal instanceof Rejection) return principal;
-    const { id } = principal;
+    const { id, tokenHash } = principal;
     const { lastUsedAt = 0 } = access.tokens.get(tokenHash)?.operator ?? {};
     if (now - Math.max(lastUsedAt, this.#used.get(id) ?? 0) >= RECORD_USE_EVERY_MS) {
       this.#used.set(id, now);

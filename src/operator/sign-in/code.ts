@@ -6,7 +6,7 @@ import type { Clock } from "../../domain/ports/clock.ts";
 import type { OperatorStore } from "../../domain/ports/operators.ts";
 import { sha256 } from "../../runtime/hash.ts";
 import { MINUTE_MS } from "../../text/time-units.ts";
-import { forbiddenRole } from "../errors.ts";
+import { forbiddenRole, INVALID_CODE, INVALID_CODE_FOR_COMMANDS } from "../errors.ts";
 
 /** How long a code works, which signs in once. */
 export const CODE_MS = 5 * MINUTE_MS;
@@ -15,6 +15,11 @@ export const CODE_MS = 5 * MINUTE_MS;
 export function generateCode(): string {
   return SECRET_PREFIX.code + randomBase62(43);
 }
+
+/** Whether a code is for commands, as `createSignInCode` makes it, and not for a browser. */
+export const isForCommands = (code: string): boolean => code.startsWith(SECRET_PREFIX.code);
+
+export const invalidCode = (code: string) => (isForCommands(code) ? INVALID_CODE_FOR_COMMANDS : INVALID_CODE);
 
 interface SignInUrlOptions {
   readonly url: string;

@@ -1,15 +1,17 @@
 /*
- * What an operator's credential may do. A token, a session and a code each lead to the token that an operator has or
- * had: a session remembers the token that made it, and a code the token that was current when the code was made. So one
- * rule, about that token and its operator, holds for all three, whatever has changed since.
+ * What an operator's credential may do, and what it ends with: with everything that it comes from. A token, a session
+ * and a code each lead to the token that an operator has or had: a session remembers the token that made it, and a code
+ * the token that was current when the code was made. A code that was made in a session ends with that session, and so
+ * does the session by the code. So one rule holds for all three, whatever has changed since.
  */
 
-import type { Rejection } from "../../api/errors.ts";
+import { Rejection } from "../../api/errors.ts";
 import type { AuditAction } from "../../domain/audit.ts";
 import {
   leastRoleOf,
   mayCall,
   type OperatorAccess,
+  type OperatorSession,
   type Role,
   tokenExpired,
 } from "../../domain/operators.ts";
@@ -30,20 +32,30 @@ export interface Principal {
   readonly subject?: string | undefined;
 }
 
+/** A token, a session or a code. */
+export type FoundCredential = Pick<OperatorSession, "tokenHash" | "madeIn"> &
+  Partial<Pick<OperatorSession, "endsAt">>;
+
 /**
- * Finds who has a token, with the role that they have now. Returns undefined for a token that is unknown or whose
- * overlap is over, and for a revoked operator. The clock of the machine decides.
+ * Finds who has a credential, with the role that they have now. Returns undefined if it has ended, or something that it
+ * comes from: its session, its token or the overlap of that, its operator. The clock of the machine decides.
  */
 export function principalWith(
-  { tokens }: OperatorAccess,
-  tokenHash: string,
+  access: OperatorAccess,
+  { tokenHash, madeIn, endsAt = Infinity }: FoundCredential,
   now: number,
 ): Principal | Rejection<"invalid_token"> | undefined {
-  const credential = tokens.get(tokenHash);
-  if (credential === undefined || now >= (credential.validUntil ?? Infinity)) return undefined;
-  const { operator, validUntil } = credential;
+  const token = access.tokens.get(tokenHash);
+  if (token === undefined || now >= (token.validUntil ?? Infinity)) return undefined;
+  const { operator, validUntil } = token;
   const { id, name, role, subject, expiresAt = Infinity } = operator;
   if (now >= expiresAt) return tokenExpired(operator);
+  if (now >= endsAt) return undefined;
+  if (madeIn !== undefined) {
+    const session = access.sessions.get(madeIn);
+    const maker = session && principalWith(access, session, now);
+    if (maker === undefined || maker instanceof Rejection) return maker;
+  }
   return { id, name, role, tokenHash, overlapEndsAt: validUntil, subject };
 }
 
@@ -66,13 +78,13 @@ export function callRejection(
 }
 
 /** The actions whose target is a credential begin so. */
-const CREDENTIALS = ["operator.", "key."];
+const CREDENTIALS = ["operator.", "key.", "admin."];
 /** A ban is no part of a key. */
 const UNBANNED: AuditAction = "key.unbanned";
 
 /**
- * Whether an operation makes, changes or ends credentials: operators, their tokens and codes, or API keys. A token that
- * was replaced could stay for good with it, or lock others out.
+ * Whether an operation makes, changes or ends credentials: operators, their tokens, sessions and codes, or API keys. A
+ * token that was replaced could stay for good with it, or lock others out.
  */
 export function changesCredentials({ audited = "", makesCredential = false }: CalledOperation): boolean {
   return (

@@ -452,4 +452,13 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
     oldestRelease: "1.2.0",
     sql: "ALTER TABLE operators ADD COLUMN subject text",
   },
+  {
+    version: 28,
+    name: "the session in which a sign-in code was made",
+    oldestRelease: "1.2.0",
+    sql: `
+      ALTER TABLE operator_sessions ADD COLUMN made_in text;
+      ALTER TABLE sign_in_codes ADD COLUMN made_in text;
+    `,
+  },
 ];

@@ -83,15 +83,16 @@ const ALL = 1_000_000;
 interface Newest {
   /** The primary key. */
   readonly key: string;
-  /** The table, and the condition on its rows if it has one. */
   readonly from: string;
+  /** The rows of one owner. So nobody's rows displace those of somebody else. */
+  readonly of: `${string}_id = ?${string}`;
   /** The order, which no two rows share. */
   readonly newestFirst: string;
 }
 
-/** A condition for all rows of a table but its newest ones. */
-export function isAfterNewest(count: number, { key, from, newestFirst }: Newest): string {
-  return `${key} IN (SELECT ${key} FROM ${from} ORDER BY ${newestFirst} LIMIT ${ALL} OFFSET ${count})`;
+/** A condition for all rows of an owner but the newest ones. */
+export function isAfterNewest(count: number, { key, from, of, newestFirst }: Newest): string {
+  return `${key} IN (SELECT ${key} FROM ${from} WHERE ${of} ORDER BY ${newestFirst} LIMIT ${ALL} OFFSET ${count})`;
 }
 
 /**

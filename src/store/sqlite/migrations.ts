@@ -416,4 +416,13 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
     oldestRelease: "1.2.0",
     sql: "ALTER TABLE operators ADD COLUMN subject TEXT",
   },
+  {
+    version: 26,
+    name: "the session in which a sign-in code was made",
+    oldestRelease: "1.2.0",
+    sql: `
+      ALTER TABLE operator_sessions ADD COLUMN made_in TEXT;
+      ALTER TABLE sign_in_codes ADD COLUMN made_in TEXT;
+    `,
+  },
 ];
