@@ -158,7 +158,7 @@ export async function serveOn(
   add(answerWhenAsked(services, changes.onQuestions));
   // Commands and other servers know at once where it listens.
   await servers.report();
-  add(await followCertificate(context, admin ? [server, admin] : [server]));
+  add(await followCertificate({ ...context, tls }, admin ? [server, admin] : [server]));
   // A server that cannot listen has changed no limits.
   const policyChange = add(await savePolicy(context, changes));
   add(startWork(context, policyChange));
@@ -405,19 +405,21 @@ function startFollowing(
 
 /** Returns undefined without TLS. */
 async function followCertificate(
-  { config: { tls: files }, log }: Context,
+  { config: { tls: files }, clock, log, tls }: With<"tls">,
   servers: readonly Pick<HttpServer, "setTlsCertificate">[],
 ): Promise<Closable | undefined> {
-  if (files === undefined) return undefined;
+  if (files === undefined || tls === undefined) return undefined;
   const { followTlsFiles } = await import("./config/tls.ts");
-  return followTlsFiles(files, {
+  const { watchCertificate } = await import("./observe/certificate-watch.ts");
+  const reports = watchCertificate({ file: files.certFile, cert: tls.cert, clock, log });
+  const following = followTlsFiles(files, {
+    ...reports,
     onChange(certificate) {
       for (const server of servers) server.setTlsCertificate(certificate);
-      log.event("tls.certificate-changed", { file: files.certFile });
+      reports.onChange(certificate);
     },
-    onIncomplete: (error) => log.event("tls.certificate-incomplete", { error }),
-    onInvalid: (error) => log.event("tls.certificate-invalid", { error }),
   });
+  return { close: () => [following, reports].forEach((each) => each.close()) };
 }
 
 function savePolicy(

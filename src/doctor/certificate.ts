@@ -1,26 +1,25 @@
 import type { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
-import { DAY_MS } from "../text/time-units.ts";
+import { type CertificateDates, validityOf } from "../domain/certificate-validity.ts";
 import { check, type Finding } from "./finding.ts";
 
 export const tlsCheck = check("TLS");
-/** How long before its end a certificate should be renewed. Programs that renew certificates do it weeks before. */
-const RENEWAL_DAYS = 14;
-
-type Validity = Pick<X509Certificate, "validFrom" | "validTo">;
-
-export function validityProblem({ validFrom, validTo }: Validity, now: number): Finding | undefined {
+export function validityProblem(certificate: CertificateDates, now: number): Finding | undefined {
+  const { validFrom, validTo } = certificate;
   const renew = "renew the certificate; a running server takes the new files within seconds";
-  if (now < Date.parse(validFrom))
-    return tlsCheck.error(
-      `the certificate is valid from ${validFrom} on`,
-      "check the clock, or wait until then",
-    );
-  const daysLeft = Math.floor((Date.parse(validTo) - now) / DAY_MS);
-  if (daysLeft < 0) return tlsCheck.error(`the certificate expired on ${validTo}`, renew);
-  return daysLeft < RENEWAL_DAYS
-    ? tlsCheck.warning(`the certificate expires on ${validTo}`, renew)
-    : undefined;
+  switch (validityOf(certificate, now)) {
+    case "not yet valid":
+      return tlsCheck.error(
+        `the certificate is valid from ${validFrom} on`,
+        "check the clock, or wait until then",
+      );
+    case "expired":
+      return tlsCheck.error(`the certificate expired on ${validTo}`, renew);
+    case "expires soon":
+      return tlsCheck.warning(`the certificate expires on ${validTo}`, renew);
+    case "valid":
+      return undefined;
+  }
 }
 
 export function hostProblem(certificate: X509Certificate, publicUrl: string): Finding | undefined {

@@ -123,6 +123,19 @@ export const LOG_EVENTS = {
     "error",
   ]),
 
+  "tls.certificate-expires": warn("the TLS certificate expires within 14 days; renew it", [
+    "file",
+    "validTo",
+  ]),
+  "tls.certificate-expired": error("the TLS certificate has expired, and clients reject it; renew it", [
+    "file",
+    "validTo",
+  ]),
+  "tls.certificate-not-yet-valid": error(
+    "the TLS certificate is not valid yet, and clients reject it; check the clock, or wait until then",
+    ["file", "validFrom"],
+  ),
+
   "database.unavailable": error(
     "the database is unavailable; requests that need it get 503 until it is available again",
     ["database", "address", "cause"],

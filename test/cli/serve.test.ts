@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
+import { X509Certificate } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { scheduler } from "../../src/runtime/scheduler.ts";
 import { join } from "node:path";
@@ -394,6 +395,32 @@ test.each(["http", "https"])(
     expect(existsSync(join(cli.dataDir, "production-url"))).toBeFalse();
   },
 );
+
+test("health fails while the certificate is not valid, and warns from 14 days before its end", async () => {
+  const directory = cliDirectory();
+  const files = { cert: join(directory, "a.crt"), key: join(directory, "a.key") };
+  const day = (offset: number) => new Date(cli.clock.now() + offset * 86_400_000);
+  const healthOf = async (validity: Parameters<typeof certificateOf>[1]) => {
+    const certificate = certificateOf("petstore.test", validity);
+    for (const part of ["cert", "key"] as const) writeFileSync(files[part], certificate[part]);
+    await using _ = await cli.serve(["--tls-cert", files.cert, "--tls-key", files.key]);
+    const { code, out, err } = await cli.run("health");
+    return { code, text: (out + err).replaceAll(/https:\S+/g, "URL") };
+  };
+  const text = (date: Date) => new X509Certificate(certificateOf("x", { validTo: date }).cert).validTo;
+  expect(await healthOf({ validTo: day(-1) })).toEqual({
+    code: 1,
+    text: `the certificate of the server at URL expired on ${text(day(-1))}; renew it, which needs no restart`,
+  });
+  expect(await healthOf({ validFrom: day(1) })).toEqual({
+    code: 1,
+    text: `the certificate of the server at URL is valid from ${text(day(1))} on; check the clock, or wait`,
+  });
+  expect(await healthOf({ validTo: day(13) })).toEqual({
+    code: 0,
+    text: `warning: the certificate of the server expires on ${text(day(13))}; renew it, which needs no restart\nThe server at URL serves.\n`,
+  });
+});
 
 test("a server that accepts and never responds is a failure after two seconds", async () => {
   const { setTimeout } = scheduler;

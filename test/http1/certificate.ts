@@ -10,7 +10,9 @@ function element(tag: number, ...contents: readonly Uint8Array[]): Buffer {
 }
 
 const sequence = (...contents: readonly Uint8Array[]) => element(0x30, ...contents);
-const utcTime = (text: string) => element(0x17, Buffer.from(text));
+/** Such as 261115120000Z. */
+const utcTime = (at: Date) =>
+  element(0x17, Buffer.from(`${at.toISOString().slice(2, 19).replaceAll(/\D/g, "")}Z`));
 const COMMON_NAME = Buffer.from("0603550403", "hex");
 const ECDSA_WITH_SHA256 = sequence(Buffer.from("06082a8648ce3d040302", "hex"));
 
@@ -18,11 +20,19 @@ function pem(label: string, der: Uint8Array): string {
   return `-----BEGIN ${label}-----\n${Buffer.from(der).toString("base64")}\n-----END ${label}-----\n`;
 }
 
+interface Validity {
+  readonly validFrom?: Date;
+  readonly validTo?: Date;
+}
+
 /** A new key, and a certificate that it has signed itself (RFC 5280, 4.1), without the program `openssl`. */
-export function certificateOf(commonName: string): TlsCertificate {
+export function certificateOf(
+  commonName: string,
+  { validFrom = new Date("2020-01-01T00:00:00Z"), validTo = new Date("2049-12-31T23:59:59Z") }: Validity = {},
+): TlsCertificate {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
   const name = sequence(element(0x31, sequence(COMMON_NAME, element(0x0c, Buffer.from(commonName)))));
-  const validity = sequence(utcTime("200101000000Z"), utcTime("491231235959Z"));
+  const validity = sequence(utcTime(validFrom), utcTime(validTo));
   const spki = publicKey.export({ type: "spki", format: "der" });
   const content = sequence(element(0x02, Buffer.of(1)), ECDSA_WITH_SHA256, name, validity, name, spki);
   const signature = element(0x03, Buffer.of(0), sign("sha256", content, privateKey));

@@ -5,7 +5,8 @@ import { DataDirectory } from "../../data-directory.ts";
 import { readOwnFile } from "../../runtime/own-files.ts";
 import { HEALTH_PATH } from "../../domain/paths.ts";
 import { systemErrorField } from "../../runtime/system-error.ts";
-import { defineCommand, Failure } from "../command.ts";
+import { type CertificateDates, validityOf } from "../../domain/certificate-validity.ts";
+import { type Context, defineCommand, Failure } from "../command.ts";
 
 const OPTIONS = {
   env: SETTINGS.env,
@@ -20,17 +21,61 @@ export const health = defineCommand({
   name: "health",
   summary: "Ask the server on this machine whether it serves",
   description:
-    "Requests /healthz of a server: with --port, the one on that port; without, the one that started last with the data directory. The exit status is 0 if it serves, and 1 if it does not respond or is about to stop. It is for health checks of containers, which have no other program.",
+    "Requests /healthz of a server: with --port, the one on that port; without, the one that started last with the data directory. The exit status is 0 if it serves, and 1 if it does not respond, is about to stop, or has a certificate that is not valid now. It is for health checks of containers, which have no other program.",
   data: "nothing",
   options: OPTIONS,
   examples: ["petstore health", "petstore health --data /var/lib/petstore", "petstore health --port 9000"],
-  async run({ values }) {
+  async run({ values }, { clock, warn }) {
     const url = originIn(values) + HEALTH_PATH;
     const problem = await problemOf(url);
     if (problem !== undefined) throw new Failure(`the server at ${url} ${problem}`);
+    if (new URL(url).protocol === "https:") await checkCertificate(url, { now: clock.now(), warn });
     return `The server at ${url} serves.\n`;
   },
 });
+
+interface CheckOptions extends Pick<Context, "warn"> {
+  readonly now: number;
+}
+
+/** Throws if clients reject the certificate now. Whether they trust its authority depends on them. */
+async function checkCertificate(url: string, { now, warn }: CheckOptions): Promise<void> {
+  const dates = await certificateDatesOf(url).catch(() => undefined);
+  if (dates === undefined) return;
+  const { validFrom, validTo } = dates;
+  switch (validityOf(dates, now)) {
+    case "expired":
+      throw new Failure(
+        `the certificate of the server at ${url} expired on ${validTo}; renew it, which needs no restart`,
+      );
+    case "not yet valid":
+      throw new Failure(
+        `the certificate of the server at ${url} is valid from ${validFrom} on; check the clock, or wait`,
+      );
+    case "expires soon":
+      warn(`the certificate of the server expires on ${validTo}; renew it, which needs no restart`);
+      break;
+    case "valid":
+  }
+}
+
+/** The dates of the certificate that a new connection gets. */
+function certificateDatesOf(url: string): Promise<CertificateDates> {
+  // It is loaded when it is used, because that takes 10 ms.
+  const { connect } = process.getBuiltinModule("node:tls");
+  const { hostname, port } = new URL(url);
+  const host = hostname.replace(/^\[(.*)\]$/, "$1");
+  const socket = connect({ host, port: Number(port || 443), rejectUnauthorized: false, timeout: TIMEOUT_MS });
+  const dates = new Promise<CertificateDates>((resolve, reject) => {
+    socket.once("secureConnect", () => {
+      const { valid_from: validFrom, valid_to: validTo } = socket.getPeerCertificate();
+      resolve({ validFrom, validTo });
+    });
+    socket.once("timeout", () => reject(new Error("no handshake in time")));
+    socket.once("error", reject);
+  });
+  return dates.finally(() => socket.destroy());
+}
 
 /** The origin of the server. Without a port, it is in the data directory. */
 function originIn(values: ValuesOf<typeof OPTIONS>): string {

@@ -169,17 +169,20 @@ test("a server with a certificate serves HTTPS, and the next certificate without
 
   writeFileSync(used.certFile, "broken");
   passSeconds(2);
-  const eventsOf = (text: string) => text.match(/tls\.certificate-\w+/g);
-  expect(eventsOf(lines.join(""))).toEqual(["tls.certificate-incomplete"]);
+  const eventsOf = (text: string): readonly string[] => text.match(/tls\.certificate-\w+/g) ?? [];
+  // It is valid for a day.
+  const expires = "tls.certificate-expires";
+  expect(eventsOf(lines.join(""))).toEqual([expires, "tls.certificate-incomplete"]);
   expect(await commonName(health)).toBe("first");
   // The other file may follow.
   passSeconds(27);
-  expect(eventsOf(lines.join(""))).toEqual(["tls.certificate-incomplete"]);
+  expect(eventsOf(lines.join(""))).toEqual([expires, "tls.certificate-incomplete"]);
   passSeconds(4);
-  expect(eventsOf(lines.join(""))).toEqual(["tls.certificate-incomplete", "tls.certificate-invalid"]);
+  const events = [expires, "tls.certificate-incomplete", "tls.certificate-invalid"];
+  expect(eventsOf(lines.join(""))).toEqual(events);
   use(second);
   passSeconds(2);
-  expect(lines.join("")).toContain("tls.certificate-changed");
+  expect(eventsOf(lines.join(""))).toEqual([...events, "tls.certificate-changed", expires]);
   expect(await commonName(health)).toBe("second");
   const expiry = () =>
     metricsOf(app).value("petstore_tls_certificate_expiry_timestamp_seconds") ?? Number.NaN;
