@@ -5,7 +5,7 @@
 
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { createRowReader } from "../src/archive/row-readers.ts";
+import { RowReader } from "../src/archive/row-reader.ts";
 import { NewPet } from "../src/domain/pets-and-orders.ts";
 import { createLog } from "../src/observe/log.ts";
 import { PETSTORE_API } from "../src/petstore/operations.ts";
@@ -79,7 +79,7 @@ const dsv = udsv.initParser(udsv.inferSchema(csv));
 compare(
   "1,000 rows of CSV",
   {
-    ours: () => createRowReader("csv", ",").push(csv),
+    ours: () => new RowReader(",").push(csv),
     "csv-parse": () => csvParse(csv),
     papaparse: () => papa.parse(csv),
     udsv: () => dsv.stringArrs(csv),

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { messageOf } from "../runtime/message-of.ts";
 import { createFile, disk, openToRead, removeFile, renameDurably, statOf } from "../runtime/own-files.ts";
-import { InputError } from "./row-readers.ts";
+import { InputError } from "./row-reader.ts";
 
 /** A file to import. Standard input is copied to a file first, because it is read twice. */
 export interface InputFile extends Disposable {

@@ -1,24 +1,18 @@
 /*
- * Stores imports of many pets or orders. Each batch is one short transaction together with its progress, so that
+ * Stores imports of many pets. Each batch is one short transaction together with its progress, so that
  * servers can write in between and no row is stored twice. Running servers show imported pets within a second.
  */
 
-import { Invalid } from "../api/schema.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
 import { DAY_MS } from "../text/time-units.ts";
 import { DAILY_USAGE_DAYS } from "../domain/usage-history.ts";
 import { addAudit } from "../store/audit.ts";
 import { rowsOf, type Steps } from "../store/sql/steps.ts";
 import { appendRows, type FieldsOf, findRows, upsertRows } from "../store/sql/table-rows.ts";
-import { IMPORTS } from "../store/sql/tables.ts";
+import { PET_ROWS } from "../store/sql/rows.ts";
+import { IMPORTS, PETS } from "../store/sql/tables.ts";
 import type { SharedTables } from "../store/sql/table-store.ts";
-import {
-  type BatchResult,
-  type ImportedRow,
-  type ImportKind,
-  resolveConflicts,
-  type RowBatch,
-} from "./import-kinds.ts";
+import { type BatchResult, type ImportedPet, type PetBatch, resolveConflicts } from "./imported-pets.ts";
 
 /** The progress of an import. */
 export interface ImportProgress extends Omit<BatchResult, "rejected"> {
@@ -40,7 +34,7 @@ export const NO_PROGRESS: ImportProgress = {
 
 /** The record of an import of one file. Times are in milliseconds since the epoch. */
 interface ImportRecord {
-  /** The kind of rows, and the SHA-256 of the file. */
+  /** `pets:` and the SHA-256 of the file. */
   readonly fingerprint: string;
   /** The path of the file, or - for standard input. */
   readonly source: string;
@@ -72,6 +66,8 @@ export interface ImportCommit {
 export class ConcurrentImport extends Error {
   override readonly message = "another process imports the same file";
 }
+
+const valuesOf = (pet: ImportedPet) => PET_ROWS.valuesOf(pet);
 
 export class ImportStore {
   readonly rowsPerBatch: number;
@@ -109,28 +105,17 @@ export class ImportStore {
   /**
    * Imports a batch. Without `commit`, nothing is stored. Throws ConcurrentImport unless `rowsBefore` rows are done.
    */
-  importRows<T extends ImportedRow>(
-    kind: ImportKind<T>,
-    batch: RowBatch<T>,
-    commit?: ImportCommit,
-  ): Promise<BatchResult> {
+  importPets(batch: PetBatch, commit?: ImportCommit): Promise<BatchResult> {
     const { tables } = this;
     return tables.write(function* () {
       const record = commit && (yield* findRecord(tables, commit.fingerprint));
       if (record?.progress.rows !== commit?.rowsBefore || record?.finishedAt !== undefined)
         throw new ConcurrentImport();
-      const rows = batch.rows.flatMap((row) => (row instanceof Invalid ? [] : [row]));
-      const { numbered, unnumbered, result } = resolveConflicts(batch, yield* kind.findRules(tables, rows));
+      const { numbered, unnumbered, result } = yield* resolveConflicts(tables, batch);
       if (commit === undefined || record === undefined) return result;
-      const keepingIds = [...numbered.values()];
-      const inOrder = kind.sorted?.(keepingIds) ?? keepingIds;
-      const rowOf = (row: T) => [row.id ?? null, ...kind.valuesOf(row)];
-      yield* upsertRows(tables, kind.table, inOrder.map(rowOf));
-      yield* appendRows(
-        tables,
-        kind.table,
-        unnumbered.map((row) => kind.valuesOf(row)),
-      );
+      const keepingIds = Array.from(numbered, ([id, pet]) => [id, ...valuesOf(pet)]);
+      yield* upsertRows(tables, PETS, keepingIds);
+      yield* appendRows(tables, PETS, unnumbered.map(valuesOf));
       yield* saveRecord(tables, { ...record, progress: commit.progressAfter(result) });
       return result;
     });

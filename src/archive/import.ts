@@ -1,15 +1,16 @@
 import { yieldToEventLoop } from "../runtime/scheduler.ts";
 import type { InputFile } from "./files.ts";
 import { Invalid, type InputProblem } from "../api/schema.ts";
-import type { BatchResult, ConflictRule, ImportedRow, ImportKind } from "./import-kinds.ts";
+import { type BatchResult, type ConflictRule, type ImportedPet, importedPetSchema } from "./imported-pets.ts";
 import type { ImportProgress, ImportStore } from "./import-store.ts";
 import { type RejectedRow, RejectsFile, type RejectsFormat } from "./rejects-file.ts";
 import { csvRowParser, jsonRowParser, type RowParser } from "./row-parser.ts";
-import { createRowReader, delimiterOf, formatOf, type SourceRow } from "./row-readers.ts";
+import { delimiterOf, RowReader, type SourceRow } from "./row-reader.ts";
 
-interface ImporterOptions<T extends ImportedRow> {
+interface ImporterOptions {
   readonly input: InputFile;
-  readonly kind: ImportKind<T>;
+  /** Whether rows have the identifiers that they keep. */
+  readonly keepsIds: boolean;
   readonly onConflict: ConflictRule;
   /** The number of rejected rows that are tolerated. The import stops at the next one. */
   readonly maxErrors: number;
@@ -33,23 +34,23 @@ export interface ImportResult {
 }
 
 /** Reads, validates and stores the rows of a file, beginning with the row that `from` names. */
-export async function importRows<T extends ImportedRow>(options: ImporterOptions<T>): Promise<ImportResult> {
+export async function importPets(options: ImporterOptions): Promise<ImportResult> {
   using importer = new Importer(options);
   return { end: await importer.run(), progress: importer.progress };
 }
 
-class Importer<T extends ImportedRow> {
+class Importer {
   progress: ImportProgress;
-  readonly #options: ImporterOptions<T>;
-  #parser: RowParser<T> | undefined;
+  readonly #options: ImporterOptions;
+  #parser: RowParser | undefined;
   #rejects: RejectsFile | undefined;
   #bytesRead = 0;
   /** The rows of the current batch. The next fields have their sources and the number of invalid ones. */
-  #rows: (T | Invalid)[] = [];
+  #rows: (ImportedPet | Invalid)[] = [];
   #sources: SourceRow[] = [];
   #invalid = 0;
 
-  constructor(options: ImporterOptions<T>) {
+  constructor(options: ImporterOptions) {
     this.#options = options;
     this.progress = options.from;
   }
@@ -86,19 +87,19 @@ class Importer<T extends ImportedRow> {
 
   /** Reads the rows of the file, one piece at a time, without the header. */
   async *#read(): AsyncGenerator<readonly SourceRow[]> {
-    const { input, kind } = this.#options;
+    const { input, keepsIds } = this.#options;
+    const schema = importedPetSchema({ keepsIds });
     const texts = input.texts((bytes) => (this.#bytesRead = bytes));
     const { value: first } = await texts.next();
     const beginning = first ?? "";
-    const format = formatOf(beginning);
     const delimiter = delimiterOf(beginning);
-    const reader = createRowReader(format, delimiter);
-    if (format !== "csv") this.#prepare(jsonRowParser(kind), { format, delimiter });
+    const reader = new RowReader(delimiter);
+    if (delimiter === undefined) this.#prepare(jsonRowParser(schema), { delimiter });
     const withoutHeader = (rows: SourceRow[]) => {
       const [firstRow] = rows;
       if (this.#parser !== undefined || firstRow === undefined) return rows;
       const { cells: header = [] } = firstRow;
-      this.#prepare(csvRowParser(kind, header), { format, delimiter, header });
+      this.#prepare(csvRowParser(schema, header), { delimiter, header });
       return rows.slice(1);
     };
     yield withoutHeader(reader.push(beginning));
@@ -106,7 +107,7 @@ class Importer<T extends ImportedRow> {
     yield withoutHeader(reader.end());
   }
 
-  #prepare(parser: RowParser<T>, format: RejectsFormat): void {
+  #prepare(parser: RowParser, format: RejectsFormat): void {
     this.#parser = parser;
     const path = this.#options.commit?.rejectsPath;
     if (path !== undefined) this.#rejects = new RejectsFile(path, format);
@@ -130,7 +131,7 @@ class Importer<T extends ImportedRow> {
   async #store(): Promise<void> {
     const [rows, sources] = [this.#rows, this.#sources];
     if (rows.length === 0) return;
-    const { commit, store, kind, onConflict, onProgress, onRejected } = this.#options;
+    const { commit, store, onConflict, onProgress, onRejected } = this.#options;
     const before = this.progress;
     let after = before;
     let rejected: readonly RejectedRow[] = [];
@@ -152,8 +153,8 @@ class Importer<T extends ImportedRow> {
     const batch = { rows, onConflict };
     if (store && commit) {
       const { fingerprint } = commit;
-      await store.importRows(kind, batch, { fingerprint, rowsBefore: before.rows, progressAfter });
-    } else progressAfter(store ? await store.importRows(kind, batch) : validityOf(rows));
+      await store.importPets(batch, { fingerprint, rowsBefore: before.rows, progressAfter });
+    } else progressAfter(store ? await store.importPets(batch) : validityOf(rows));
     this.progress = after;
     this.#rows = [];
     this.#sources = [];
@@ -168,7 +169,7 @@ class Importer<T extends ImportedRow> {
 /**
  * The results that need no database. Repeated identifiers are not detected, because not all rows are in memory at once.
  */
-function validityOf(rows: readonly (ImportedRow | Invalid)[]): BatchResult {
+function validityOf(rows: readonly (ImportedPet | Invalid)[]): BatchResult {
   const rejected = new Map<number, Invalid>();
   for (const [index, row] of rows.entries()) if (row instanceof Invalid) rejected.set(index, row);
   return { added: rows.length - rejected.size, replaced: 0, skipped: 0, rejected };

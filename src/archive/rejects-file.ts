@@ -5,7 +5,7 @@ import { dirname } from "node:path";
 import { disk, openOwnFile, syncDirectory } from "../runtime/own-files.ts";
 import type { InputProblem } from "../api/schema.ts";
 import { csvRow } from "./row-encoders.ts";
-import { type InputFormat, type SourceRow } from "./row-readers.ts";
+import type { SourceRow } from "./row-reader.ts";
 
 export interface RejectedRow {
   readonly row: SourceRow;
@@ -22,8 +22,8 @@ export function describeRejectedRow({ row, problems }: RejectedRow): string {
  * The format of rejected rows. They are written as they were read, with the error, for an import after a correction.
  */
 export interface RejectsFormat {
-  readonly format: InputFormat;
-  readonly delimiter: string;
+  /** The delimiter of a CSV file; undefined for NDJSON. */
+  readonly delimiter: string | undefined;
   /** The header, for a CSV file. */
   readonly header?: readonly string[];
 }
@@ -87,18 +87,15 @@ function ownWidth(header: readonly string[]): number {
 const EARLIER_ERROR = /^\{\s*"error":"(?:[^"\\]|\\.)*",?/;
 
 /** Encodes a rejected row as one line. */
-export function encodeRejectedRow(
-  rejected: RejectedRow,
-  { format, delimiter, header }: RejectsFormat,
-): string {
+export function encodeRejectedRow(rejected: RejectedRow, { delimiter, header }: RejectsFormat): string {
   const { row } = rejected;
   const error = describeRejectedRow(rejected);
-  if (format === "csv") {
+  if (delimiter !== undefined) {
     const { cells = [], problem } = row;
     const own = problem === undefined ? cells.slice(0, header && ownWidth(header)) : [row.text];
     return csvRow([...own, error], delimiter);
   }
-  const text = row.text.replace(/\s*\r?\n\s*/g, " ").replace(EARLIER_ERROR, "{");
+  const text = row.text.replace(EARLIER_ERROR, "{");
   if (!text.startsWith("{") || parseJson(text) === undefined)
     return JSON.stringify({ error, text: row.text });
   const rest = text.slice(1).trimStart();

@@ -1,25 +1,29 @@
 import { parseIdentifier } from "../api/json.ts";
 import { NotJson, parseFields } from "../api/json-fields.ts";
-import { Invalid } from "../api/schema.ts";
+import { Invalid, type ObjectSchema } from "../api/schema.ts";
 import { withoutId } from "../domain/fields.ts";
-import type { ImportedRow, RowType } from "./import-kinds.ts";
-import { InputError, type SourceRow } from "./row-readers.ts";
+import { PET_FIELDS } from "../domain/pets-and-orders.ts";
+import { fileFieldsOf } from "./file-fields.ts";
+import type { ImportedPet } from "./imported-pets.ts";
+import { InputError, type SourceRow } from "./row-reader.ts";
 
 /**
- * The highest identifier that a row can keep. Above it are more identifiers than new pets and orders will ever need.
+ * The highest identifier that a row can keep. Above it are more identifiers than new pets will ever need.
  */
 const MAX_KEPT_ID = 2n ** 62n;
 
-export interface RowParser<T> {
-  parse(row: SourceRow): T | Invalid;
+const FIELDS = fileFieldsOf(PET_FIELDS);
+
+export interface RowParser {
+  parse(row: SourceRow): ImportedPet | Invalid;
   /** The name of a field in the file. */
   nameOf(field: string): string;
 }
 
 /** Validates the rows of a JSON file. Null means that the field is missing, if it can be. */
-export function jsonRowParser<T extends ImportedRow>(type: RowType<T>): RowParser<T> {
-  const names = Object.keys(type.fields);
-  const optional = names.filter((name) => type.fields[name]?.ifMissing === "absent");
+export function jsonRowParser(schema: ObjectSchema<ImportedPet>): RowParser {
+  const names = Object.keys(FIELDS);
+  const optional = names.filter((name) => FIELDS[name]?.ifMissing === "absent");
   return {
     parse({ text }) {
       const fields = parseFields(text, { names });
@@ -28,20 +32,16 @@ export function jsonRowParser<T extends ImportedRow>(type: RowType<T>): RowParse
       if (typeof fields === "object" && fields !== null)
         for (const name of optional)
           if (Reflect.get(fields, name) === null) Reflect.deleteProperty(fields, name);
-      return validated(fields, type);
+      return validated(fields, schema);
     },
     nameOf: (field) => field,
   };
 }
 
 /** Validates the rows of a CSV file. An empty cell means that the field is missing, if it can be. */
-export function csvRowParser<T extends ImportedRow>(
-  type: RowType<T>,
-  header: readonly string[],
-): RowParser<T> {
-  const { schema, fields } = type;
+export function csvRowParser(schema: ObjectSchema<ImportedPet>, header: readonly string[]): RowParser {
   const indexes = columnIndexes(header, { names: schema.names, required: Object.keys(schema.required) });
-  const columns = Object.entries(fields).flatMap(([field, { type: fieldType, ifMissing }]) => {
+  const columns = Object.entries(FIELDS).flatMap(([field, { type: fieldType, ifMissing }]) => {
     const index = indexes.get(field);
     if (index === undefined) return [];
     return [{ field, index, isInteger: fieldType === "integer", isOptional: ifMissing !== undefined }];
@@ -57,18 +57,18 @@ export function csvRowParser<T extends ImportedRow>(
         if (cell === "" && isOptional) continue;
         values[field] = isInteger ? (parseIdentifier(cell) ?? cell) : cell;
       }
-      return validated(values, type);
+      return validated(values, schema);
     },
     nameOf: (field) => header[indexes.get(field) ?? -1] ?? field,
   };
 }
 
-function validated<T extends ImportedRow>(fields: unknown, type: RowType<T>): T | Invalid {
-  const value = type.schema.read(fields);
+function validated(fields: unknown, schema: ObjectSchema<ImportedPet>): ImportedPet | Invalid {
+  const value = schema.read(fields);
   if (value instanceof Invalid) return value;
   const { id = 1n } = value;
   if (id < 1n || id > MAX_KEPT_ID) return new Invalid("must be from 1 to 2^62", "id");
-  return type.problemOf?.(value) ?? value;
+  return value;
 }
 
 /** The index of the column for each field that the header names. */

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import type { InputFile } from "../../src/archive/files.ts";
-import { importRows } from "../../src/archive/import.ts";
-import { IMPORT_KINDS } from "../../src/archive/import-kinds.ts";
+import { importPets } from "../../src/archive/import.ts";
 import { type ImportProgress, NO_PROGRESS } from "../../src/archive/import-store.ts";
 
 /** 2,500 rows of NDJSON in pieces of 400; the rows 8, 1,008 and 2,008 are invalid. */
@@ -32,9 +31,9 @@ async function check({
     },
     [Symbol.dispose]() {},
   };
-  const result = await importRows({
+  const result = await importPets({
     input,
-    kind: IMPORT_KINDS.pets.withoutIds,
+    keepsIds: false,
     onConflict: "reject",
     maxErrors,
     store: undefined,

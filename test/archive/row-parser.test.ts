@@ -1,21 +1,21 @@
 import { describe, expect, test } from "bun:test";
 import { describeProblems } from "../../src/api/errors.ts";
 import { Invalid } from "../../src/api/schema.ts";
-import { IMPORT_KINDS, type ImportedRow, type RowType } from "../../src/archive/import-kinds.ts";
-import type { SourceRow } from "../../src/archive/row-readers.ts";
+import { importedPetSchema } from "../../src/archive/imported-pets.ts";
+import type { SourceRow } from "../../src/archive/row-reader.ts";
 import { csvRowParser, jsonRowParser, type RowParser } from "../../src/archive/row-parser.ts";
 
-const { withIds: PET_ROWS_WITH_IDS, withoutIds: PET_ROWS } = IMPORT_KINDS.pets;
-const { withIds: ORDER_ROWS_WITH_IDS, withoutIds: ORDER_ROWS } = IMPORT_KINDS.orders;
+const WITH_IDS = importedPetSchema({ keepsIds: true });
+const WITHOUT_IDS = importedPetSchema({ keepsIds: false });
 
-const json = (text: string, type: RowType<ImportedRow> = PET_ROWS): unknown =>
-  resultOf(jsonRowParser(type), { line: 1, text });
+const json = (text: string, schema = WITHOUT_IDS): unknown =>
+  resultOf(jsonRowParser(schema), { line: 1, text });
 
-const csv = (header: string, row: string, type: RowType<ImportedRow> = PET_ROWS): unknown =>
-  resultOf(csvRowParser(type, header.split(",")), { line: 2, text: row, cells: row.split(",") });
+const csv = (header: string, row: string, schema = WITHOUT_IDS): unknown =>
+  resultOf(csvRowParser(schema, header.split(",")), { line: 2, text: row, cells: row.split(",") });
 
 /** The row, or its problems as an import reports them. */
-function resultOf({ parse, nameOf }: RowParser<ImportedRow>, row: SourceRow): unknown {
+function resultOf({ parse, nameOf }: RowParser, row: SourceRow): unknown {
   const result = parse(row);
   if (!(result instanceof Invalid)) return result;
   return describeProblems(result.problems, ([field]) => (field ? nameOf(String(field)) : "the row"));
@@ -51,11 +51,11 @@ describe("pets", () => {
   });
 
   test("an identifier that is kept is from 1 to 2^62", () => {
-    const pet = (id: string) => json(`{"id":${id},"name":"Rex","categoryId":1}`, PET_ROWS_WITH_IDS);
+    const pet = (id: string) => json(`{"id":${id},"name":"Rex","categoryId":1}`, WITH_IDS);
     expect(pet("4611686018427387904")).toMatchObject({ id: 2n ** 62n });
     expect(pet("0")).toBe("id must be from 1 to 2^62");
     expect(pet("4611686018427387905")).toBe("id must be from 1 to 2^62");
-    expect(json('{"name":"Rex","categoryId":1}', PET_ROWS_WITH_IDS)).toBe(`id is required and ${INTEGER}`);
+    expect(json('{"name":"Rex","categoryId":1}', WITH_IDS)).toBe(`id is required and ${INTEGER}`);
   });
 });
 
@@ -81,7 +81,7 @@ describe("CSV columns", () => {
   test("a text that is no row is rejected for what it is, however many columns it has", () => {
     const problem = "has a quote that is not closed";
     const row = { line: 2, text: 'Rex,"7', cells: ["Rex", "7"], problem };
-    expect(resultOf(csvRowParser(PET_ROWS, ["name", "categoryId"]), row)).toBe(`the row ${problem}`);
+    expect(resultOf(csvRowParser(WITHOUT_IDS, ["name", "categoryId"]), row)).toBe(`the row ${problem}`);
   });
 
   test("a problem names the column of the file", () => {
@@ -97,39 +97,5 @@ describe("CSV columns", () => {
     ["name,Name,category", "line 1 names two columns for name; rename one of them"],
   ])("the first line %s is no header", (line, message) => {
     expect(() => csv(line, line)).toThrow(message);
-  });
-});
-
-describe("orders", () => {
-  const order = '{"id":5,"petId":1,"status":"placed","createdAt":"2026-11-15T09:30:00.123Z","keyId":3}';
-
-  test("JSON and CSV", () => {
-    const expected = {
-      petId: 1n,
-      status: "placed",
-      createdAt: "2026-11-15T09:30:00.123Z",
-      keyId: 3,
-    };
-    expect(json(order, ORDER_ROWS)).toEqual(expected);
-    expect(json(order, ORDER_ROWS_WITH_IDS)).toMatchObject({ id: 5n });
-    const row = "1,completed,2026-11-15T10:30:00+01:00,,2026-11-15T09:31:00Z";
-    expect(csv("petId,status,createdAt,keyId,closedAt", row, ORDER_ROWS)).toEqual({
-      petId: 1n,
-      status: "completed",
-      createdAt: "2026-11-15T10:30:00+01:00",
-      closedAt: "2026-11-15T09:31:00Z",
-    });
-  });
-
-  test.each([
-    ['"keyId":3', '"closedAt":"2026-11-15T09:30:00Z"', "closedAt must be missing while status is placed"],
-    [
-      '"keyId":3',
-      '"keyId":"x"',
-      `keyId must be an integer from 1 to ${Number.MAX_SAFE_INTEGER.toLocaleString("en")}, or null`,
-    ],
-    ["2026-11-15", "2026-02-30", "createdAt must be a time such as 2026-11-15T09:30:00Z (RFC 3339)"],
-  ])("with %s replaced by %s it is rejected", (text, by, problem) => {
-    expect(json(order.replace(text, by), ORDER_ROWS)).toBe(problem);
   });
 });

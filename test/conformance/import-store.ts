@@ -1,15 +1,9 @@
 import { expect } from "bun:test";
 import { INT64_MAX, INT64_MIN } from "../../src/api/json.ts";
 import { Invalid } from "../../src/api/schema.ts";
-import type { Order, Pet } from "../../src/domain/pets-and-orders.ts";
+import type { Pet } from "../../src/domain/pets-and-orders.ts";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
-import {
-  type BatchResult,
-  type ConflictRule,
-  IMPORT_KINDS,
-  type ImportedPet,
-  type RowBatch,
-} from "../../src/archive/import-kinds.ts";
+import type { BatchResult, ConflictRule, ImportedPet, PetBatch } from "../../src/archive/imported-pets.ts";
 import {
   ConcurrentImport,
   type ImportCommit,
@@ -20,7 +14,6 @@ import {
 import type { OperatorPetStore } from "../../src/domain/ports/pets-and-orders.ts";
 import { rowsOf, type Statements } from "../../src/store/sql/steps.ts";
 import type { SharedTables } from "../../src/store/sql/table-store.ts";
-import { BY, storedSecret } from "../key-store-arguments.ts";
 import { addPet, AT, DAY_MS, type OpenedStores, resultOf, type TestOn } from "./store-fixture.ts";
 
 type TestCase = TestOn<OpenedStores & { readonly imports: ImportStore }>;
@@ -44,10 +37,10 @@ const after = (progress: ImportProgress, rows: number) => (result: BatchResult) 
 });
 
 /** A batch of the file, after `from`. */
-function batchOf<Row>(
-  rows: readonly Row[],
+function batchOf(
+  rows: readonly ImportedPet[],
   { from = NO_PROGRESS, onConflict = "reject" as ConflictRule } = {},
-): [RowBatch<Row>, ImportCommit] {
+): [PetBatch, ImportCommit] {
   const progressAfter = after(from, rows.length);
   return [
     { rows, onConflict },
@@ -55,8 +48,6 @@ function batchOf<Row>(
   ];
 }
 
-const pets = IMPORT_KINDS.pets.withIds;
-const orders = IMPORT_KINDS.orders.withIds;
 const allPets = async (operatorPetStore: OperatorPetStore): Promise<readonly Pet[]> =>
   (await operatorPetStore.listPets({ limit: 100 })).items;
 const rex = (id: bigint): ImportedPet => ({ id, name: "Rex", categoryId: 1n });
@@ -82,14 +73,13 @@ export function importStoreConformance(test: TestCase): void {
     };
     const imports = new ImportStore(recording);
     await imports.beginImport(FILE);
-    await imports.importRows(pets, ...batchOf([rex(1n)]));
+    await imports.importPets(...batchOf([rex(1n)]));
     await imports.finishImport(FILE.fingerprint, entry);
     expect(waits).toEqual([0, 0, 1]);
   });
 
   recordCases(test);
   petCases(test);
-  orderCases(test);
 }
 
 function recordCases(test: TestCase): void {
@@ -99,13 +89,13 @@ function recordCases(test: TestCase): void {
     expect(await find()).toBeUndefined();
     await imports.beginImport(FILE);
     expect(await find()).toEqual({ ...FILE, progress: NO_PROGRESS });
-    await imports.importRows(pets, ...batchOf([rex(1n), rex(1n), rex(2n)]));
+    await imports.importPets(...batchOf([rex(1n), rex(1n), rex(2n)]));
     const progress = { rows: 3, added: 2, replaced: 0, skipped: 0, rejected: 1, rejectsBytes: 7 };
     expect(await imports.findUnfinishedImport(FILE.source)).toEqual({ ...FILE, progress });
     await imports.finishImport(FILE.fingerprint, entry);
     expect(await find()).toEqual({ ...FILE, finishedAt: AT + 5, progress });
     expect(await imports.findUnfinishedImport(FILE.source)).toBeUndefined();
-    const late = imports.importRows(pets, ...batchOf([rex(3n)], { from: progress }));
+    const late = imports.importPets(...batchOf([rex(3n)], { from: progress }));
     await expect(late).rejects.toBeInstanceOf(ConcurrentImport);
     expect((await audit.listAudit({ limit: 10 })).items).toMatchObject([entry]);
     await imports.beginImport({ ...FILE, startedAt: AT + 9 });
@@ -143,7 +133,7 @@ function recordCases(test: TestCase): void {
   test("a process that begins an import while another one has stored rows of it does not reset them", async (opened) => {
     const { imports } = opened;
     for (let begun = 0; begun < 2; begun++) await imports.beginImport(FILE);
-    await imports.importRows(pets, ...batchOf([rex(1n)]));
+    await imports.importPets(...batchOf([rex(1n)]));
     await expect(imports.beginImport(FILE)).rejects.toBeInstanceOf(ConcurrentImport);
     expect((await imports.findImport(FILE.fingerprint))?.progress.rows).toBe(1);
     await imports.beginImport({ ...FILE, options: "" });
@@ -155,8 +145,8 @@ function recordCases(test: TestCase): void {
     operatorPetStore,
   }) => {
     await imports.beginImport(FILE);
-    await imports.importRows(pets, ...batchOf<ImportedPet>([{ name: "Rex", categoryId: 1n }]));
-    const second = imports.importRows(pets, ...batchOf<ImportedPet>([{ name: "Mia", categoryId: 1n }]));
+    await imports.importPets(...batchOf([{ name: "Rex", categoryId: 1n }]));
+    const second = imports.importPets(...batchOf([{ name: "Mia", categoryId: 1n }]));
     expect(await second.catch((error: unknown) => error)).toBeInstanceOf(ConcurrentImport);
     expect((await allPets(operatorPetStore)).map(({ name }) => name)).toEqual(["Rex"]);
   });
@@ -167,15 +157,15 @@ function petCases(test: TestCase): void {
     const { imports, clientStore, operatorPetStore } = opened;
     expect([await addPet(clientStore), await addPet(clientStore)]).toEqual([1n, 2n]);
     await imports.beginImport(FILE);
-    await imports.importRows(pets, ...batchOf([{ ...rex(1n), name: "Mia" }], { onConflict: "replace" }));
+    await imports.importPets(...batchOf([{ ...rex(1n), name: "Mia" }], { onConflict: "replace" }));
     await imports.beginImport({ ...FILE, options: "" });
     const rows: ImportedPet[] = [
       { name: "a", categoryId: INT64_MAX },
       { name: "b", categoryId: INT64_MIN, status: "sold" },
     ];
-    await imports.importRows(pets, ...batchOf(rows));
+    await imports.importPets(...batchOf(rows));
     await imports.beginImport(FILE);
-    await imports.importRows(pets, ...batchOf([rex(9_007_199_254_740_993n), rex(7n)]));
+    await imports.importPets(...batchOf([rex(9_007_199_254_740_993n), rex(7n)]));
     expect((await allPets(operatorPetStore)).slice(2)).toEqual([
       { id: 3n, name: "a", categoryId: INT64_MAX },
       { id: 4n, name: "b", categoryId: INT64_MIN, status: "sold" },
@@ -198,7 +188,7 @@ function petCases(test: TestCase): void {
       await addPet(clientStore, { name: "old" });
       await imports.beginImport(FILE);
       const rows = [1n, 2n, 2n].map((id) => ({ id, name: "new", categoryId: 1n }));
-      const result = await imports.importRows(pets, ...batchOf(rows, { onConflict }));
+      const result = await imports.importPets(...batchOf(rows, { onConflict }));
       expect(result).toMatchObject(counts);
       expect([...result.rejected.keys()]).toEqual([...rejected]);
       expect((await allPets(operatorPetStore)).map((pet) => pet.name)).toEqual([name, "new"]);
@@ -211,84 +201,11 @@ function petCases(test: TestCase): void {
     const order = resultOf(await clientStore.placeOrder({ keyId: 1, petId: id }, AT)).id;
     await imports.beginImport(FILE);
     const rows = (["sold", "pending"] as const).map((status) => Object.assign(rex(id), { status }));
-    const { rejected, replaced } = await imports.importRows(
-      pets,
-      ...batchOf(rows, { onConflict: "replace" }),
-    );
+    const { rejected, replaced } = await imports.importPets(...batchOf(rows, { onConflict: "replace" }));
     expect(replaced).toBe(1);
     expect([...rejected]).toEqual([
       [0, new Invalid(`cannot change: pet ${id} has the placed order ${order}`, "status")],
     ]);
     expect(await operatorPetStore.getPet(id)).toEqual({ id, name: "Rex", categoryId: 1n, status: "pending" });
-  });
-}
-
-function orderCases(test: TestCase): void {
-  const [createdAt = "", closedAt = ""] = [AT, AT + 5].map((at) => new Date(at).toISOString());
-  const order = { status: "completed", createdAt, keyId: null, closedAt } as const;
-
-  test("orders keep their key, time and status, and placed ones count as placed", async (opened) => {
-    const { imports, clientStore, operatorPetStore, keys } = opened;
-    const key = await keys.createKey({ name: "app", plan: "free", createdAt: AT }, storedSecret(0), BY);
-    const petId = await addPet(clientStore, { status: "pending" });
-    await imports.beginImport(FILE);
-    const rows = [
-      { ...order, petId, id: 7n, status: "placed" as const, keyId: key.id, closedAt: null },
-      { ...order, petId },
-    ];
-    expect(await imports.importRows(orders, ...batchOf(rows))).toMatchObject({ added: 2 });
-    expect(await clientStore.getOrder(key.id, 7n)).toEqual({
-      id: 7n,
-      petId,
-      status: "placed",
-      createdAt,
-    } as Order);
-    expect(await operatorPetStore.getOrder(8n)).toMatchObject({ status: "completed", keyId: null, closedAt });
-    const completed = await clientStore.updateOrder({ keyId: key.id, id: 7n, status: "completed" }, AT);
-    expect(completed).toMatchObject({ status: "completed" });
-    expect(await operatorPetStore.getPet(petId)).toMatchObject({ status: "sold" });
-  });
-
-  test("orders that do not fit the pets and keys are rejected", async ({ imports, clientStore }) => {
-    const available = await addPet(clientStore);
-    const pending = await addPet(clientStore, { status: "pending" });
-    const { id: plain } = resultOf(await clientStore.createPet({ name: "Rex", categoryId: 1n }, AT));
-    await imports.beginImport(FILE);
-    const placed = { ...order, status: "placed", closedAt: null } as const;
-    const rows = [
-      { ...order, petId: 99n },
-      { ...order, petId: available, keyId: 42 },
-      { ...placed, petId: available },
-      { ...placed, petId: pending },
-      { ...order, petId: pending },
-      { ...placed, petId: pending },
-      { ...placed, petId: plain },
-    ];
-    const { added, rejected } = await imports.importRows(orders, ...batchOf(rows));
-    expect(added).toBe(2);
-    expect([...rejected]).toEqual([
-      [0, new Invalid("is 99, and there is no such pet", "petId")],
-      [1, new Invalid("is 42, and there is no such key", "keyId")],
-      [2, new Invalid(`is placed, and pet ${available} is available instead of pending`, "status")],
-      [5, new Invalid(`is placed, and pet ${pending} has a placed order`, "status")],
-      [6, new Invalid(`is placed, and pet ${plain} is without a status instead of pending`, "status")],
-    ]);
-  });
-
-  test("an order that is replaced makes room for another one that is placed", async (opened) => {
-    const { imports, clientStore, operatorPetStore } = opened;
-    const petId = await addPet(clientStore);
-    const { id } = resultOf(await clientStore.placeOrder({ keyId: 1, petId }, AT));
-    await imports.beginImport(FILE);
-    const rows = [
-      { ...order, petId, id: id + 1n },
-      { ...order, petId, id },
-      { ...order, petId, id: id + 1n, status: "placed" as const },
-      { ...order, petId, id, status: "cancelled" as const },
-    ];
-    const result = await imports.importRows(orders, ...batchOf(rows, { onConflict: "replace" }));
-    expect(result).toMatchObject({ added: 1, replaced: 3 });
-    const { items } = await operatorPetStore.listOrders({ petId, limit: 10 });
-    expect(items.map(({ status }) => status)).toEqual(["placed", "cancelled"]);
   });
 }

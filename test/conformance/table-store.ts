@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import { type ExportKind, exportRows } from "../../src/archive/export.ts";
-import { IMPORT_KINDS, type ImportedPet } from "../../src/archive/import-kinds.ts";
+import type { ImportedPet } from "../../src/archive/imported-pets.ts";
 import { type ImportStore, NO_PROGRESS } from "../../src/archive/import-store.ts";
 import { PETS as PET_TABLE, type Row } from "../../src/store/sql/tables.ts";
 import type { TableStore } from "../../src/store/sql/table-store.ts";
@@ -32,7 +32,7 @@ async function addPets(imports: ImportStore): Promise<void> {
   await imports.beginImport({ fingerprint: "f", source: "-", options: "", startedAt: AT });
   const progressAfter = () => ({ ...NO_PROGRESS, rows: PETS, added: PETS });
   const commit = { fingerprint: "f", rowsBefore: 0, progressAfter };
-  await imports.importRows(IMPORT_KINDS.pets.withIds, { rows, onConflict: "reject" }, commit);
+  await imports.importPets({ rows, onConflict: "reject" }, commit);
 }
 
 /** What every TableStore does, on whatever database. */

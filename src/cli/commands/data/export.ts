@@ -18,7 +18,7 @@ export const exportCommand = defineCommand({
   name: "export",
   summary: "Export pets, orders, keys or the audit trail",
   description:
-    "Writes all pets, orders, API keys or audit entries of an environment as they are at one instant, while servers run. Without FILE, or with -, it writes to standard output. A file appears when it is complete, readable by its owner only, and replaces an earlier one. petstore import reads pets and orders back. Keys come without their secrets.",
+    "Writes all pets, orders, API keys or audit entries of an environment as they are at one instant, while servers run. Without FILE, or with -, it writes to standard output. A file appears when it is complete, readable by its owner only, and replaces an earlier one. petstore import reads pets back. Keys come without their secrets.",
   data: "reads",
   positionals: { KIND: choice("KIND", EXPORT_KINDS), FILE: optional(destination) },
   options: {

@@ -3,16 +3,15 @@ import { resolve } from "node:path";
 import { countOf, formatTime, grouped, printable } from "../../../text/formatting.ts";
 import { tableStoreOf } from "../../../archive/open-tables.ts";
 import { type InputFile, openInput } from "../../../archive/files.ts";
-import { type ImportedRow, type ImportKind, IMPORT_KINDS } from "../../../archive/import-kinds.ts";
 import {
   ConcurrentImport,
   type ImportProgress,
   ImportStore,
   NO_PROGRESS,
 } from "../../../archive/import-store.ts";
-import { type ImportResult, importRows } from "../../../archive/import.ts";
+import { importPets, type ImportResult } from "../../../archive/import.ts";
 import { describeRejectedRow } from "../../../archive/rejects-file.ts";
-import { InputError } from "../../../archive/row-readers.ts";
+import { InputError } from "../../../archive/row-reader.ts";
 import { databaseExists, describeEnvironment, storageOf } from "../../../config/storage.ts";
 import { JSON_OPTION, DATABASE_OPTIONS } from "../../../config/options.ts";
 import type { Options, ValuesOf } from "../../../config/parse-options.ts";
@@ -25,7 +24,6 @@ import { columns, json } from "../../output.ts";
 import { Progress } from "./progress.ts";
 
 const OPTIONS = {
-  orders: switchOption("Import orders instead of pets"),
   "keep-ids": switchOption("Keep the identifiers of the file instead of assigning new ones"),
   "on-conflict": {
     type: choice("RULE", ["reject", "skip", "replace"]),
@@ -51,21 +49,19 @@ type ImportValues = ValuesOf<typeof OPTIONS>;
 
 export const importCommand = defineCommand({
   name: "import",
-  summary: "Import pets or orders from a file",
+  summary: "Import pets from a file",
   description:
-    "Adds the pets of a file: NDJSON, a JSON array or CSV, gzip or not; the content shows which. - is standard input. Every row is checked as the API checks it; rows that are not valid go to a file of rejected rows. The import works while servers run, and they show the pets within a second. An import that is interrupted continues where it was when the same command runs again, and a file that was imported completely is not imported twice. The exit status is 0 if every row was imported or skipped.",
+    "Adds the pets of a file: NDJSON or CSV, gzip or not; the content shows which. - is standard input. Every row is checked as the API checks it; rows that are not valid go to a file of rejected rows. The import works while servers run, and they show the pets within a second. An import that is interrupted continues where it was when the same command runs again, and a file that was imported completely is not imported twice. The exit status is 0 if every row was imported or skipped.",
   data: "creates",
   positionals: { FILE: { ...file, expected: "the path of a file, or - for standard input" } },
   options: OPTIONS,
   examples: [
     "petstore import pets.csv --dry-run",
     "petstore import pets.ndjson.gz --keep-ids --on-conflict skip",
-    "petstore import orders.ndjson --orders --keep-ids",
     "petstore import - --env staging < pets.csv",
   ],
   async run({ positionals: { FILE: path }, values }, context) {
     checkOptions(values);
-    const kind = values.orders ? "orders" : "pets";
     const name = path === "-" ? "standard input" : printable(path);
     try {
       using input = await openInput(path, () => context.readInput());
@@ -74,8 +70,7 @@ export const importCommand = defineCommand({
         input,
         values,
         context,
-        kind,
-        fingerprint: `${kind}:${input.fingerprint}`,
+        fingerprint: `pets:${input.fingerprint}`,
         source: path === "-" ? path : resolve(path),
         rejectsPath: values.rejects ?? (path === "-" ? "import.rejects" : `${path}.rejects`),
       });
@@ -96,7 +91,6 @@ interface Import {
   readonly input: InputFile;
   readonly values: ImportValues;
   readonly context: Context;
-  readonly kind: "pets" | "orders";
   readonly fingerprint: string;
   /** The absolute path, or - for standard input. */
   readonly source: string;
@@ -168,17 +162,15 @@ async function begin(job: Import, store: ImportStore): Promise<ImportProgress | 
 }
 
 async function importFrom(job: Import, store: ImportStore | undefined, from: ImportProgress): Promise<void> {
-  const { name, values, input, context, kind, fingerprint, source, rejectsPath } = job;
+  const { name, values, input, context, fingerprint, source, rejectsPath } = job;
   const { "dry-run": isDryRun, "keep-ids": keepIds } = values;
   const startedAt = performance.now();
   let stored = from.rows;
   let shownErrors = 0;
   const progress = new Progress({ stream: context.errorStream, isJson: values.json, rows: from.rows });
-  const { withIds, withoutIds } = IMPORT_KINDS[kind];
-  const rowKind: ImportKind<ImportedRow> = keepIds ? withIds : withoutIds;
-  const imported = await importRows({
+  const imported = await importPets({
     input,
-    kind: rowKind,
+    keepsIds: keepIds,
     onConflict: values["on-conflict"],
     maxErrors: values["max-errors"],
     store,
@@ -208,7 +200,7 @@ async function importFrom(job: Import, store: ImportStore | undefined, from: Imp
     .finally(() => progress.end());
   if (imported.end === "complete" && !isDryRun) {
     const { rows: _rows, rejectsBytes: _bytes, ...counts } = imported.progress;
-    const after = { kind, source, ...counts };
+    const after = { kind: "pets", source, ...counts };
     await store?.finishImport(fingerprint, { ...attributionOf(context), action: "data.imported", after });
   }
   const seconds = (performance.now() - startedAt) / 1_000;
@@ -262,11 +254,11 @@ async function report(job: Import, ended: ImportEnded): Promise<void> {
   );
 }
 
-function summaryJson({ kind, values, rejectsPath }: Import, ended: ImportEnded): string {
+function summaryJson({ values, rejectsPath }: Import, ended: ImportEnded): string {
   const { rejectsBytes: _, ...counts } = ended.progress;
   const isDryRun = values["dry-run"];
   return json({
-    kind,
+    kind: "pets",
     isComplete: ended.end === "complete",
     isDryRun,
     importedBefore: ended.finishedAt !== undefined,
@@ -289,9 +281,9 @@ function summaryText(job: Import, { progress, rowsBefore, seconds, finishedAt }:
   return `${titleOf(job, finishedAt)}\n\n${columns(table)}`;
 }
 
-function titleOf({ name, kind, values }: Import, finishedAt: number | undefined): string {
+function titleOf({ name, values }: Import, finishedAt: number | undefined): string {
   const where = describeEnvironment(storageOf(values));
-  if (values["dry-run"]) return `Checked ${kind} of ${name} for ${where}. Nothing was stored.`;
-  if (finishedAt === undefined) return `Imported ${kind} of ${name} into ${where}.`;
+  if (values["dry-run"]) return `Checked pets of ${name} for ${where}. Nothing was stored.`;
+  if (finishedAt === undefined) return `Imported pets of ${name} into ${where}.`;
   return `${name} was imported into ${where} before, at ${formatTime(finishedAt)}. Nothing was done; --again imports it again.`;
 }

@@ -1,4 +1,4 @@
-/* How rows are read from files: CSV, NDJSON or a JSON array. */
+/* How rows are read from files: CSV or NDJSON. */
 
 /** The input as a whole is unreadable, so the import ends. The message names the line if it is known. */
 export class InputError extends Error {}
@@ -15,42 +15,27 @@ export interface SourceRow {
   readonly problem?: string | undefined;
 }
 
-/** Splits a text that arrives in pieces into rows. */
-interface RowReader {
-  /** Adds text, and returns the rows that it completes. */
-  push(text: string): SourceRow[];
-  /** Returns the remaining rows after the last piece. */
-  end(): SourceRow[];
-}
-
 /** The longest row. A name of 1,024 escaped surrogate pairs takes 12 KiB. */
 const MAX_ROW_LENGTH = 64 * 1024;
 
-/** Bounds the memory. Otherwise a missing quote or bracket would make the rest of the file one row. */
+/** Bounds the memory. Otherwise a missing quote would make the rest of the file one row. */
 function checkRowLength(length: number, line: number): void {
   if (length > MAX_ROW_LENGTH) {
-    throw new InputError(`line ${line} begins a row of more than 64 KiB; is a quote or a bracket missing?`);
+    throw new InputError(`line ${line} begins a row of more than 64 KiB; is a quote missing?`);
   }
-}
-
-export type InputFormat = "ndjson" | "json" | "csv";
-
-/** Detects the format by the first character: an array, an object on each line, or otherwise CSV. */
-export function formatOf(text: string): InputFormat {
-  const first = text.trimStart()[0];
-  if (first === "[") return "json";
-  return first === "{" ? "ndjson" : "csv";
-}
-
-export function createRowReader(format: InputFormat, delimiter: string): RowReader {
-  return format === "json" ? new JsonArrayReader() : new LineReader(format === "csv" ? delimiter : undefined);
 }
 
 const DELIMITERS = [",", ";", "\t", "|"];
 
-/** The delimiter that the first line contains most often outside of quoted cells. */
-export function delimiterOf(text: string): string {
+/**
+ * Finds the format by the beginning of a file. NDJSON begins with an object and has no delimiter. That of CSV is
+ * the one that the first line contains most often outside of quoted cells.
+ */
+export function delimiterOf(text: string): string | undefined {
   const [line = ""] = text.trimStart().split("\n");
+  if (line.startsWith("{")) return undefined;
+  if (line.startsWith("["))
+    throw new InputError("it is a JSON array; write each of its objects on a line of its own");
   const unquoted = line.replace(/"[^"]*"/g, "");
   const counts = DELIMITERS.map((delimiter) => unquoted.split(delimiter).length);
   return DELIMITERS[counts.indexOf(Math.max(...counts))] ?? ",";
@@ -64,11 +49,11 @@ interface Parsed {
 }
 
 /**
- * Reads lines. Without a delimiter, they are NDJSON, with one object on each line. With a delimiter, they are CSV
- * according to RFC 4180: in a cell that does not begin with a quote, quotes are ordinary characters. Lines end with LF
- * or CRLF. Blank lines are skipped.
+ * Splits a text that arrives in pieces into rows. Without a delimiter, they are NDJSON, with one object on each line.
+ * With a delimiter, they are CSV according to RFC 4180: in a cell that does not begin with a quote, quotes are ordinary
+ * characters. Lines end with LF or CRLF. Blank lines are skipped.
  */
-class LineReader implements RowReader {
+export class RowReader {
   #rest = "";
   #line = 1;
   readonly #cell: RegExp;
@@ -78,10 +63,12 @@ class LineReader implements RowReader {
     this.#cell = new RegExp(`(?:"([^"]*(?:""[^"]*)*)"|(?!")([^${end}\\n]*?))(${end}|\\r?\\n)`, "uy");
   }
 
+  /** Adds text, and returns the rows that it completes. */
   push(piece: string): SourceRow[] {
     return this.#read(this.#rest + piece, false);
   }
 
+  /** Returns the remaining rows after the last piece. */
   end(): SourceRow[] {
     const rest = this.#rest;
     return rest === "" ? [] : this.#read(rest.endsWith("\n") ? rest : `${rest}\n`, true);
@@ -142,74 +129,6 @@ function misplacedQuote(text: string, start: number, at: number): Parsed | undef
 
 function openQuote(text: string, start: number): Parsed {
   return { cells: [text.slice(start)], end: text.length, problem: "has a quote that is not closed" };
-}
-
-/**
- * Matches objects without nested ones, strings, and the characters that separate and enclose elements. A single quote
- * character begins a string whose end has not arrived.
- */
-const JSON_TOKEN =
-  /\{[^"{}[\]]*(?:"[^"\\]*(?:\\[^][^"\\]*)*"[^"{}[\]]*)*\}|"[^"\\]*(?:\\[^][^"\\]*)*"|["[\]{},]/g;
-
-/**
- * Reads a JSON array element by element. It searches only for the ends of the elements; each element is parsed and
- * validated later, on its own.
- */
-class JsonArrayReader implements RowReader {
-  /** The beginning of an incomplete element. */
-  #rest = "";
-  /** The line of its first character. */
-  #line = 1;
-  #state: "before" | "within" | "after" = "before";
-  #elements = 0;
-
-  push(piece: string): SourceRow[] {
-    const rows: SourceRow[] = [];
-    const text = this.#rest + piece;
-    let start = 0;
-    let depth = 0;
-    for (const { 0: token, index } of text.matchAll(JSON_TOKEN)) {
-      if (token === '"') break;
-      if (this.#state === "before" && token === "[") {
-        this.#state = "within";
-        start = index + 1;
-      } else if (this.#state !== "within") break;
-      else if (depth === 0 && (token === "," || token === "]")) {
-        this.#add(rows, text.slice(start, index), token);
-        start = index + 1;
-      } else if (token === "[" || token === "{") depth++;
-      else if (token === "]" || token === "}") depth--;
-    }
-    this.#rest = this.#skipBlanks(text.slice(start));
-    if (this.#state !== "within" && this.#rest !== "")
-      throw new InputError(`line ${this.#line} has text after the end of the array`);
-    checkRowLength(this.#rest.length, this.#line);
-    return rows;
-  }
-
-  end(): SourceRow[] {
-    if (this.#state === "after") return [];
-    throw new InputError(`the file ends within the array (line ${this.#line}); is it complete?`);
-  }
-
-  #skipBlanks(text: string): string {
-    const rest = text.trimStart();
-    this.#line += linesIn(text.slice(0, text.length - rest.length));
-    return rest;
-  }
-
-  #add(rows: SourceRow[], element: string, delimiter: "," | "]"): void {
-    const text = this.#skipBlanks(element);
-    // The array may be empty.
-    if (text !== "" || delimiter === "," || this.#elements > 0) {
-      const trimmed = text.trimEnd();
-      checkRowLength(trimmed.length, this.#line);
-      rows.push({ line: this.#line, text: trimmed });
-    }
-    this.#line += linesIn(text);
-    this.#elements++;
-    if (delimiter === "]") this.#state = "after";
-  }
 }
 
 function linesIn(text: string): number {
