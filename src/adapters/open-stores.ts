@@ -1,7 +1,6 @@
-import { makeTemporaryDirectory, removeDirectory } from "../runtime/own-files.ts";
 import { messageOf } from "../runtime/message-of.ts";
-import { describeStorage, type StorageConfig } from "../config/storage.ts";
-import { DataDirectory } from "../data-directory.ts";
+import { describeStorage, NoDatabase, rejectMissingDatabase, type StorageConfig } from "../config/storage.ts";
+import type { DataDirectory } from "../data-directory.ts";
 import type { StateChange, DatabaseStores } from "../domain/ports/stores.ts";
 import { logAudit } from "../observe/event-reports.ts";
 import type { Log } from "../observe/log.ts";
@@ -39,7 +38,7 @@ interface StoreOptions {
   readonly onLost?: (error: Error) => void;
 }
 
-/** Opens the stores of an environment. Where existing ones are asked for and there are none, they are empty. */
+/** Opens the stores of an environment. Throws NoDatabase where existing ones are asked for and there are none. */
 export async function openStores(
   storage: StorageConfig,
   options: StoreOptions = {},
@@ -47,10 +46,7 @@ export async function openStores(
   const { log, retentionNow, use } = options;
   if (storage.databaseUrl === undefined) {
     const { directory } = storage;
-    if (use === "existing" && !directory.hasDatabase()) {
-      directory.rejectLostDatabase();
-      return openEmptyStores();
-    }
+    if (use === "existing") rejectMissingDatabase(storage);
     prepareDirectory(directory, log);
     directory.rejectLostDatabase();
     return openSqliteStores(directory, { ...options, rescue: rescueOf(directory, options) });
@@ -70,21 +66,9 @@ export async function openStores(
     onStateChange: (change) => reportDatabase(database, change, { log, address }),
     onStandbyChange: (change) => reportStandbys(database, change, log),
   }).catch((error: unknown) => {
-    if (error instanceof Error && error.cause instanceof NoTables) return undefined;
-    throw error;
+    throw error instanceof Error && error.cause instanceof NoTables ? new NoDatabase(storage) : error;
   });
-  return opened ? { ...opened, database, commits } : openEmptyStores();
-}
-
-/** Opens empty stores that only this process uses. */
-async function openEmptyStores(): Promise<MonitoredStores> {
-  const path = makeTemporaryDirectory("petstore-empty-");
-  const stores = await openSqliteStores(new DataDirectory({ path, environment: "production" }));
-  const close = async () => {
-    await stores.close();
-    removeDirectory(path);
-  };
-  return { ...stores, close };
+  return { ...opened, database, commits };
 }
 
 /** Only servers rescue a database, because they have it open for long. */

@@ -1,7 +1,7 @@
 /* Makes a backup: a copy of the database as it is at one moment, which says itself what it is. */
 
 import { join } from "node:path";
-import { describeStorage, type StorageConfig } from "../config/storage.ts";
+import { describeStorage, NoDatabase, rejectMissingDatabase, type StorageConfig } from "../config/storage.ts";
 import { postgresOf } from "../adapters/postgres-options.ts";
 import { makeDirectory } from "../runtime/own-files.ts";
 import { OLDEST_READABLE_VERSION, postgresTables } from "../store/postgres/table-store.ts";
@@ -48,6 +48,7 @@ export type Backup = Awaited<ReturnType<typeof makeBackup>>;
 export async function makeBackup(options: BackupOptions) {
   const { storage, directory, keep, at, version, onProgress, onUnrecorded } = options;
   const { environment } = storage;
+  rejectMissingDatabase(storage);
   makeDirectory(directory);
   using lock = acquireLock(join(directory, `.${environment}.lock`));
   if (lock === undefined) throw new Error(`another backup of ${environment} to ${directory} is running`);
@@ -97,12 +98,11 @@ async function copyFile(from: string, to: string, onProgress: OnProgress): Promi
 
 /** Throws if there are no tables, or those of a newer release: a backup leaves nothing out. */
 async function rejectOtherTables(storage: StorageConfig, tables: TableStore): Promise<void> {
-  const name = describeStorage(storage).data;
-  if (!(await tables.exists())) throw new Error(`${name} has no data of ${storage.environment}; see --env`);
+  if (!(await tables.exists())) throw new NoDatabase(storage);
   const { version, supportedVersion } = await tables.schema();
   if (version >= OLDEST_READABLE_VERSION && version <= supportedVersion) return;
   throw new Error(
-    `${name} has tables of ${version < supportedVersion ? "a release before 1.1.0" : "a newer release"}; make the backup with that release`,
+    `${describeStorage(storage).data} has tables of ${version < supportedVersion ? "a release before 1.1.0" : "a newer release"}; make the backup with that release`,
   );
 }
 

@@ -23,6 +23,8 @@ import type { StopSignal } from "./terminal.ts";
 export interface ProcessContext extends Omit<Context, "screen" | "envFileVariables"> {
   /** The width of the terminal that is standard output; undefined if it is none. */
   columns(): number | undefined;
+  /** The settings of the service that a package has installed with this executable. */
+  readonly serviceFile?: string | undefined;
 }
 
 /** What a command uses of its process. */
@@ -105,11 +107,13 @@ export interface CommandLine<P extends Positionals, O extends Options> {
 }
 
 /**
- * What a command does to the data here. `nothing` opens no database. `inspects` reads databases of any release, and
- * `replaces` puts a whole one in the place of another. `reads`, `changes` and `creates` need tables of this release;
- * what does not exist is empty, and only `creates` makes it. `migrates` brings tables of an earlier release up to date.
+ * What a command does to the data here, which decides what it may open. `nothing` is about other things. `locates` says
+ * where the data is or who serves it, and opens no database. `inspects` reads databases of any release. `reads` and
+ * `changes` need tables of this release. `creates` does, too, and makes a database where there is none. So do
+ * `migrates`, which brings tables of an earlier release up to date, and `replaces`, which replaces one by another.
  */
-export type DataUse = "nothing" | "inspects" | "reads" | "changes" | "creates" | "replaces" | "migrates";
+export type DataUse =
+  "nothing" | "locates" | "inspects" | "reads" | "changes" | "creates" | "replaces" | "migrates";
 
 interface Definition<P extends Positionals, O extends Options> {
   /** The words of the command, such as `keys create`. */

@@ -4,6 +4,7 @@ import { serverOrigin } from "../config/address-types.ts";
 import { type Flags, parseValue, sourceOf, type Variables } from "../config/parse-options.ts";
 import { adminToken } from "../config/value-types.ts";
 import { replaceFile } from "../runtime/own-files.ts";
+import { DATA_FLAGS } from "./service-file.ts";
 import { readIfPresent } from "./terminal.ts";
 
 /** The servers that the user has logged in to. */
@@ -37,9 +38,6 @@ export function readLogins(variables: Variables): Logins {
 export function saveLogins(file: string, logins: Logins): void {
   replaceFile(file, `${toJson(logins, 2)}\n`);
 }
-
-/** With any of these flags, a command works on the data here. */
-const DATA_FLAGS = ["data", "database-url", "database-url-file"];
 
 /**
  * The variables of a command that can work on a remote server. The login sets the server if nothing else says where

@@ -7,6 +7,7 @@ import { systemErrorField } from "../runtime/system-error.ts";
 import { isBug } from "./error-message.ts";
 import type { ProcessContext } from "./command.ts";
 import { describeFailure, runProgram } from "./program.ts";
+import { serviceFileOf } from "./service-file.ts";
 import { confirm, EXIT_CODE, Interrupted, readSecret, stopOnSignals, userName } from "./terminal.ts";
 
 /** How many seconds the runtime uses the address of a name. It reads the variable when it starts; the default is 30. */
@@ -44,6 +45,7 @@ let logOptions: LogOptions = {};
 function createContext(): ProcessContext {
   return {
     variables: processVariables(),
+    serviceFile: serviceFileOf(process.execPath),
     clock: createClock(),
     print: (text) => write(process.stdout, text),
     warn: (line) => void writeError(line),

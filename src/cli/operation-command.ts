@@ -109,8 +109,7 @@ export function commandOf<Id extends CommandOperationId, O extends Options>(
   const positionals: Record<string, ValueType<unknown>> = idType ? { [idName]: idType } : {};
   for (const [flag, { type }] of movedOptions) positionals[flag.toUpperCase()] = type;
   const example = `petstore ${name}${idType ? " 3" : ""}`;
-  // A new database is empty, so a command with an identifier creates none.
-  const data = !changesData(row) ? "reads" : identifier === undefined ? "creates" : "changes";
+  const data = changesData(row) ? "changes" : "reads";
   const inputOf = (given: Given, values: Given, now: number): CallInput => {
     const typed = Object.fromEntries(moved.map((flag) => [flag, given[flag.toUpperCase()]]));
     // The ID of an operator may be a name, which the command looks up.

@@ -1,5 +1,6 @@
 import packageJson from "../../package.json" with { type: "json" };
 import { alternatives, printable, printableLines } from "../text/formatting.ts";
+import type { Flags } from "../config/parse-options.ts";
 import { checkVariables } from "../config/variables.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { didYouMean, nearest } from "../text/nearest.ts";
@@ -13,6 +14,7 @@ import { COMPLETE, complete } from "./completion.ts";
 import { commandHelp, groupHelp, overview } from "./help.ts";
 import { withLogin } from "./login-file.ts";
 import { Screen } from "./output.ts";
+import { withServiceFile } from "./service-file.ts";
 import { serve } from "./commands/serve.ts";
 
 type CommandTable = Pick<typeof AllCommands, "COMMANDS" | "COMMAND_GROUPS" | "OPTIONS">;
@@ -69,13 +71,20 @@ function commandOf(
   }
   if (parsed.error) throw parsed.error(command.options);
   const known = Object.keys(OPTIONS);
-  const { variables, envFileVariables, warnings } = checkVariables(known, parsed.flags, given.variables);
-  const location = "server" in command.options ? withLogin(parsed.flags, variables) : { variables };
+  const locate = (flags: Flags) => {
+    const { variables, ...checked } = checkVariables(known, flags, given.variables);
+    const location = "server" in command.options ? withLogin(flags, variables) : { variables };
+    return { ...checked, location };
+  };
+  const { location: located } = locate(parsed.flags);
+  const flags = withServiceFile(given.serviceFile, command, { flags: parsed.flags, ...located });
+  const { envFileVariables, warnings, location } = locate(flags);
   return async () => {
+    if (flags !== parsed.flags) given.warn(`the settings are those of ${given.serviceFile}`);
     if ("port" in command.options) for (const warning of warnings) given.warn(warning);
     const words = command.name.split(" ").length;
     const context = { ...withPrintableOutput(given, screen), ...location, screen, envFileVariables };
-    const text = await command.execute(positionals.slice(words), parsed.flags, context);
+    const text = await command.execute(positionals.slice(words), flags, context);
     return text === undefined ? undefined : screen.output(text);
   };
 }

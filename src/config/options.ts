@@ -181,7 +181,7 @@ export const STORAGE_OPTIONS = {
     concerns: "machine",
     type: directory,
     default: "./data",
-    help: "Directory of the SQLite databases; created if missing, readable by its owner only",
+    help: "Directory of the SQLite databases, readable by its owner only; a server makes it",
   },
   "database-url-file": settingsFile("File that contains --database-url, hidden from process lists", {
     isFollowed: true,

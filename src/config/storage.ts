@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { DataDirectory } from "../data-directory.ts";
 import type { Environment } from "../domain/environments.ts";
 import { hostUrls, withoutCredentials } from "../text/host-urls.ts";
@@ -37,13 +38,35 @@ export function describeStorage(storage: StorageConfig): { data: string; rateLim
   return { data: postgres ?? directory.path, rateLimits: postgres ?? "in the server process" };
 }
 
-export function databaseExists({ databaseUrl, directory }: StorageConfig): boolean {
+/** Whether there may be a database: whether PostgreSQL has the tables, only a connection shows. */
+export function databaseMayExist({ databaseUrl, directory }: StorageConfig): boolean {
   return databaseUrl !== undefined || directory.hasDatabase();
 }
 
 /** Whether the database has several PostgreSQL servers, the latest primary of which is stored in the directory. */
 export function hasSeveralHosts({ databaseUrl = "" }: StorageConfig): boolean {
   return hostUrls(databaseUrl).length > 1;
+}
+
+/** There is no database where a command has looked, and only commands that say so make one. */
+export class NoDatabase extends Error {
+  constructor(storage: StorageConfig) {
+    const { databaseUrl, directory, environment } = storage;
+    const reason =
+      databaseUrl === undefined
+        ? `${resolve(directory.files.database)} does not exist`
+        : `it has no tables of ${environment}`;
+    super(
+      `there is no database in ${describeEnvironment(storage)}: ${reason}; name it with --data, --env, --database-url or --env-file, or make one with petstore serve or petstore migrate`,
+    );
+  }
+}
+
+/** Throws if there is no SQLite database. That of PostgreSQL throws when it is opened. */
+export function rejectMissingDatabase(storage: StorageConfig): void {
+  if (databaseMayExist(storage)) return;
+  storage.directory.rejectLostDatabase();
+  throw new NoDatabase(storage);
 }
 
 /** Describes an environment, such as `production (data: ./data)`. */

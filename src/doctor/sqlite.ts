@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import type { StorageConfig } from "../config/storage.ts";
 import type { DataDirectory } from "../data-directory.ts";
 import { schemaState } from "../store/sql/migrations.ts";
@@ -31,7 +32,15 @@ export function checkSqlite(directory: DataDirectory, now: number): StoreFinding
   if (lost !== undefined) return { findings: [library, database.error(lost.message, lost.remedy)] };
   try {
     if (!existsSync(path))
-      return { findings: [library, database.ok(`${path} does not exist yet; the server creates it`)] };
+      return {
+        findings: [
+          library,
+          database.warning(
+            `${resolve(path)} does not exist`,
+            "petstore serve makes it; if a server has run already, name its data with --data or --env-file",
+          ),
+        ],
+      };
     const { lastBackupAt, newestTime, problems, rows, steps } = inspectDatabase(path);
     const [problem] = problems;
     if (problem !== undefined)

@@ -1,5 +1,5 @@
 import { crc32, sha256 } from "../runtime/hash.ts";
-import { ENVIRONMENTS, type Environment } from "./environments.ts";
+import type { Environment } from "./environments.ts";
 
 /** The beginning of every API key, by environment. */
 export const KEY_PREFIX = { production: "pet_live_", staging: "pet_test_" } as const satisfies Record<
@@ -26,11 +26,6 @@ export interface NewSecret {
   /** The SHA-256 of the secret, in hexadecimal. */
   readonly hash: string;
   readonly hint: string;
-}
-
-/** Returns the environment of a secret by its prefix. */
-export function environmentOf(secret: string): Environment | undefined {
-  return ENVIRONMENTS.find((environment) => secret.startsWith(KEY_PREFIX[environment]));
 }
 
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";

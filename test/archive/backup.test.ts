@@ -16,6 +16,7 @@ import { createPet } from "../../trials/harness/api-client.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import { cleanUpAfterAll, failure, InProcessCli, cliDirectory, stepsIn } from "../cli/cli.ts";
+import { NO_DATABASE } from "../cli/command-lines.ts";
 import { until } from "../timing.ts";
 import { fillData } from "./sample-data.ts";
 
@@ -80,7 +81,6 @@ describe("petstore backup", () => {
     await fill();
     const { path } = await cli.json<{ path: string }>("backup", backups);
     const other = new InProcessCli();
-    mkdirSync(other.dataDir, { mode: 0o700 });
     copyFileSync(path, join(other.dataDir, "production.db"));
     other.clock.advance(1_000);
     const next = await other.json<{ path: string }>("backup", backups);
@@ -199,9 +199,9 @@ describe("petstore backup", () => {
     expect(allNames()).toEqual([".production.lock"]);
   });
 
-  test("no database is a failure that says what to do", async () => {
-    const database = join(cli.dataDir, "production.db");
-    expect(await backUp()).toEqual(failure(`${database} does not exist; see --data and --env`));
+  test("no database is a failure, and makes no directory", async () => {
+    rmSync(cli.dataDir, { recursive: true });
+    expect(await backUp()).toEqual(failure(expect.stringMatching(NO_DATABASE)));
     expect(existsSync(backups)).toBeFalse();
   });
 

@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { exportRows } from "../../src/archive/export.ts";
 import { sqliteIn } from "../../trials/harness/contents.ts";
-import { cleanUpAfterAll, failure, InProcessCli, cliDirectory, wrongUsage } from "../cli/cli.ts";
+import { cleanUpAfterAll, InProcessCli, cliDirectory, wrongUsage } from "../cli/cli.ts";
 import { createKey } from "../cli/keys.ts";
 import { PET_CSV_HEADER, petCsvRow } from "../samples.ts";
 
@@ -206,11 +206,4 @@ describe("a large export", () => {
     const { rows, isFinished } = await pieces(false, () => signal);
     expect([rows, isFinished]).toEqual([undefined, false]);
   });
-});
-
-test("without a database there is nothing to export, and none is created", async () => {
-  const empty = new InProcessCli();
-  const err = `there is no database in production (data: ${empty.dataDir})`;
-  expect(await empty.run("export pets")).toEqual(failure(err));
-  expect(existsSync(empty.dataDir)).toBeFalse();
 });

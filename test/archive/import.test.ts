@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { cleanUpAfterAll, failure, InProcessCli, ROOT, spawnTracked, cliDirectory } from "../cli/cli.ts";
@@ -152,6 +152,7 @@ describe("rejected rows", () => {
 
 describe("--dry-run", () => {
   test("checks the rows and stores nothing, also without a database", async () => {
+    rmSync(cli.dataDir, { recursive: true });
     const path = file("pets.csv", `${HEADER}Rex,7,\nMia,x,\n`);
     const { code, out, err } = await importFile(path, "--dry-run");
     expect([code, err]).toEqual([1, "1 row was rejected"]);
@@ -163,6 +164,7 @@ describe("--dry-run", () => {
   });
 
   test("without a database, an identifier that is repeated is no conflict, wherever it is in the file", async () => {
+    rmSync(cli.dataDir, { recursive: true });
     const path = file("pets.csv", "id,name,categoryId\n1,Rex,7\n1,Mia,7\n");
     expect(await importFile(path, "--keep-ids", "--dry-run")).toMatchObject({
       code: 0,

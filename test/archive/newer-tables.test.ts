@@ -32,7 +32,7 @@ test("a backup of newer tables on which this release can run is made and restore
   for (const name of ["production.db", "production-limits.db"]) migrate(name, "1.0.0");
   const backups = cliDirectory();
   expect((await cli.run(["backup", backups])).code).toBe(0);
-  const other = new InProcessCli();
+  const other = new InProcessCli({ hasData: false });
   expect((await other.run(["restore", backups])).code).toBe(0);
   using database = new Database(join(other.dataDir, "production.db"));
   const kept = database.query<{ kept: number; pets: number }, []>(

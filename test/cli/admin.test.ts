@@ -189,6 +189,7 @@ test("admin-url prints a URL that signs in once, also where the environment name
   const variables = { PETSTORE_DATA: cli.dataDir, HTTP_PROXY: proxy, http_proxy: proxy };
   expect(await resultOf(spawnPetstore(["admin-url"], { variables }))).toMatchObject({ code: 0, err: "" });
   const none = "start it with petstore serve";
+  await cli.run("migrate --env staging");
   expect(await cli.err("admin-url --env staging")).toBe(
     `no server runs in staging (data: ${cli.dataDir}); ${none}`,
   );

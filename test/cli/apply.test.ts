@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cleanUpAfterAll, cliDirectory, InProcessCli, wrongUsage } from "./cli.ts";
+import { NO_DATABASE } from "./command-lines.ts";
 import { withStores } from "./keys.ts";
 
 cleanUpAfterAll();
@@ -87,8 +88,8 @@ test("apply makes what the file says, an audit entry for each change; a second t
   expect(await actions()).toEqual(made);
 });
 
-test("--dry-run prints the difference and changes nothing, not even a missing database", async () => {
-  const { cli, apply, list, actions } = setUp();
+test("--dry-run prints the difference and changes nothing", async () => {
+  const { apply, list, actions } = setUp();
   const { code, out } = await apply(FILE, "--dry-run");
   expect(code).toBe(0);
   expect(out).toContain(
@@ -96,7 +97,7 @@ test("--dry-run prints the difference and changes nothing, not even a missing da
   );
   expect(out).toEndWith("7 changes, of which none was made: --dry-run.\n");
   expect(out).not.toContain("pet_live_");
-  expect(existsSync(cli.dataDir)).toBe(false);
+  expect(await actions()).toEqual([]);
   await apply(FILE);
   const before = await actions();
   const changed = FILE.replace("plan: pro", "plan: business").replace("disabled: true", "disabled: false");
@@ -106,6 +107,19 @@ test("--dry-run prints the difference and changes nothing, not even a missing da
   expect(await actions()).toEqual(before);
   await apply(changed);
   expect(await list("keys")).toMatchObject([{ plan: "business" }, { state: "active" }]);
+});
+
+test("before the first start, migrate makes the database; the first start makes no key beside those of the file", async () => {
+  const { cli, apply, list } = setUp();
+  rmSync(cli.dataDir, { recursive: true });
+  expect((await apply(FILE)).out).toMatch(NO_DATABASE);
+  expect(await cli.out("migrate")).toMatch(/^Made the tables of production \(data: /);
+  expect(await apply(FILE)).toMatchObject({ code: 0 });
+  const { secret, stop } = await cli.serve();
+  await stop();
+  expect(secret).toBeUndefined();
+  expect(await list("keys")).toHaveLength(2);
+  expect(await list("plans")).toMatchObject([{ plan: "free", perMinute: 70 }, {}, {}, {}]);
 });
 
 test("what the file does not name stays, fields too; null removes a value", async () => {

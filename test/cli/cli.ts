@@ -5,9 +5,13 @@ import { type Context, Failure } from "../../src/cli/command.ts";
 import { describeFailure, runProgram } from "../../src/cli/program.ts";
 import type { StopSignal } from "../../src/cli/terminal.ts";
 import type { Variables } from "../../src/config/parse-options.ts";
+import { NoDatabase } from "../../src/config/storage.ts";
 import { UsageError } from "../../src/config/usage-error.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { createLog, silentLog } from "../../src/observe/log.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
+import { directoryAt } from "../data-directory.ts";
 import { TestClock } from "../service.ts";
 
 export interface Result {
@@ -46,10 +50,27 @@ export async function cleanUp(): Promise<void> {
 
 export const cliDirectory = () => temporaryDirectory("cli");
 
-/** Runs commands in this process, with a test clock and a data directory that does not exist yet. */
+/** Makes a database without rows, as petstore migrate does. */
+export function makeDatabase(dataDir: string): void {
+  const directory = directoryAt(dataDir);
+  directory.prepare();
+  const options = {
+    migrations: SQLITE_MIGRATIONS,
+    synchronous: "NORMAL",
+    cacheKiB: 1_024,
+    busyTimeoutMs: 1_000,
+  } as const;
+  openDatabase(directory.files.database, options).close();
+}
+
+/** Runs commands in this process, with a test clock and a data directory with a new database. */
 export class InProcessCli {
   readonly clock = new TestClock();
   readonly dataDir = join(cliDirectory(), "data");
+
+  constructor({ hasData = true } = {}) {
+    if (hasData) makeDatabase(this.dataDir);
+  }
 
   /** What the user types when a command asks for a secret. */
   secret = "";
@@ -94,7 +115,7 @@ export class InProcessCli {
     return running.then(
       () => ({ code: 0, out, err: "" }),
       (error: unknown) => {
-        if (!(error instanceof UsageError || error instanceof Failure)) throw error;
+        if (![UsageError, Failure, NoDatabase].some((type) => error instanceof type)) throw error;
         return { ...describeFailure(error), out };
       },
     );

@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { version } from "../../package.json";
-import type { Command } from "../../src/cli/command.ts";
+import type { Command, ProcessContext } from "../../src/cli/command.ts";
 import { describeFailure, runProgram } from "../../src/cli/program.ts";
 import type { Variables } from "../../src/config/parse-options.ts";
 import { generateSecret } from "../../src/domain/secrets.ts";
@@ -69,7 +69,11 @@ export function commandLineOf({ name, positionals, options }: Command): string[]
 }
 
 /** Runs a command on the storage that variables name. Returns its exit status and the sentence that ended it. */
-export async function runCommand(words: readonly string[], storage: Variables) {
+export async function runCommand(
+  words: readonly string[],
+  storage: Variables,
+  context: Partial<ProcessContext> = {},
+) {
   const running = runProgram(words, {
     variables: { ...storage, XDG_CONFIG_HOME: config },
     clock: new TestClock(),
@@ -84,6 +88,7 @@ export async function runCommand(words: readonly string[], storage: Variables) {
     openLog: () => silentLog,
     // Others are not interrupted.
     stopSignal: async () => (["serve", "demo"].includes(words[0] ?? "") ? "SIGTERM" : new Promise(() => {})),
+    ...context,
   });
   return running.then(() => ({ code: 0, err: "" }), describeFailure);
 }
@@ -100,11 +105,16 @@ export const laterStep = (oldestRelease: string) =>
   `INSERT INTO schema_migrations (version, name, oldest_release) VALUES (900, 'later', '${oldestRelease}')`;
 export const ADD_COLUMN = "ALTER TABLE pets ADD COLUMN of_a_later_release TEXT";
 
+/** Why a command fails where it may not make a database: it says where it looked, and what to do. */
+export const NO_DATABASE =
+  /^there is no database in production \(data: .+\): (?:\S+ does not exist|it has no tables of \w+); name it/;
+
 /** Why a command fails although it can use the data: no server runs, doctor finds an error, the secret is unknown. */
 export const OTHER_REASONS = /no server runs|errors? found$|has this secret/;
 
 /** Commands that make what the arguments name, and leave out whatever keeps commands from changing it. */
 export const SETUP = [
+  "migrate",
   "keys create --name shop --plan pro",
   "pets add --name Rex --category 7",
   "pets add --name Ordered --category 7",

@@ -17,12 +17,11 @@ import { copyPrivately } from "../../src/runtime/own-files.ts";
 import { runProgram } from "../../trials/harness/child.ts";
 import { PETSTORE } from "../../trials/harness/petstore.ts";
 import { cleanUpAfterAll, InProcessCli, type InProcessServer, cliDirectory } from "./cli.ts";
-import { createKey } from "./keys.ts";
 
 cleanUpAfterAll();
 
 let cli: InProcessCli;
-beforeEach(() => void (cli = new InProcessCli()));
+beforeEach(() => void (cli = new InProcessCli({ hasData: false })));
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
@@ -67,8 +66,8 @@ describe("files are for their owner only, whatever the umask", () => {
 
   test("those of a command", async () => {
     process.umask(0);
-    await createKey(cli);
-    expect(modesIn(cli.dataDir)).toEqual({ "production.db": "600" });
+    await cli.run("migrate");
+    expect(modesIn(cli.dataDir)).toEqual({ "production.db": "600", "production.lock": "600" });
     expect(modeOf(cli.dataDir)).toBe("700");
   });
 
@@ -102,7 +101,7 @@ describe("owners", () => {
   test("a database that root creates belongs to the owner of the directory", async () => {
     mkdirSync(cli.dataDir);
     chownSync(cli.dataDir, owner, process.getgid?.() ?? 0);
-    await createKey(cli);
+    await cli.run("migrate");
     expect(statSync(join(cli.dataDir, "production.db")).uid).toBe(owner);
   });
 
@@ -123,7 +122,7 @@ describe("owners", () => {
   });
 
   test("a file of another user keeps its mode", async () => {
-    await createKey(cli);
+    await cli.run("migrate");
     const path = join(cli.dataDir, "production.db");
     chmodSync(path, 0o644);
     chownSync(path, owner, process.getgid?.() ?? 0);

@@ -36,7 +36,7 @@ afterEach(() => {
 });
 
 test("a newcomer sees keys of every plan, limits and a ban; the demo touches no other data and leaves nothing behind", async () => {
-  const cli = new InProcessCli();
+  const cli = new InProcessCli({ hasData: false });
   const settings = { PETSTORE_FREE_LIMITS: "1000000/1000000" };
   Object.assign(process.env, settings, { TMPDIR: temporary });
   // Ten seconds pass within two. Faster, the clock would leave the requests behind on a busy machine.

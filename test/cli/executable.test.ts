@@ -17,6 +17,7 @@ import {
   EXECUTABLE,
   failure,
   InProcessCli,
+  makeDatabase,
   petstore,
   resultOf,
   ROOT,
@@ -55,7 +56,7 @@ test("wrong usage and a failure are one line on standard error, and exit status 
   const file = join(cliDirectory(), "file");
   writeFileSync(file, "");
   expect(await petstore(`keys create --name x --plan free --data ${file}`)).toEqual(
-    failure(`petstore: ${file}: a part of the path is a file, not a directory\n`),
+    failure(`petstore: ${join(file, "production.db")}: a part of the path is a file, not a directory\n`),
   );
 });
 
@@ -76,6 +77,7 @@ test("a long output is complete on a pipe; a reader that stops early is not a fa
 test("the default data directory is ./data, and the audit trail has the user, whatever the variable USER says", async () => {
   const cwd = cliDirectory();
   const variables = { USER: "eve", LOGNAME: "eve" };
+  makeDatabase(join(cwd, "data"));
   const child = spawnPetstore("keys create --name x --plan free --json", { cwd, variables });
   expect(await child.stdout.json()).toMatchObject({ id: 1, name: "x" });
   expect(await child.exited).toBe(0);
@@ -130,6 +132,7 @@ describe("errors that nothing catches", () => {
   /** Runs a command in a process in which this code runs first. */
   async function runWith(code: string, ...argv: string[]) {
     const cwd = cliDirectory();
+    makeDatabase(join(cwd, "data"));
     writeFileSync(join(cwd, "first.ts"), code);
     const main = join(ROOT, "src/cli/main.ts");
     const child = spawnTracked([process.execPath, "--preload", "./first.ts", main, ...argv], { cwd });

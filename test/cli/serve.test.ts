@@ -214,7 +214,6 @@ test("elsewhere only a file has the first key, and the printed command reads it"
 test("a file or link of that name is replaced, and its target is left alone", async () => {
   const target = join(cliDirectory(), "target");
   writeFileSync(target, "precious", { mode: 0o644 });
-  mkdirSync(cli.dataDir);
   symlinkSync(target, join(cli.dataDir, "production-first-key"));
   const { secret, stop } = await cli.serve();
   expect(secret).toStartWith("pet_live_");

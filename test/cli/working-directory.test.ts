@@ -64,8 +64,11 @@ test.each([
 ])("%s", async (_name, command, cwd) => {
   const child = spawnTracked([...command(), "keys", "list"], { cwd: cwd() });
   const { code, out, err } = await resultOf(child);
-  expect(out).toMatch(/^There are no keys in production \(data: \.\/data\)/);
-  expect({ err: err.replace(/^npm (?:warn|notice).*\n/gm, ""), code }).toEqual({ err: "", code: 0 });
+  expect({ out, err: err.replace(/^npm (?:warn|notice).*\n/gm, ""), code }).toEqual({
+    out: "",
+    err: expect.stringMatching(/^petstore: there is no database in production \(data: \.\/data\): .*\n$/),
+    code: 1,
+  });
   expect(existsSync(trace)).toBeFalse();
 });
 

@@ -49,12 +49,19 @@ ok       TLS             the server serves plain HTTP: --tls-cert is not set
   expect(readdirSync(cli.dataDir).toSorted()).toEqual(before);
 });
 
-test("before the first start there is nothing to complain about", async () => {
-  const cli = new InProcessCli();
+test("before the first start there is no error, and a warning says where it looked", async () => {
+  const cli = new InProcessCli({ hasData: false });
 
   const { code, of } = await diagnose(cli);
   expect(code).toBe(0);
   expect(of("data directory")[0]?.message).toBe(`${cli.dataDir} does not exist yet; the server creates it`);
+  expect(of("database")).toMatchObject([
+    {
+      level: "warning",
+      message: `${join(cli.dataDir, "production.db")} does not exist`,
+      remedy: "petstore serve makes it; if a server has run already, name its data with --data or --env-file",
+    },
+  ]);
   expect(of("disk space")[0]?.message).toEndWith(`are free on the disk of ${dirname(cli.dataDir)}`);
 });
 

@@ -47,6 +47,7 @@ export async function createFixture(pets: number) {
     join(directory, "later"),
     join(directory, "backups"),
   ];
+  await succeed("migrate", "--data", data);
   await succeed("keys", "create", "--name", "test", "--plan", "pro", "--data", data);
   await addPets(data, pets);
   saveQuota(data);

@@ -13,7 +13,7 @@ import {
   needsRunningServer,
   type ResponseOf,
 } from "../../operator/operations.ts";
-import { attributionOf, type Context, type DataUse } from "../command.ts";
+import { attributionOf, type Context } from "../command.ts";
 import { type CallCommandLine, type OnUnreadable, type OpenedOperations, RejectedCall } from "./call.ts";
 import { openQuotas } from "./quotas.ts";
 import { callRunningServer } from "./running-server.ts";
@@ -22,14 +22,14 @@ import { callRunningServer } from "./running-server.ts";
 export async function openDataHere(
   commandLine: CallCommandLine,
   context: Context,
-  { data, onUnreadable }: { readonly data: DataUse; readonly onUnreadable: OnUnreadable },
+  onUnreadable: OnUnreadable,
 ): Promise<OpenedOperations> {
   const storage = storageOf(commandLine.values);
   const { clock } = context;
   const { openStores } = await import("../../adapters/open-stores.ts");
   const { dataHandlers } = await import("../../operator/handlers/data-handlers.ts");
   await using opening = new AsyncDisposableStack();
-  const stores = await openStores(storage, { use: data === "creates" ? "create" : "existing" });
+  const stores = await openStores(storage, { use: "existing" });
   opening.defer(() => stores.close());
   const quotas = await openQuotas(storage, stores, context);
   opening.defer(() => quotas.rateLimiter.close());

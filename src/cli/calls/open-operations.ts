@@ -47,7 +47,7 @@ export async function openOperations(
   };
   const operations = await (
     server === undefined
-      ? openDataHere(commandLine, context, { data, onUnreadable })
+      ? openDataHere(commandLine, context, onUnreadable)
       : openRemoteServer(server, commandLine, onUnreadable)
   ).catch(explain);
   return {

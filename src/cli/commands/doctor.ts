@@ -14,11 +14,7 @@ export const doctor = defineCommand({
     "Checks the settings and their files, the data directory, the ports, the databases with their integrity, migrations, replication and last backup, everything that a server connects to, the clock, the limit of open files, the access log and TLS. Give it the same settings as petstore serve. It changes nothing, and servers may be running. The exit status is 1 if there is an error; warnings alone are 0.",
   data: "inspects",
   options: { ...SETTINGS, ...JSON_OPTION },
-  examples: [
-    "petstore doctor",
-    "petstore doctor --env-file /etc/petstore/production.env",
-    "petstore doctor --json",
-  ],
+  examples: ["petstore doctor", "petstore doctor --env-file staging.env", "petstore doctor --json"],
   async run({ values }, { clock, variables, print, screen }) {
     rejectIncompleteSettings(values);
     const { diagnose } = await import("../../doctor/doctor.ts");

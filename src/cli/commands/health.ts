@@ -22,7 +22,7 @@ export const health = defineCommand({
   summary: "Ask the server on this machine whether it serves",
   description:
     "Requests /healthz of a server: with --port, the one on that port; without, the one that started last with the data directory. The exit status is 0 if it serves, and 1 if it does not respond, is about to stop, or has a certificate that is not valid now. It is for health checks of containers, which have no other program.",
-  data: "nothing",
+  data: "locates",
   options: OPTIONS,
   examples: ["petstore health", "petstore health --data /var/lib/petstore", "petstore health --port 9000"],
   async run({ values }, { clock, warn }) {

@@ -2,8 +2,8 @@ import { countOf, grouped } from "../../text/formatting.ts";
 import { UsageError } from "../../config/usage-error.ts";
 import { quoted } from "../../config/quoted.ts";
 import { switchOption, list } from "../../config/value-types.ts";
-import { environmentOf } from "../../domain/secrets.ts";
 import type { AuditItem, Key } from "../../operator/operations.ts";
+import { locationOf } from "../calls/call.ts";
 import { Failure } from "../command.ts";
 import { listCommand } from "../list-command.ts";
 import { confirmed, operationCommand, YES_OPTION } from "../operation-command.ts";
@@ -77,7 +77,7 @@ export const KEY_COMMANDS = [
     name: "keys create",
     operation: "createKey",
     description:
-      "Creates an API key and prints it. Petstore stores only a hash, so the key cannot be shown again. Running servers accept it at once. The data directory and its database are created if missing.",
+      "Creates an API key and prints it. Petstore stores only a hash, so the key cannot be shown again. Running servers accept it at once.",
     fields: {
       ...FIELDS,
       expiresAt: { ...expiresAt, option: { ...expiresAt.option, defaultText: "never" } },
@@ -91,10 +91,10 @@ export const KEY_COMMANDS = [
     ],
     showsUrl: true,
     json: ({ key, secret }) => ({ ...key, key: secret, secret }),
-    text({ key, secret }, { url, context: { screen } }) {
+    text({ key, secret }, { url, values, context: { screen } }) {
       const readOnly = key.access === "read" ? "; read-only" : "";
       const expiration = key.expiresAt === null ? "" : `; expires ${screen.at(key.expiresAt)}`;
-      return `Created key ${key.id} ${quoted(key.name)} in ${environmentOf(secret)}: ${key.plan} plan, ${formatLimits(key.limits)}${readOnly}${expiration}\n${formatSecret(secret, url)}`;
+      return `Created key ${key.id} ${quoted(key.name)} in ${locationOf(values)}: ${key.plan} plan, ${formatLimits(key.limits)}${readOnly}${expiration}\n${formatSecret(secret, url)}`;
     },
   }),
   listCommand({

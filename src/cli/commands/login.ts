@@ -1,5 +1,5 @@
 import { printable } from "../../text/formatting.ts";
-import { storageOf, describeEnvironment } from "../../config/storage.ts";
+import { databaseMayExist, describeEnvironment, NoDatabase, storageOf } from "../../config/storage.ts";
 import { serverOrigin } from "../../config/address-types.ts";
 import { UsageError } from "../../config/usage-error.ts";
 import { readTextFile } from "../../config/read-file.ts";
@@ -105,13 +105,18 @@ export const whoami = defineCommand({
   summary: "Show where commands work, and as which operator",
   description:
     "Shows the server where commands about the service work, its environment, and the operator and the role that the token has there. The exit status is 1 if they work on the data here, or if the server does not accept the token.",
-  data: "nothing",
+  data: "locates",
   options: CALL_OPTIONS,
   examples: ["petstore whoami", "petstore whoami --server https://admin.example.com --json"],
   async run({ values }) {
     const { server, "admin-token": token } = values;
-    if (server === undefined)
-      throw new Failure(`you are not logged in; commands work on ${describeEnvironment(storageOf(values))}`);
+    if (server === undefined) {
+      const storage = storageOf(values);
+      const here = databaseMayExist(storage)
+        ? `commands work on ${describeEnvironment(storage)}`
+        : new NoDatabase(storage).message;
+      throw new Failure(`you are not logged in; ${here}`);
+    }
     rejectPlainHttp(server, values);
     if (token === undefined) throw new Failure(`you are not logged in to ${server}`);
     const found = await identify({ server, token });

@@ -45,6 +45,7 @@ test("a server that cannot write its token keeps one in memory, and says so", as
   const databaseUrl = await postgresUrl();
   const storage = ["--database-url", databaseUrl, "--data", "/proc/petstore"];
   const cli = new InProcessCli();
+  await cli.run(["migrate", "--database-url", databaseUrl]);
   // Otherwise there would be a first key to write, too.
   await cli.run(["keys", "create", "--name", "a", "--plan", "free", "--database-url", databaseUrl]);
   const { lines, adminUrl, stop } = await cli.serve(storage);

@@ -23,7 +23,7 @@ afterAll(() => Promise.all([first.stop(), second.stop()]));
 
 /** The URL of several servers, as libpq writes it. The one that is replaced comes first. */
 const both = first.url.replace(/@([^/]+)/, `@$1,${new URL(second.url).host}`);
-const cli = new InProcessCli();
+const cli = new InProcessCli({ hasData: false });
 const backups = cliDirectory();
 const files = () => readdirSync(backups).filter((name) => name.startsWith("production"));
 
@@ -132,6 +132,7 @@ test("after a restore over the data of a primary with a standby, every process u
   const hosts = one.url.replace(/@([^/]+)/, `@$1,${new URL(two.url).host}`);
   const cli = new InProcessCli();
   const run = (line: string, as = cli) => as.run([...line.split(" "), "--database-url", hosts]);
+  expect(await run("migrate")).toMatchObject({ code: 0 });
   expect(await run("keys create --name app --plan free")).toMatchObject({ code: 0 });
   const backups = cliDirectory();
   expect(await run(`backup ${backups}`)).toMatchObject({ code: 0 });

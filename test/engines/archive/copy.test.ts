@@ -63,7 +63,7 @@ describe("petstore copy", () => {
     const again = await filled.run(["copy", "--to", url]);
     expect(again).toMatchObject({ code: 0, out: expect.stringContaining("there is nothing to copy") });
 
-    const back = new InProcessCli();
+    const back = new InProcessCli({ hasData: false });
     back.clock.time = filled.clock.time;
     mkdirSync(back.dataDir, { recursive: true });
     const quotas = openQuotaStore(join(back.dataDir, "production-limits.db"));
@@ -118,7 +118,7 @@ describe("petstore copy", () => {
   });
 
   test("wrong usage and obstacles are one line each", async () => {
-    const cli = new InProcessCli();
+    const cli = new InProcessCli({ hasData: false });
     const url = await postgresUrl();
     const neither = "copy needs --to or --from: one of them, the PostgreSQL database to copy to or from";
     expect(await cli.run("copy")).toEqual(wrongUsage(neither));

@@ -60,6 +60,7 @@ test.each([
     const database = await postgresUrl();
     const cli = new InProcessCli();
     const direct = { PETSTORE_DATABASE_URL: database };
+    await cli.run("migrate", direct);
     expect(await cli.run("keys create --name first --plan free", direct)).toMatchObject({ code: 0 });
     using proxy = await startProxy(new URL(database));
     const behind = { PETSTORE_DATABASE_URL: proxy.url };

@@ -16,6 +16,10 @@ test("messages name the hosts of PostgreSQL, without users and passwords", async
   const cli = new InProcessCli();
   const storage = ["--database-url", database];
   const postgres = `PostgreSQL at ${host(database)}${new URL(database).pathname}`;
+  expect((await cli.run(["keys", "list", ...storage])).err).toStartWith(
+    `there is no database in production (data: ${postgres}): it has no tables of production; `,
+  );
+  await cli.run(["migrate", ...storage]);
   const empty = await cli.run(["keys", "list", ...storage]);
   expect(empty.out).toStartWith(`There are no keys in production (data: ${postgres}). Create one: `);
   expect((await cli.run(["keys", "show", "7", ...storage])).err).toContain(

@@ -49,6 +49,7 @@ test("a write that is repeated is acknowledged as durably as at first: the commi
   const close = () => clientStore.updateOrder({ keyId: KEY_ID, id: order.id, status: "completed" }, AT);
   const cli = new InProcessCli();
   const keys = (...argv: string[]) => cli.run(["keys", ...argv, "--database-url", primary.url]);
+  await cli.run(["migrate", "--database-url", primary.url]);
   await keys("create", "--name", "app", "--plan", "free");
   const revoke = async () => {
     const { code, out, err } = await keys("revoke", "1");

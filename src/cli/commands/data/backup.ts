@@ -1,11 +1,11 @@
 import type { Backup } from "../../../archive/backup.ts";
-import { databaseExists, storageOf } from "../../../config/storage.ts";
+import { storageOf } from "../../../config/storage.ts";
 import { DATABASE_OPTIONS, JSON_OPTION } from "../../../config/options.ts";
 import { directory, integerWithin } from "../../../config/value-types.ts";
 import { countOf } from "../../../text/formatting.ts";
 import packageJson from "../../../../package.json" with { type: "json" };
 import { errorMessage } from "../../error-message.ts";
-import { defineCommand, Failure } from "../../command.ts";
+import { defineCommand } from "../../command.ts";
 import { json } from "../../output.ts";
 import { Progress } from "./progress.ts";
 
@@ -25,14 +25,9 @@ export const backup = defineCommand({
     ...DATABASE_OPTIONS,
     ...JSON_OPTION,
   },
-  examples: [
-    "petstore backup /var/backups/petstore",
-    "petstore backup /var/backups/petstore --keep 14 --env-file /etc/petstore/production.env",
-  ],
+  examples: ["petstore backup /var/backups/petstore", "petstore backup /var/backups/petstore --keep 14"],
   async run({ positionals, values }, { clock, errorStream, warn }) {
     const storage = storageOf(values);
-    if (!databaseExists(storage))
-      throw new Failure(`${storage.directory.files.database} does not exist; see --data and --env`);
     const { makeBackup } = await import("../../../archive/backup.ts");
     const progress = new Progress({ stream: errorStream, isJson: values.json });
     const made = await makeBackup({

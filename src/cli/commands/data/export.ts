@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { databaseExists, describeEnvironment, storageOf } from "../../../config/storage.ts";
+import { storageOf } from "../../../config/storage.ts";
 import { JSON_OPTION, DATABASE_OPTIONS } from "../../../config/options.ts";
 import { UsageError } from "../../../config/usage-error.ts";
 import { quotedPath } from "../../../config/quoted.ts";
@@ -51,14 +51,11 @@ export const exportCommand = defineCommand({
     if (values.gzip && !isFile && context.screen.isTerminal)
       throw new UsageError("--gzip needs FILE or a pipe: a terminal shows no compressed data");
     const storage = storageOf(values);
-    if (!databaseExists(storage)) {
-      throw new Failure(`there is no database in ${describeEnvironment(storage)}`);
-    }
     const progress = new Progress({ stream: context.errorStream, isJson: values.json });
     const isStopped = stopRequest(context);
     const startedAt = performance.now();
-    const { tableStoreOf } = await import("../../../archive/open-tables.ts");
-    await using reader = await (await tableStoreOf(storage)).read();
+    const { tableReaderOf } = await import("../../../archive/open-tables.ts");
+    await using reader = await tableReaderOf(storage);
     const output = isFile ? fileOutput(path) : standardOutput(context);
     try {
       const rows = await exportRows({

@@ -12,7 +12,7 @@ import {
 import { importPets, type ImportResult } from "../../../archive/import.ts";
 import { describeRejectedRow } from "../../../archive/rejects-file.ts";
 import { InputError } from "../../../archive/row-reader.ts";
-import { databaseExists, describeEnvironment, storageOf } from "../../../config/storage.ts";
+import { databaseMayExist, describeEnvironment, storageOf } from "../../../config/storage.ts";
 import { JSON_OPTION, DATABASE_OPTIONS } from "../../../config/options.ts";
 import type { Options, ValuesOf } from "../../../config/parse-options.ts";
 import { UsageError } from "../../../config/usage-error.ts";
@@ -116,7 +116,7 @@ function resumeOptions({ "keep-ids": keepIds }: ImportValues): string {
 async function importFile(job: Import): Promise<void> {
   const storage = storageOf(job.values);
   const isDryRun = job.values["dry-run"];
-  if (isDryRun && !databaseExists(storage)) return importFrom(job, undefined, NO_PROGRESS);
+  if (isDryRun && !databaseMayExist(storage)) return importFrom(job, undefined, NO_PROGRESS);
   const tableStore = await tableStoreOf(storage);
   if (isDryRun && !(await tableStore.exists())) return importFrom(job, undefined, NO_PROGRESS);
   await using tables = await tableStore.share();

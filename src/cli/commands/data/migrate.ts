@@ -1,20 +1,25 @@
 import {
-  databaseExists,
+  databaseMayExist,
   describeEnvironment,
   type StorageConfig,
   storageOf,
 } from "../../../config/storage.ts";
 import { DATABASE_OPTIONS, JSON_OPTION } from "../../../config/options.ts";
 import { switchOption } from "../../../config/value-types.ts";
-import { latestVersion, type Migration, releaseOfTables } from "../../../store/sql/migrations.ts";
+import {
+  latestVersion,
+  type Migration,
+  releaseOfTables,
+  type SchemaState,
+} from "../../../store/sql/migrations.ts";
 import { attributionOf, type Context, defineCommand, Failure } from "../../command.ts";
 import { columns, json } from "../../output.ts";
 
 export const migrateCommand = defineCommand({
   name: "migrate",
-  summary: "Migrate the tables of an earlier release",
+  summary: "Migrate the tables of an earlier release, or make a database",
   description:
-    "Brings the tables up to date, as petstore serve does when it starts. No other command does, so this one is for a role of PostgreSQL that may change tables, or for a time of its own. It lists each step, and whether servers of the release that the tables have can go on after it. A step after which they cannot is rejected while such servers run. The migration is in the audit trail.",
+    "Brings the tables up to date, as petstore serve does when it starts, or makes them where there are none. No other command migrates, so this one is for a role of PostgreSQL that may change tables, for a time of its own, and for petstore apply before the first start. It lists each step, and whether servers of the release that the tables have can go on after it. A step after which they cannot is rejected while such servers run. The migration is in the audit trail.",
   data: "migrates",
   options: {
     "dry-run": switchOption("List the steps, and change nothing"),
@@ -31,8 +36,6 @@ export const migrateCommand = defineCommand({
   async run({ values }, context) {
     const { "dry-run": isDryRun, force: isForced } = values;
     const storage = storageOf(values);
-    if (!databaseExists(storage))
-      throw new Failure(`there is no database in ${describeEnvironment(storage)}; petstore serve makes one`);
     const plan = await planOf(storage);
     if (!isDryRun) await applyMigrations(storage, isForced, context);
     return values.json ? json({ ...plan, isDryRun }) : describe(plan, isDryRun, storage);
@@ -54,9 +57,7 @@ interface Plan {
 }
 
 async function planOf(storage: StorageConfig): Promise<Plan> {
-  const { tableStoreOf } = await import("../../../archive/open-tables.ts");
-  const tables = await tableStoreOf(storage);
-  const state = (await tables.exists()) ? await tables.schema() : undefined;
+  const state = databaseMayExist(storage) ? await stateOf(storage) : undefined;
   const { version: from = 0, rejection } = state ?? {};
   if (rejection !== undefined)
     throw new Failure(`cannot migrate ${describeEnvironment(storage)}: ${rejection}`);
@@ -76,9 +77,16 @@ async function planOf(storage: StorageConfig): Promise<Plan> {
   return { from, to: Math.max(from, latestVersion(migrations)), release, steps };
 }
 
+async function stateOf(storage: StorageConfig): Promise<SchemaState | undefined> {
+  const { tableStoreOf } = await import("../../../archive/open-tables.ts");
+  const tables = await tableStoreOf(storage);
+  return (await tables.exists()) ? tables.schema() : undefined;
+}
+
 async function applyMigrations(storage: StorageConfig, isForced: boolean, context: Context): Promise<void> {
   const { openStores } = await import("../../../adapters/open-stores.ts");
   const { databaseUrl, directory } = storage;
+  if (databaseUrl === undefined) directory.prepare();
   // A server on SQLite holds this lock. Without one, none starts meanwhile.
   using lock = databaseUrl === undefined ? await directory.lock() : undefined;
   const isServedElsewhere = databaseUrl === undefined && lock === undefined;

@@ -50,7 +50,7 @@ export const apply = defineCommand({
   summary: "Bring plans, ban rules, operators and keys to what a file says",
   description:
     "Reads a file of YAML or JSON, such as petstore export config writes, and changes what differs: each change is one operation with one audit entry. A second time it changes nothing. What the file does not name stays, and so does a field that it does not have; null removes a value. A key is found by its id in the file, which is a name of your choice: the key has it as the label id:NAME. The number of a key is an id too. New keys and operators are printed with their secrets, this once, or written to --secrets-file. A file with problems changes nothing. An entry that names what is revoked, or a key that has expired, is printed and left out; if the file has no other, the command fails.",
-  data: "creates",
+  data: "changes",
   positionals: FILE_POSITIONAL,
   options: OPTIONS,
   examples: [
@@ -92,7 +92,7 @@ async function applyFile(
   };
   if (declared === undefined) return fail(problems, found);
   const token = values["admin-token"];
-  const data = isDryRun ? "reads" : "creates";
+  const data = isDryRun ? "reads" : "changes";
   await using operations = await openOperations(commandLine, context, { data });
   const { call } = operations;
   const now = context.clock.now();
