@@ -71,15 +71,13 @@ export async function openAdapters(
     // The rate limiter bans by the policy in effect and reports its bans, so it opens after both.
     const bans = new BanRecorder({ audit: stores.audit, keys: stores.keys, log, server: hostname() });
     opened.defer(() => bans.close());
-    const onBan = bans.record;
     const policy = { current: await stores.policies.readPolicy() };
     const ban = () => policy.current.ban;
     const { limiterMonitor, rateLimiter, restoredBans } = openRateLimiter(config, {
       clock,
       log,
       ban,
-      onBan,
-      onEarlierBan: bans.recordIfMissing,
+      bans,
       stores,
       testClock,
     });

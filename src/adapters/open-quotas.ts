@@ -1,6 +1,7 @@
 /* Opens what a command reads and changes of quotas, which servers may count meanwhile. */
 
 import { existsSync } from "node:fs";
+import { hostname } from "node:os";
 import type { StorageConfig } from "../config/storage.ts";
 import { COMMAND_BAN_RULES } from "../domain/ban-rules.ts";
 import type { Clock } from "../domain/ports/clock.ts";
@@ -29,5 +30,8 @@ export async function openStoredQuotas(
 
 /** Opens the quotas that servers count in PostgreSQL. */
 export function openPostgresQuotas(openKeyLimiter: PostgresStores["openKeyLimiter"], clock: Clock): Quotas {
-  return new KeyAndAddressLimiter(openKeyLimiter({ clock, ban }), new MemoryRateLimiter({ clock, ban }));
+  return new KeyAndAddressLimiter(
+    openKeyLimiter({ clock, ban, server: hostname() }),
+    new MemoryRateLimiter({ clock, ban }),
+  );
 }

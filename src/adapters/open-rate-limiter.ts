@@ -1,8 +1,9 @@
+import { hostname } from "node:os";
 import type { Config } from "../config/config.ts";
 import type { RateLimiter } from "../domain/ports/rate-limiter.ts";
 import type { Clock } from "../domain/ports/clock.ts";
 import type { BanRules } from "../domain/ban-rules.ts";
-import type { OnBan } from "../domain/rate-limit.ts";
+import type { BanRecorder } from "../background/ban-recorder.ts";
 import { byServer } from "../background/attribution.ts";
 import type { Log } from "../observe/log.ts";
 import { EngineMonitor, type LimiterMonitor } from "../observe/engine-monitor.ts";
@@ -17,8 +18,7 @@ interface RateLimiterOptions {
   readonly testClock: Clock | undefined;
   readonly log: Log;
   readonly ban: () => BanRules;
-  readonly onBan: OnBan;
-  readonly onEarlierBan: OnBan;
+  readonly bans: Pick<BanRecorder, "record" | "report">;
 }
 
 export interface OpenedRateLimiter {
@@ -33,13 +33,20 @@ export interface OpenedRateLimiter {
 /** On PostgreSQL, keys are counted there, and addresses in the memory of this process. */
 export function openRateLimiter(
   { directory }: Pick<Config, "directory">,
-  { stores, clock, testClock, log, ban, onBan, onEarlierBan }: RateLimiterOptions,
+  { stores, clock, testClock, log, ban, bans }: RateLimiterOptions,
 ): OpenedRateLimiter {
   const { openKeyLimiter, database } = stores;
   if (openKeyLimiter) {
     const limiterMonitor = new EngineMonitor("PostgreSQL", database);
     const onResponse = (ms: number) => limiterMonitor.responded(ms);
-    const keys = openKeyLimiter({ clock, testClock, ban, onBan, onEarlierBan, onResponse });
+    const keys = openKeyLimiter({
+      clock,
+      testClock,
+      ban,
+      onBan: bans.report,
+      server: hostname(),
+      onResponse,
+    });
     const rateLimiter = new KeyAndAddressLimiter(keys, new MemoryRateLimiter({ clock, ban }));
     return { rateLimiter, limiterMonitor, restoredBans: [] };
   }
@@ -49,7 +56,7 @@ export function openRateLimiter(
   const rateLimiter = new MemoryRateLimiter({
     clock,
     ban,
-    onBan,
+    onBan: bans.record,
     quotaStore: openQuotaStore(file, { use: byServer(clock), onRescue, onFailure: onQuotaStoreError }),
     onQuotaStoreError,
     onQuotaStoreRecovery: () => log.event("usage.saved-again"),

@@ -280,6 +280,11 @@ export function canUnban({ bannedUntil, minute, day }: Quota): boolean {
   return bannedUntil !== NEVER || minute.strikes + day.strikes > 0;
 }
 
+/** Whether both windows are open. */
+export function isOpen({ minute, day }: Quota, now: number): boolean {
+  return minute.used > 0 && now < minute.openedAt + MINUTE_MS && day.used > 0 && now < day.openedAt + DAY_MS;
+}
+
 /** Times of two clocks that are nearer than this are the same, and so are windows that close so soon. */
 const SAME_MS = 1_000;
 
@@ -303,6 +308,22 @@ export function merge(quota: Quota, known: Quota, now: number, rules?: BanRules)
   }
   mergeWindow(quota.minute, MINUTE_MS, known.minute);
   mergeWindow(quota.day, DAY_MS, known.day);
+}
+
+/** Whether `merge` would add requests, strikes or a later ban. */
+export function lacks(quota: Quota, known: Quota, now: number, rules?: BanRules): boolean {
+  const merged = copyOf(quota);
+  merge(merged, copyOf(known), now, rules);
+  expire(quota, now, rules);
+  return (
+    hasMore(merged.minute, quota.minute) ||
+    hasMore(merged.day, quota.day) ||
+    merged.bannedUntil > quota.bannedUntil
+  );
+}
+
+function hasMore(window: Window, than: Window): boolean {
+  return window.used > than.used || window.strikes > than.strikes;
 }
 
 /**

@@ -1,8 +1,7 @@
-import { expect, spyOn, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { BanRecorder } from "../../src/background/ban-recorder.ts";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
 import { silentLog } from "../../src/observe/log.ts";
-import { scheduler } from "../../src/runtime/scheduler.ts";
 import { advance, settle, useFakeTimers } from "../fake-timers.ts";
 
 useFakeTimers();
@@ -96,40 +95,6 @@ test("a ban whose entry was stored without a response is recorded once", async (
   expect(keyIds()).toEqual([1n, 1n]);
 });
 
-test("a ban of another server is recorded if its entry is missing after 2 to 4 seconds, and only then", async () => {
-  using random = spyOn(scheduler, "random").mockReturnValue(0.5);
-  const { recorder, entries, events, keyIds } = setUp();
-  recorder.record(1, BAN);
-  for (const keyId of [1, 2]) recorder.recordIfMissing(keyId, BAN);
-  await pass(2_750);
-  expect(keyIds()).toEqual([1n]);
-  await pass(250);
-  expect([keyIds(), recorder.count]).toEqual([[1n, 2n], 2]);
-  random.mockReturnValue(0.999);
-  expect(entries[1]).toMatchObject({ at: AT, action: "key.banned", actor: { kind: "server" } });
-  expect(events.map(([name]) => name)).toEqual(["key.banned", "key.banned"]);
-  // An entry of an earlier ban is another one.
-  recorder.recordIfMissing(2, { bannedAt: AT + 1, bannedUntil: AT + 1_200_000 });
-  await pass(4_000);
-  expect(keyIds()).toEqual([1n, 2n, 2n]);
-  recorder.recordIfMissing(3, BAN);
-  await recorder.close();
-  expect(keyIds()).toEqual([1n, 2n, 2n]);
-  expect(new Set(events.map(([name]) => name))).toEqual(new Set(["key.banned"]));
-});
-
-test("whether an entry is missing is found out after an outage of the database", async () => {
-  const { recorder, events, database, keyIds } = setUp();
-  database.isAvailable = false;
-  recorder.recordIfMissing(5, BAN);
-  await pass(4_000);
-  expect(events.map(([name]) => name)).toEqual(["audit.write-failed"]);
-  database.isAvailable = true;
-  await pass(1_000);
-  expect(keyIds()).toEqual([5n]);
-  await recorder.close();
-});
-
 test("a stop tries once more, and logs how many bans are missing in the audit trail", async () => {
   const { recorder, events, database } = setUp();
   database.isAvailable = false;
@@ -143,7 +108,6 @@ test("10,000 bans wait for the database, and no more", async () => {
   const { recorder, events, database, keyIds } = setUp();
   database.isAvailable = false;
   for (let keyId = 1; keyId <= 10_002; keyId++) recorder.record(keyId, BAN);
-  recorder.recordIfMissing(10_003, BAN);
   await settle();
   database.isAvailable = true;
   await pass(4_000);

@@ -120,9 +120,9 @@ test("PostgreSQL: its version, its encoding, whether it takes writes and keeps t
     encoding: "UTF8",
     isStandby: false,
     isDurable: true,
-    // A server needs 11 connections, and another server, commands and PostgreSQL itself 25.
-    freeConnections: 11,
-    maxConnections: 47,
+    // A server needs 12 connections, and another server, commands and PostgreSQL itself 27.
+    freeConnections: 12,
+    maxConnections: 51,
     servers: 2,
     canCreateSchema: false,
     clockDifferenceMs: 0,
@@ -143,8 +143,8 @@ test("PostgreSQL: its version, its encoding, whether it takes writes and keeps t
     encoding: "LATIN1",
     isStandby: true,
     isDurable: false,
-    freeConnections: 10,
-    maxConnections: 46,
+    freeConnections: 11,
+    maxConnections: 50,
     ...isNew,
   };
   expect(shown(...postgresProblems({ ...sound, ...wrong }))).toEqual([
@@ -152,8 +152,8 @@ test("PostgreSQL: its version, its encoding, whether it takes writes and keeps t
     "error: the encoding of the database is LATIN1: create a database with ENCODING 'UTF8' TEMPLATE template0",
     "error: the server is a standby and accepts no writes: connect to the primary",
     "warning: a power failure can lose writes that were acknowledged to clients: set fsync = on and synchronous_commit = on",
-    "warning: 10 more connections are possible, and a server needs 11: raise max_connections; docs/deployment.md has the arithmetic",
-    "warning: max_connections is 46, and 2 servers with what else connects may need 47: set max_connections to 47 or more",
+    "warning: 11 more connections are possible, and a server needs 12: raise max_connections; docs/deployment.md has the arithmetic",
+    "warning: max_connections is 50, and 2 servers with what else connects may need 51: set max_connections to 51 or more",
     "error: the user may not create the schema of the environment: GRANT CREATE ON DATABASE … TO …, or run petstore migrate once as the owner",
   ]);
 });

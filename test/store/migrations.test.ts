@@ -9,6 +9,23 @@ type Digests = Readonly<Record<string, string>>;
 
 /** The digests of the released steps, which never change. The steps of the next release are not here yet. */
 const RELEASED: Readonly<Record<Release, { readonly sqlite: Digests; readonly postgres: Digests }>> = {
+  "1.3.0": {
+    sqlite: {
+      "the token of each session and sign-in code of an operator": "fe827bea7a20a7ed",
+      "pets by category and status": "3ffbc2970b8f5f89",
+      "the list of servers, and questions to them": "18dad4553dbf6674",
+      "audit trail by operator and action": "edabfe99c1b6d8a4",
+      "operators who sign in with a provider": "05254a3fc647d032",
+    },
+    postgres: {
+      "the token of each session and sign-in code of an operator": "fe827bea7a20a7ed",
+      "pets by category and status": "7898c6318210e649",
+      "the list of servers, and questions to them": "cf33ac15e01215b6",
+      "audit trail by operator and action": "a06fd3901d57c430",
+      "rate limits of keys": "3047dbd32bf1b341",
+      "operators who sign in with a provider": "daae0749a60071bf",
+    },
+  },
   "1.2.0": {
     sqlite: {
       "the secret of the servers in a table of its own": "73da2209af728ebe",

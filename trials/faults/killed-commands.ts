@@ -13,7 +13,7 @@ import { postgresTables } from "../../src/store/postgres/table-store.ts";
 import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
 import { newQuota, type Quota } from "../../src/domain/rate-limit.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
-import { readAllQuotas } from "../../src/store/postgres/key-limiter.ts";
+import { readAllQuotas } from "../../src/store/postgres/quota-rows.ts";
 import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
 import type { TableStore } from "../../src/store/sql/table-store.ts";
 

@@ -26,17 +26,11 @@ export interface RateLimiter<Limited extends Subject = Subject> {
   close(): Promise<void>;
 }
 
-/** Whom a limiter that servers share reports bans to. */
-export interface BanListeners {
-  /** Called for each ban that this server has decided. */
+export interface KeyLimiterOptions {
+  /** Called for each ban that this server has decided. Its entry is in the audit trail. */
   readonly onBan?: OnBan | undefined;
-  /**
-   * Called for each other ban that this server sees. Its own is one of them if the response of the database was lost.
-   */
-  readonly onEarlierBan?: OnBan | undefined;
-}
-
-export interface KeyLimiterOptions extends BanListeners {
+  /** The name of this server for the audit entries. */
+  readonly server: string;
   readonly clock: Pick<Clock, "steadyNow" | "stepMs">;
   /** Replaces the clock of the database. */
   readonly testClock?: Pick<Clock, "steadyNow"> | undefined;

@@ -24,7 +24,8 @@ export interface ConnectionPoolOptions {
   readonly onStateChange: (change: StateChange) => void;
   /** Called after each query and each transaction that the server responded to. */
   readonly onResponse: ((ms: number) => void) | undefined;
-  readonly newConnections: () => SQL;
+  /** Opens connections when they are first used. `onClose` is called with the reason when one closes. */
+  readonly newConnections: (onClose: (reason: unknown) => void) => SQL;
   /** Resolves when the server is usable, and rejects when it is not. It must end within a bounded time. */
   readonly probe: () => Promise<void>;
   readonly onProbeFailure: (cause: unknown) => void;
@@ -55,6 +56,8 @@ type UseConnection<T, Connection> = (sql: SQL, run: (connection: Connection) => 
  * one nor responds to `cancel()`. After a timeout the connections are replaced.
  */
 export class ConnectionPool {
+  /** How many connections were lost. PostgreSQL may have crashed or been replaced each time. */
+  lostConnections = 0;
   #sql: SQL;
   #queued = 0;
   #respondedAt = -Infinity;
@@ -65,8 +68,13 @@ export class ConnectionPool {
   #timer: ScheduledTimer | undefined;
 
   constructor(private readonly options: ConnectionPoolOptions) {
-    this.#sql = options.newConnections();
+    this.#sql = options.newConnections(this.#onClose);
   }
+
+  /** A server that ends an idle transaction has lost nothing. */
+  readonly #onClose = (reason: unknown) => {
+    if (!hasIdled(reason)) this.lostConnections++;
+  };
 
   /** The number of queries that run or wait for a connection. */
   get queueLength(): number {
@@ -231,8 +239,9 @@ export class ConnectionPool {
 
   /** Replaces the connections, so that running queries fail. The new ones are opened when they are first used. */
   replaceConnections(): void {
+    this.lostConnections++;
     void this.#sql.close({ timeout: 0 });
-    this.#sql = this.options.newConnections();
+    this.#sql = this.options.newConnections(this.#onClose);
   }
 
   /** Rejects new queries, and waits for the accepted ones; their timeouts bound the wait. */

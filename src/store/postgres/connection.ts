@@ -27,8 +27,8 @@ export interface ConnectOptions extends Partial<Timeouts> {
    * Whether to accept a standby, which shows earlier data and rejects writes. By default the connection to it fails.
    */
   readonly acceptsStandby?: true;
-  /** Called when a connection has closed. */
-  readonly onClose?: () => void;
+  /** Called with the reason when a connection is closed. */
+  readonly onClose?: (reason: unknown) => void;
 }
 
 export const COMMAND_TIMEOUT_MS = 5_000;

@@ -1,19 +1,23 @@
-import type { ReservedSQL, SQL } from "bun";
+import type { ReservedSQL } from "bun";
 import { OutcomeUnknown, Unavailable } from "../../api/errors.ts";
 import { messageOf } from "../../runtime/message-of.ts";
+import { repeat } from "../../runtime/repeat.ts";
+import { scheduler } from "../../runtime/scheduler.ts";
 import type { BanRules } from "../../domain/ban-rules.ts";
 import type { KeyLimiterOptions, RateLimiter } from "../../domain/ports/rate-limiter.ts";
 import {
-  type Ban,
   charge,
   copyOf,
   type Decision,
   decisionOf,
   expire,
-  expiresAt,
   isExpired,
+  isOpen,
   type KeySubject,
+  lacks,
   type Limits,
+  merge,
+  NEVER,
   newQuota,
   peek,
   type Quota,
@@ -22,26 +26,34 @@ import {
   unban,
 } from "../../domain/rate-limit.ts";
 import { BoundedMap } from "../../runtime/bounded-map.ts";
-import { fromStored, toStored } from "../../domain/stored-quota.ts";
+import { toStored } from "../../domain/stored-quota.ts";
+import type { OnAudit } from "../audit.ts";
 import { BatchQueue } from "../sql/batch-queue.ts";
-import type { KeyQuotas } from "../sql/table-store.ts";
+import { recordBans } from "./ban-entries.ts";
 import type { Pools } from "./pools.ts";
 import { WRITE_TO_LOG } from "./dialect.ts";
+import {
+  countRequests,
+  DELETE_EXPIRED,
+  lockQuotas,
+  type QuotaRow,
+  type QuotaRows,
+  readQuotas,
+  storeQuotas,
+} from "./quota-rows.ts";
 
-/** The locks of a batch are held for a round trip, in which other servers wait for them. */
 const MAX_BATCH = 256;
 const MAX_QUEUED = 10_000;
-/** Another server may delete a row between the statement that adds it and the one that locks it. */
-const MAX_ATTEMPTS = 5;
 /** Decisions wait for a purge, which takes about a millisecond. */
 const BATCHES_PER_PURGE = 100;
-const MAX_PURGED = 100;
-/** PostgreSQL writes to the disk, and sends to its standbys, within this time what no commit has waited for. */
-const SETTLED_AFTER_MS = 1_000;
-
 /** The quotas of 50,000 keys take 15 MB. */
 const MAX_KNOWN_KEYS = 50_000;
-const MAX_REPORTED_BANS = 10_000;
+const KEYS_PER_READ = 1_000;
+const HAND_OVER_EVERY_MS = 250;
+/** Servers that lost their connections together have reached PostgreSQL again, and handed over, within this time. */
+const HAND_OVER_MS = 500;
+/** A ban whose audit entry would have to wait for another one is decided anew after this time. */
+const AUDIT_PAUSE_MS = 20;
 
 interface LimitedRequest {
   readonly keyId: number;
@@ -54,40 +66,70 @@ interface Counted {
   readonly quota: Quota;
 }
 
+type LimiterPools = Pick<Pools, "limits" | "reads" | "writes" | "timeoutMs">;
+
 /**
- * Limits the requests of keys together with all servers. A batch locks the rows of its keys, decides with the rules of
- * domain/rate-limit.ts, and stores the quotas, in one transaction: so the limits are exact. PostgreSQL's clock, read
- * after the locks are taken, is that of all servers.
+ * Limits the requests of keys together with all servers, exactly. PostgreSQL's clock, read after the rows are locked,
+ * is that of all servers.
  *
- * A batch takes two round trips: BEGIN is sent with the statement that locks, and COMMIT with the one that stores. The
- * commit waits neither for the disk nor for a standby, which may be away: it would hold locks that all servers need. So
- * a crash or a failover loses the last counts, of less than a second. The response to a request that is banned follows
- * another write, which has waited for both, so that the ban stays.
+ * A batch is one statement, which counts the requests of each key if its windows are open and all of the requests fit.
+ * It returns the quotas as they were, which decide another request too if that changes nothing, such as one over the
+ * limit. So rows are locked only while PostgreSQL runs a statement, however far away the servers are.
+ *
+ * What else changes a quota, such as a window that opens or a strike, follows the rules of domain/rate-limit.ts in a
+ * transaction, which holds its locks for a round trip: BEGIN is sent with the statement that locks, and COMMIT with the
+ * one that stores. Such transactions have a queue of their own, so that requests in open windows do not wait for them.
+ *
+ * A commit waits neither for the disk nor for a standby, which may be away: it would hold locks that all servers need.
+ * So a crash or a failover loses the last commits, of less than a second. What was answered stays all the same:
+ * - A response to a banned request follows a write that has waited for both since the ban.
+ * - A server keeps the last quota of each key. Once it has lost a connection, PostgreSQL may have lost commits: the
+ *   server hands over what is missing before it decides again, and waits for other servers to do so.
  *
  * Times are those of this server's steady clock; in the database, those of PostgreSQL's.
  */
 export class PostgresKeyLimiter implements RateLimiter<KeySubject> {
   readonly #options: KeyLimiterOptions;
-  readonly #pools: Pick<Pools, "limits" | "reads" | "writes">;
-  readonly #batches: BatchQueue<LimitedRequest, Counted>;
+  readonly #onAudit: OnAudit | undefined;
+  readonly #pools: LimiterPools;
+  /** Requests whose windows may be open. */
+  readonly #counts: BatchQueue<LimitedRequest, Counted | undefined>;
+  /** Requests that need more than counting. */
+  readonly #transactions: BatchQueue<LimitedRequest, Counted | undefined>;
   readonly #reads: BatchQueue<number, Quota | undefined>;
   /** Waits until everything that was committed before is on the disk and on the standby. */
   readonly #syncs: BatchQueue<void, void>;
-  /** The last quota of each key that this server has seen, for responses while PostgreSQL is unavailable. */
+  /** What was committed before this time is on the disk and on the standby. */
+  #syncedAt = NEVER;
+  /** The last quota of each key that this server has seen. */
   readonly #known = new BoundedMap<number, Quota>(MAX_KNOWN_KEYS);
-  /** The ends of bans that were reported, by key: each is reported once, although every request shows it. */
-  readonly #reportedBans = new BoundedMap<number, number>(MAX_REPORTED_BANS);
+  /** How many connections had been lost at the last hand-over. */
+  #handedOverAfter = 0;
+  #handOver: Promise<void> | undefined;
+  readonly #handOvers = repeat(HAND_OVER_EVERY_MS, async () => {
+    // Without requests, too: the client of a banned key may go to another server. A failure is repeated.
+    await this.#handOverIfDue()?.catch(() => {});
+    return HAND_OVER_EVERY_MS;
+  });
   #batchesUntilPurge = BATCHES_PER_PURGE;
 
-  constructor(pools: Pick<Pools, "limits" | "reads" | "writes" | "timeoutMs">, options: KeyLimiterOptions) {
+  constructor(pools: LimiterPools, options: KeyLimiterOptions, onAudit?: OnAudit) {
     this.#options = options;
+    this.#onAudit = onAudit;
     this.#pools = pools;
-    this.#batches = new BatchQueue({
-      run: (requests) => this.#decideAll(requests),
+    const decisions = {
       maxBatch: MAX_BATCH,
       maxQueued: MAX_QUEUED,
       maxQueueMs: pools.timeoutMs,
-      onBatch: (_, ms) => options.onResponse?.(ms),
+      onBatch: (_: number, ms: number) => options.onResponse?.(ms),
+    };
+    this.#counts = new BatchQueue({
+      ...decisions,
+      run: (requests) => this.#afterHandOver(() => this.#count(requests)),
+    });
+    this.#transactions = new BatchQueue({
+      ...decisions,
+      run: (requests) => this.#afterHandOver(() => this.#decideLocked(requests)),
     });
     this.#reads = new BatchQueue({
       run: (ids) => this.#readAll(ids),
@@ -95,8 +137,10 @@ export class PostgresKeyLimiter implements RateLimiter<KeySubject> {
       maxQueued: MAX_QUEUED,
     });
     this.#syncs = new BatchQueue({
-      async run(waiting) {
+      run: async (waiting) => {
+        const startedAt = options.clock.steadyNow();
         await withKnownOutcome(pools.writes.query(async (sql) => sql.unsafe(WRITE_TO_LOG)));
+        this.#syncedAt = startedAt;
         return waiting;
       },
       maxBatch: MAX_QUEUED,
@@ -106,16 +150,29 @@ export class PostgresKeyLimiter implements RateLimiter<KeySubject> {
   }
 
   get queueLength(): number {
-    return this.#batches.queueLength;
+    return this.#counts.queueLength + this.#transactions.queueLength;
   }
 
   async decide({ id: keyId }: KeySubject, limits: Limits): Promise<Decision> {
     const { clock } = this.#options;
-    const { decision, quota } = await this.#batches.submit({ keyId, limits });
+    const request = { keyId, limits };
+    const known = this.#known.get(keyId);
+    const mayBeOpen = known === undefined || isOpen(known, clock.steadyNow());
+    const counted = mayBeOpen ? await this.#counts.submit(request) : undefined;
+    const { decision, quota } = counted ?? (await this.#decideUnderLock(request));
     this.#known.set(keyId, quota);
-    const isNewBan = decision.outcome === "banned" && clock.steadyNow() - quota.bannedAt < SETTLED_AFTER_MS;
-    if (isNewBan) await this.#syncs.submit();
+    if (decision.outcome === "banned" && quota.bannedAt >= this.#syncedAt) await this.#syncs.submit();
     return shiftDecision(decision, clock.stepMs);
+  }
+
+  async #decideUnderLock(request: LimitedRequest): Promise<Counted> {
+    const deadline = scheduler.now() + this.#pools.timeoutMs;
+    while (scheduler.now() < deadline) {
+      const counted = await this.#transactions.submit(request);
+      if (counted) return counted;
+      await scheduler.sleep(AUDIT_PAUSE_MS);
+    }
+    throw new Unavailable("PostgreSQL: a ban waits for the commit of another audit entry");
   }
 
   peek({ id }: KeySubject, limits: Limits): Decision {
@@ -131,11 +188,10 @@ export class PostgresKeyLimiter implements RateLimiter<KeySubject> {
   }
 
   async #readAll(ids: readonly number[]): Promise<readonly (Quota | undefined)[]> {
-    const read = await this.#pools.reads.query((sql) => select(sql, READ, ids));
-    const { quotas, now } = this.#onOurClock(read);
-    for (const quota of quotas.values()) expire(quota, now, this.#options.ban());
+    const { rows, now } = await this.#read(ids);
     return ids.map((id) => {
-      const quota = quotas.get(id);
+      const quota = rows.get(id)?.quota;
+      if (quota) expire(quota, now, this.#options.ban());
       return quota && !isExpired(quota, now) ? quota : undefined;
     });
   }
@@ -143,11 +199,15 @@ export class PostgresKeyLimiter implements RateLimiter<KeySubject> {
   /** They would take a read of all quotas. */
   bannedKeys(): undefined {}
 
+  async #read(ids: readonly number[]): Promise<Quotas> {
+    return this.#onOurClock(await this.#pools.reads.query((sql) => readQuotas(sql, ids)));
+  }
+
   async unban({ id: keyId }: KeySubject, agoMs: number): Promise<void> {
     const known = this.#known.get(keyId);
     if (known) unban(known, this.#options.clock.steadyNow() - agoMs);
-    await this.#transaction([keyId], ({ quotas, now }) => {
-      for (const quota of quotas.values()) {
+    await this.#transaction([keyId], ({ rows, now }) => {
+      for (const { quota } of rows.values()) {
         expire(quota, now, this.#options.ban());
         unban(quota, now - agoMs);
       }
@@ -156,43 +216,69 @@ export class PostgresKeyLimiter implements RateLimiter<KeySubject> {
   }
 
   async close(): Promise<void> {
-    await this.#batches.close();
-    await Promise.all([this.#reads.close(), this.#syncs.close()]);
+    await this.#counts.close();
+    await this.#transactions.close();
+    await Promise.all([this.#reads.close(), this.#syncs.close(), this.#handOvers.close()]);
   }
 
-  async #decideAll(requests: readonly LimitedRequest[]): Promise<readonly Counted[]> {
-    const rules = this.#options.ban();
-    const ids = [...new Set(requests.map(({ keyId }) => keyId))].toSorted((one, other) => one - other);
-    const { counted, banned, aheadMs } = await this.#transaction(ids, ({ quotas, now, aheadMs }) => ({
-      ...countAll(requests, quotas, now, rules),
-      aheadMs,
-    }));
-    for (const [i, { decision, quota }] of counted.entries()) {
-      const { keyId = 0 } = requests[i] ?? {};
-      if (decision.outcome !== "banned") continue;
-      // By PostgreSQL's clock, a ban has the same times on every server and in every batch.
-      const ban = { bannedAt: quota.bannedAt - aheadMs, bannedUntil: quota.bannedUntil - aheadMs };
-      this.#report(keyId, ban, banned.has(keyId));
+  /** Decides the requests that change nothing but counts of open windows; undefined for each other one. */
+  async #count(requests: readonly LimitedRequest[]): Promise<readonly (Counted | undefined)[]> {
+    const keys = byKey(requests);
+    const testNow = this.#options.testClock?.steadyNow();
+    const read = await withKnownOutcome(this.#pools.limits.query((sql) => countRequests(sql, keys, testNow)));
+    const { rows, now } = this.#onOurClock(read);
+    const results = new Map<LimitedRequest, Counted>();
+    for (const { keyId, requests: ofKey } of keys) {
+      const row = rows.get(keyId);
+      if (row === undefined) continue;
+      const before = toStored(row.quota).join();
+      const { counted } = chargeAll(ofKey, rows, now, this.#options.ban());
+      const isDecided = read.counted.has(keyId) || toStored(row.quota).join() === before;
+      if (isDecided) for (const [request, each] of counted) results.set(request, each);
     }
     this.#purge();
-    return counted;
+    return requests.map((request) => results.get(request));
   }
 
-  #report(keyId: number, ban: Ban, isNew: boolean): void {
-    if (this.#reportedBans.get(keyId) === ban.bannedUntil) return;
-    this.#reportedBans.set(keyId, ban.bannedUntil);
-    const { onBan, onEarlierBan } = this.#options;
-    (isNew ? onBan : onEarlierBan)?.(keyId, ban);
+  /** Decides all requests but those of a key that is to be banned while the audit trail is locked. */
+  async #decideLocked(requests: readonly LimitedRequest[]): Promise<readonly (Counted | undefined)[]> {
+    const ids = [...new Set(requests.map(({ keyId }) => keyId))].toSorted((one, other) => one - other);
+    const { ban, server, onBan } = this.#options;
+    const { counted, bans } = await this.#transaction(ids, async ({ rows, now, aheadMs }, sql) => {
+      const { counted, banned } = chargeAll(requests, rows, now, ban());
+      // By PostgreSQL's clock, as every server sees them.
+      const bans = banned.map((keyId) => {
+        const { bannedAt = NEVER, bannedUntil = NEVER } = rows.get(keyId)?.quota ?? {};
+        return { keyId, ban: { bannedAt: bannedAt - aheadMs, bannedUntil: bannedUntil - aheadMs } };
+      });
+      const recorded = await recordBans(sql, bans, server);
+      if (recorded === undefined)
+        for (const keyId of banned) {
+          rows.delete(keyId);
+          for (const request of requests) if (request.keyId === keyId) counted.delete(request);
+        }
+      return { counted, bans: recorded ?? [] };
+    });
+    for (const { keyId, ban: times, entry } of bans) {
+      onBan?.(keyId, times);
+      this.#onAudit?.(entry);
+    }
+    return requests.map((request) => counted.get(request));
   }
 
   /** Locks the rows of the keys, lets `work` change their quotas, and stores them. */
-  #transaction<T>(ids: readonly number[], work: (locked: Quotas) => T): Promise<T> {
+  #transaction<T>(
+    ids: readonly number[],
+    work: (locked: Quotas, sql: ReservedSQL) => T | Promise<T>,
+  ): Promise<T> {
     return withKnownOutcome(
       this.#pools.limits.onConnection(async (sql) => {
         try {
-          const locked = this.#onOurClock(await lock(sql, ids));
-          const result = work(locked);
-          await store(sql, locked);
+          const locked = this.#onOurClock(await lockQuotas(sql, ids));
+          const result = await work(locked, sql);
+          for (const { quota } of locked.rows.values()) shift(quota, -locked.aheadMs);
+          await storeQuotas(sql, locked.rows);
+          for (const { quota } of locked.rows.values()) shift(quota, locked.aheadMs);
           return result;
         } catch (error) {
           // The connection may be lost, and the transaction with it.
@@ -204,12 +290,60 @@ export class PostgresKeyLimiter implements RateLimiter<KeySubject> {
   }
 
   /** Moves times to this server's steady clock. */
-  #onOurClock({ quotas, now: postgresNow }: Selected): Quotas {
+  #onOurClock<Read extends QuotaRows>(read: Read): Read & Quotas {
     const { clock, testClock } = this.#options;
     const now = clock.steadyNow();
-    const aheadMs = now - (testClock?.steadyNow() ?? postgresNow);
-    for (const quota of quotas.values()) shift(quota, aheadMs);
-    return { quotas, now, aheadMs };
+    const aheadMs = now - (testClock?.steadyNow() ?? read.now);
+    for (const { quota } of read.rows.values()) shift(quota, aheadMs);
+    return { ...read, now, aheadMs };
+  }
+
+  /** Runs a batch with what this and other servers knew before connections were lost. */
+  async #afterHandOver<T>(run: () => Promise<T>): Promise<T> {
+    const { limits } = this.#pools;
+    await this.#handOverIfDue();
+    const before = limits.lostConnections;
+    const result = await run();
+    if (limits.lostConnections === before) return result;
+    throw new Unavailable("a connection to PostgreSQL was lost meanwhile");
+  }
+
+  #handOverIfDue(): Promise<void> | undefined {
+    if (this.#pools.limits.lostConnections === this.#handedOverAfter) return undefined;
+    return (this.#handOver ??= this.#handOverKnown().finally(() => (this.#handOver = undefined)));
+  }
+
+  async #handOverKnown(): Promise<void> {
+    const { lostConnections } = this.#pools.limits;
+    this.#syncedAt = NEVER;
+    if (this.#known.size > 0) {
+      const startedAt = scheduler.now();
+      const ids = [...this.#known.keys()].toSorted((one, other) => one - other);
+      for (let from = 0; from < ids.length; from += KEYS_PER_READ)
+        await this.#handOverMissing(await this.#missingOf(ids.slice(from, from + KEYS_PER_READ)));
+      await scheduler.sleep(startedAt + HAND_OVER_MS - scheduler.now());
+    }
+    this.#handedOverAfter = lostConnections;
+  }
+
+  /** Returns the keys of which this server knows more than PostgreSQL. */
+  async #missingOf(ids: readonly number[]): Promise<readonly number[]> {
+    const { rows, now } = await this.#read(ids);
+    return ids.filter((id) => {
+      const known = this.#known.get(id);
+      return known !== undefined && lacks(rows.get(id)?.quota ?? newQuota(), known, now, this.#options.ban());
+    });
+  }
+
+  async #handOverMissing(ids: readonly number[]): Promise<void> {
+    for (let from = 0; from < ids.length; from += MAX_BATCH) {
+      await this.#transaction(ids.slice(from, from + MAX_BATCH), ({ rows, now }) => {
+        for (const [id, { quota }] of rows) {
+          const known = this.#known.get(id);
+          if (known) merge(quota, copyOf(known), now, this.#options.ban());
+        }
+      });
+    }
   }
 
   /** Deletes expired quotas from time to time, in the background. */
@@ -221,21 +355,49 @@ export class PostgresKeyLimiter implements RateLimiter<KeySubject> {
   }
 }
 
+interface Quotas extends QuotaRows {
+  /** The time of the steady clock minus that of PostgreSQL's. */
+  readonly aheadMs: number;
+}
+
 /** Decides one request after the other, and changes the quotas of their keys. `banned` are the keys that this bans. */
-function countAll(
+function chargeAll(
   requests: readonly LimitedRequest[],
-  quotas: ReadonlyMap<number, Quota>,
+  rows: ReadonlyMap<number, QuotaRow>,
   now: number,
   rules: BanRules,
-): { readonly counted: readonly Counted[]; readonly banned: ReadonlySet<number> } {
-  const banned = new Set<number>();
-  const counted = requests.map(({ keyId, limits }) => {
-    const quota = quotas.get(keyId) ?? newQuota();
+): { readonly counted: Map<LimitedRequest, Counted>; readonly banned: readonly number[] } {
+  const banned: number[] = [];
+  const counted = new Map<LimitedRequest, Counted>();
+  for (const request of requests) {
+    const { keyId, limits } = request;
+    const quota = rows.get(keyId)?.quota ?? newQuota();
     const outcome = charge(quota, limits, now, rules);
-    if (outcome === "new ban") banned.add(keyId);
-    return { decision: decisionOf(outcome, quota, limits, now), quota };
-  });
+    if (outcome === "new ban") banned.push(keyId);
+    counted.set(request, { decision: decisionOf(outcome, quota, limits, now), quota });
+  }
   return { counted, banned };
+}
+
+/** The requests of a key. */
+interface OfKey {
+  readonly keyId: number;
+  readonly limits: Limits;
+  readonly requests: readonly LimitedRequest[];
+}
+
+/** The keys ascend, so that no two servers wait for each other. A key whose limits have just changed has one group. */
+function byKey(requests: readonly LimitedRequest[]): readonly OfKey[] {
+  const groups = Map.groupBy(requests, ({ keyId }) => keyId);
+  return [...groups]
+    .toSorted(([one], [other]) => one - other)
+    .flatMap(([keyId, [first, ...others]]) => {
+      if (first === undefined) return [];
+      const { perMinute, perDay } = first.limits;
+      const isSame = ({ limits }: LimitedRequest) =>
+        limits.perMinute === perMinute && limits.perDay === perDay;
+      return { keyId, limits: first.limits, requests: [first, ...others.filter(isSame)] };
+    });
 }
 
 /** The request is rejected, so nothing but its count is unknown. */
@@ -244,107 +406,3 @@ function withKnownOutcome<T>(result: Promise<T>): Promise<T> {
     throw error instanceof OutcomeUnknown ? new Unavailable(messageOf(error), { cause: error }) : error;
   });
 }
-
-interface Selected {
-  readonly quotas: ReadonlyMap<number, Quota>;
-  readonly now: number;
-}
-
-interface Quotas extends Selected {
-  /** The time of the steady clock minus that of PostgreSQL's. */
-  readonly aheadMs: number;
-}
-
-const NOW = "floor(extract(epoch FROM clock_timestamp()) * 1000)::int8";
-const GIVEN_IDS = "string_to_array($1, ',')::int8[]";
-/** One row, whose time follows the locks of all others. */
-const SUMMARY = `coalesce(string_agg(key_id || ',' || array_to_string(numbers, ','), ';'), '') AS quotas, ${NOW} AS now`;
-const READ = `SELECT ${SUMMARY} FROM quotas WHERE key_id = ANY (${GIVEN_IDS})`;
-const LOCK = `WITH locked AS MATERIALIZED (
-    SELECT key_id, numbers FROM quotas WHERE key_id = ANY (${GIVEN_IDS}) ORDER BY key_id FOR UPDATE
-  ) SELECT ${SUMMARY} FROM locked`;
-const ADD = `INSERT INTO quotas (key_id, numbers, expires_at)
-  SELECT unnest(${GIVEN_IDS}), $2::int8[], ${NOW} ORDER BY 1 ON CONFLICT DO NOTHING`;
-const UPDATE = `UPDATE quotas SET numbers = given.numbers::int8[], expires_at = given.expires_at
-  FROM (
-    SELECT unnest(${GIVEN_IDS}) AS key_id, unnest(string_to_array($2, ';')) AS numbers,
-      unnest(string_to_array($3, ',')::int8[]) AS expires_at
-  ) AS given WHERE quotas.key_id = given.key_id`;
-
-async function select(sql: SQL, statement: string, ids?: readonly number[]): Promise<Selected> {
-  const values = ids === undefined ? [] : [ids.join(",")];
-  const [row] = await sql.unsafe<{ quotas: string; now: bigint }[]>(statement, values);
-  const rows = row === undefined || row.quotas === "" ? [] : row.quotas.split(";");
-  const quotas = new Map<number, Quota>();
-  for (const each of rows) {
-    const [id = 0, ...numbers] = each.split(",").map(Number);
-    quotas.set(id, fromStored(numbers));
-  }
-  return { quotas, now: Number(row?.now ?? 0) };
-}
-
-/**
- * Sends a query now; by itself it waits until somebody awaits it. Queries that are sent together take one round trip.
- * `unsafe` without parameters is not sent before those before it have ended.
- */
-function send<T>(query: SQL.Query<T>): SQL.Query<T> {
-  return query.execute();
-}
-
-/**
- * Begins a transaction with locks of all rows, in the order of the keys. Rows that are missing are added by a statement
- * of its own, which holds no lock while it waits for that of another server.
- */
-async function lock(sql: ReservedSQL, ids: readonly number[]): Promise<Selected> {
-  let [, locked] = await Promise.all([send(sql`BEGIN`), select(sql, LOCK, ids)]);
-  for (let attempt = 1; locked.quotas.size < ids.length; attempt++) {
-    if (attempt === MAX_ATTEMPTS)
-      throw new Unavailable("PostgreSQL: rows of quotas are deleted again and again");
-    const missing = ids.filter((id) => !locked.quotas.has(id));
-    const none = `{${toStored(newQuota()).join(",")}}`;
-    const [, , , again] = await Promise.all([
-      send(sql`COMMIT`),
-      send(sql.unsafe(ADD, [missing.join(","), none])),
-      send(sql`BEGIN`),
-      select(sql, LOCK, ids),
-    ]);
-    locked = again;
-  }
-  return locked;
-}
-
-async function store(sql: ReservedSQL, { quotas, aheadMs }: Quotas): Promise<void> {
-  for (const quota of quotas.values()) shift(quota, -aheadMs);
-  const columns = columnsOf([...quotas]);
-  for (const quota of quotas.values()) shift(quota, aheadMs);
-  await Promise.all([send(sql.unsafe(UPDATE, columns)), send(sql`COMMIT`)]);
-}
-
-const READ_ALL = `SELECT ${SUMMARY} FROM quotas`;
-const ROWS_PER_INSERT = 1_000;
-const PUT = `INSERT INTO quotas (key_id, numbers, expires_at)
-  SELECT unnest(${GIVEN_IDS}), unnest(string_to_array($2, ';'))::int8[], unnest(string_to_array($3, ',')::int8[])
-  ON CONFLICT (key_id) DO UPDATE SET numbers = excluded.numbers, expires_at = excluded.expires_at`;
-
-/** Reads the quotas of all keys. */
-export async function readAllQuotas(sql: SQL): Promise<KeyQuotas> {
-  return [...(await select(sql, READ_ALL)).quotas];
-}
-
-export async function putQuotas(sql: SQL, quotas: KeyQuotas): Promise<void> {
-  for (let from = 0; from < quotas.length; from += ROWS_PER_INSERT)
-    await sql.unsafe(PUT, columnsOf(quotas.slice(from, from + ROWS_PER_INSERT)));
-}
-
-/** The parameters of a statement: the identifiers, the numbers and the expiries. */
-function columnsOf(quotas: KeyQuotas): string[] {
-  const numbers = quotas.map(([, quota]) => `{${toStored(quota).join(",")}}`);
-  return [
-    quotas.map(([id]) => id).join(","),
-    numbers.join(";"),
-    quotas.map(([, quota]) => expiresAt(quota)).join(","),
-  ];
-}
-
-const DELETE_EXPIRED = `DELETE FROM quotas WHERE key_id IN (
-  SELECT key_id FROM quotas WHERE expires_at < ${NOW} ORDER BY expires_at LIMIT ${MAX_PURGED} FOR UPDATE SKIP LOCKED)`;

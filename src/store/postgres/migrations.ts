@@ -461,4 +461,14 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
       ALTER TABLE sign_in_codes ADD COLUMN made_in text;
     `,
   },
+  {
+    version: 29,
+    name: "parts of the rate limits of busy keys",
+    oldestRelease: "1.3.0",
+    // Release 1.3.0 adds rows with the first part.
+    sql: `
+      ALTER TABLE quotas ADD COLUMN part bigint NOT NULL DEFAULT 0;
+      ALTER TABLE quotas DROP CONSTRAINT quotas_pkey, ADD PRIMARY KEY (key_id, part);
+    `,
+  },
 ];

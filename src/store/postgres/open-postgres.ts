@@ -85,7 +85,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     operatorReads: adminStores(readDatabase, operatorPetStoreOn(readDatabase)),
     commitQueueLength: () => store.commitQueueLength,
     queueLength: () => pools.queueLength,
-    openKeyLimiter: (limiterOptions) => new PostgresKeyLimiter(pools, limiterOptions),
+    openKeyLimiter: (limiterOptions) => new PostgresKeyLimiter(pools, limiterOptions, onAudit),
     async close() {
       await petJson.close();
       await store.close();

@@ -29,7 +29,7 @@ const SIZES = {
   orders: 2,
   writes: 1,
   lookups: 1,
-  limits: 1,
+  limits: 2,
   operatorReads: 2,
 } as const;
 export const OPERATOR_READS = SIZES.operatorReads;
@@ -56,7 +56,10 @@ export class Pools {
   readonly writes: ConnectionPool;
   /** Anybody can cause lookups of keys, so a server runs few of them at a time. */
   readonly lookups: ConnectionPool;
-  /** Every request needs a decision about its key, so a commit of counts does not wait for the disk. */
+  /**
+   * Every request needs a decision about its key, so a commit of counts does not wait for the disk. One connection
+   * counts, and one has transactions.
+   */
   readonly limits: ConnectionPool;
   /** Lists, searches and sums of operators. Each occupies a connection, for longer than a client may wait. */
   readonly operatorReads: ConnectionPool;
@@ -82,7 +85,7 @@ export class Pools {
       others: Partial<ConnectionPoolOptions> = {},
     ) =>
       new ConnectionPool({
-        newConnections: () => connect(primary.url, { ...common, ...own }),
+        newConnections: (onClose) => connect(primary.url, { ...common, ...own, onClose }),
         probe: () => this.#followPrimary(primary, { ...common, maxConnections: 1 }),
         confirm: () => this.#replacement.compareIfDue(),
         probeEveryMs,

@@ -29,7 +29,7 @@ import {
 } from "./environment-lock.ts";
 import { isFromServer, postgresUnavailable } from "./errors.ts";
 import { COPY_LOCK, takeLock } from "./locks.ts";
-import { putQuotas, readAllQuotas } from "./key-limiter.ts";
+import { putQuotas, readAllQuotas } from "./quota-rows.ts";
 import { migratePostgres, readSchema, tableExists } from "./migrate.ts";
 import { POSTGRES_MIGRATIONS } from "./migrations.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";

@@ -51,6 +51,7 @@ export function latestVersion(steps: Versions): number {
 
 /** The latest steps of each release, newest first. */
 export const RELEASES = [
+  { release: "1.3.0", sqlite: 25, postgres: 27 },
   { release: "1.2.0", sqlite: 20, postgres: 21 },
   { release: "1.1.0", sqlite: 13, postgres: 15 },
   { release: "1.0.0", sqlite: 10, postgres: 11 },

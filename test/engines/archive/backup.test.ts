@@ -5,7 +5,7 @@ import { Database } from "bun:sqlite";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openStores } from "../../../src/adapters/open-stores.ts";
-import { putQuotas } from "../../../src/store/postgres/key-limiter.ts";
+import { putQuotas } from "../../../src/store/postgres/quota-rows.ts";
 import { postgresTables } from "../../../src/store/postgres/table-store.ts";
 import { inspectDatabase } from "../../../src/store/sqlite/snapshot.ts";
 import { sqliteTables } from "../../../src/store/sqlite/table-store.ts";

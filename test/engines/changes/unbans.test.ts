@@ -14,7 +14,7 @@ async function openTwo() {
   const ban = () => DEFAULT_BAN;
   const open = async (clock: TestClock) => {
     const stores = await openPostgres(url, { schema: "production", timeoutMs: 30_000 });
-    const keys = stores.openKeyLimiter({ clock, testClock, ban });
+    const keys = stores.openKeyLimiter({ clock, testClock, ban, server: "server" });
     const rateLimiter = new KeyAndAddressLimiter(keys, new MemoryRateLimiter({ clock, ban }));
     const close = rateLimiter.close.bind(rateLimiter);
     rateLimiter.close = async () => {
