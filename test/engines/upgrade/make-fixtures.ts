@@ -5,7 +5,7 @@
  */
 
 import { Database } from "bun:sqlite";
-import { copyFileSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
@@ -29,13 +29,13 @@ import {
 const ROOT = resolve(import.meta.dir, "../../..");
 const FIXTURES = fixturesOf(PREVIOUS_RELEASE);
 
-/** Makes the program, and returns the path of its source. The dependencies that it had are those of today. */
+/** Makes the program with the dependencies that it had, and returns the path of its source. */
 async function makeProgram(): Promise<string> {
   const directory = temporaryDirectory("previous-source");
   const archive = join(directory, "source.tar");
   outputOf(["git", "-C", ROOT, "archive", "-o", archive, EARLIER_RELEASES[PREVIOUS_RELEASE].commit]);
   outputOf(["tar", "-x", "-C", directory, "-f", archive]);
-  symlinkSync(join(ROOT, "node_modules"), join(directory, "node_modules"));
+  outputOf(["npm", "ci", "--silent", "--prefix", directory]);
   const main = join(directory, "src/cli/main.ts");
   const { outputs } = await Bun.build({
     entrypoints: [main],
