@@ -17,7 +17,7 @@ import { PetCreationPage, PetDetailsPage, PetListPage } from "./pages/pets.tsx";
 import { PlanListPage } from "./pages/plans.tsx";
 import { RequestListPage } from "./pages/requests.tsx";
 import { SettingsPage } from "./pages/settings.tsx";
-import { SignInPage } from "./pages/sign-in.tsx";
+import { LinkPage, SignInPage } from "./pages/sign-in.tsx";
 import { startPolling, usePolling } from "./polling.ts";
 import { startPrintableText } from "./printable-text.ts";
 import { navigate, startRouter } from "./router.ts";
@@ -26,9 +26,9 @@ import {
   findSession,
   loadSession,
   mayOpen,
+  openLink,
   returnFromProvider,
   setSession,
-  signIn,
   takeReturnUrl,
 } from "./session.ts";
 import { consoleState, serverSignal, startClock, updateState, useConsoleState } from "./state.ts";
@@ -53,7 +53,8 @@ const PAGES: Readonly<Record<PageName, ComponentType<PageProps>>> = {
 };
 
 function App() {
-  const { isSignedIn, operator, urlProblem } = useConsoleState();
+  const { isSignedIn, operator, urlProblem, linkCode } = useConsoleState();
+  if (linkCode !== undefined) return <LinkPage code={linkCode} />;
   if (isSignedIn === undefined) return <main class="sign-in muted">{urlProblem ?? <Skeleton />}</main>;
   return (
     <>
@@ -151,7 +152,7 @@ function takeSignInFromUrl(): (() => Promise<void>) | undefined {
   const code = searchParams.get("code");
   for (const name of ["code", "token"]) searchParams.delete(name);
   navigate(url.pathname + url.search, { replace: true });
-  return code === null ? undefined : () => signIn({ code });
+  return code === null ? undefined : () => openLink(code);
 }
 
 /** Signs in with what the URL has, or finds the session of this browser. Tries again while the server is gone. */

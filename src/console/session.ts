@@ -57,6 +57,14 @@ export async function signIn(body: BodyOf<"createSession">): Promise<void> {
   setSession(session);
 }
 
+/** Signs in with the code of a link. Whoever is signed in is asked first: it may be the link of somebody else. */
+export async function openLink(code: string): Promise<void> {
+  const session = await loadSession();
+  if (session?.operator === undefined) return signIn({ code });
+  updateState({ linkCode: code });
+  setSession(session);
+}
+
 /** What the tab keeps while the browser is with the provider: what the server began, and the page to return to. */
 const BEGUN_SIGN_IN = "petstore-sign-in";
 const RETURN_TO = "petstore-return-to";

@@ -19,6 +19,8 @@ interface State {
   retryAt?: number | undefined;
   /** Why a part of the page was not loaded; undefined while all of it is. */
   failure?: string | undefined;
+  /** The code of a link that was opened while somebody is signed in, who has not decided yet. */
+  linkCode?: string | undefined;
   /** How many rows of the last response of each operation this page cannot read. */
   unreadable: { readonly [Id in AdminOperationId]?: number };
   /** One short sentence about what was just done. Screen readers read it. */

@@ -106,8 +106,8 @@ async function startConsoleServer(flags: readonly string[] = []) {
     },
     stop: () => running.stop(),
     /** The URL of a page with a code, as `petstore admin-url` prints it. */
-    async signInUrl(path = "/") {
-      const { out, err } = await runPetstore("admin-url", "--data", data, "--operator", "bootstrap");
+    async signInUrl(path = "/", operator = "bootstrap") {
+      const { out, err } = await runPetstore("admin-url", "--data", data, "--operator", operator);
       const code = /code=\w+/.exec(out)?.[0];
       if (code === undefined) throw new Error(err);
       return `${adminUrl}${path}${path.includes("?") ? "&" : "?"}${code}`;

@@ -141,14 +141,21 @@ test("an admin changes role and expiry, and pages of the operator follow; an ove
   await page.getByRole("radio", { name: "10 minutes" }).check();
   await page.getByRole("dialog").getByRole("button", { name: "Rotate token" }).click();
   await page.getByText("The earlier tokens work until").waitFor();
+  const next = await page.getByLabel("Token", { exact: true }).inputValue();
   await page.getByLabel("Token", { exact: true }).press("Control+c");
   await page.getByRole("button", { name: "Done" }).click();
   await row.getByText("The earlier token ends in").waitFor();
   const session = await browser.open(server.adminUrl);
-  await signInWith(session.page, token);
-  await showPage(session.page, "/settings");
-  await session.page.getByRole("button", { name: "Sign out everywhere" }).click();
-  await session.page.getByRole("dialog").getByRole("button", { name: "Sign out everywhere" }).click();
+  await signInWith(session.page, next);
+  // The other one is a session of the earlier token.
+  const signOut = async (from: Page) => {
+    await showPage(from, "/settings");
+    await from.getByRole("button", { name: "Sign out everywhere" }).click();
+    await from.getByRole("dialog").getByRole("button", { name: "Sign out everywhere" }).click();
+  };
+  await signOut(other.page);
+  await other.page.getByRole("alert").filter({ hasText: "Use the new token" }).waitFor();
+  await signOut(session.page);
   for (const each of [session, other]) {
     await each.page.getByRole("heading", { name: "Sign in to Petstore" }).waitFor();
     await each.close();

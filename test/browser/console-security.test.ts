@@ -205,6 +205,42 @@ test("the URL that admin-url prints signs in, keeps the page and its filters, an
   await again.close();
 });
 
+test("a link asks before it replaces a session, and who stays has used up nothing", async () => {
+  const colleague = "colleague.with.a.long.name.of.many.letters@department.example";
+  await server.newOperator(colleague, "viewer");
+  const { page, look, close } = await browser.open(await server.signInUrl());
+  const signedInAs = (name: string) => page.getByRole("banner").getByText(name, { exact: true }).waitFor();
+  await signedInAs("bootstrap");
+  const secret = () => page.evaluate(`localStorage.getItem("petstore-session")`);
+  const before = await secret();
+  const link = await server.signInUrl("/keys?plan=pro", colleague);
+  const question = page.getByRole("heading", { name: "Sign in with this link?" });
+  await page.goto(link);
+  await question.waitFor();
+  expect(page.url()).toBe(`${server.adminUrl}/keys?plan=pro`);
+  expect(await look("link-question")).toEqual([]);
+  await page.getByRole("button", { name: "Stay signed in" }).click();
+  await page.getByRole("heading", { name: "Keys" }).waitFor();
+  await signedInAs("bootstrap");
+  expect(await secret()).toBe(before);
+  await page.goto(link);
+  await page.getByRole("button", { name: "Sign in with the link" }).click();
+  await page.getByRole("heading", { name: "Keys" }).waitFor();
+  await signedInAs(colleague);
+  // A second time the code is used up, which the question says; the session stays.
+  await page.goto(link);
+  await page.getByRole("button", { name: "Sign in with the link" }).click();
+  await page.getByRole("alert").filter({ hasText: "The code was used" }).waitFor();
+  expect(await look("link-used")).toEqual([]);
+  await page.getByRole("button", { name: "Stay signed in" }).click();
+  await signedInAs(colleague);
+  await close();
+  const other = await browser.open(`${server.adminUrl}/?code=pet_code_${"a".repeat(43)}`);
+  await other.page.getByRole("alert").filter({ hasText: "The code is for the command line" }).waitFor();
+  expect(await other.page.evaluate(`localStorage.getItem("petstore-session")`)).toBeNull();
+  await other.close();
+});
+
 test("a program on another port of the host gets the cookie, and can do nothing with it", async () => {
   const cookies: string[] = [];
   using listener = Bun.serve({

@@ -1,6 +1,7 @@
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { goToProvider, loadSession, setSession, signIn } from "../session.ts";
-import { consoleState } from "../state.ts";
+import { consoleState, updateState } from "../state.ts";
 import { Brand, ENVIRONMENT } from "../components/layout.tsx";
 import { Form } from "../components/forms.tsx";
 import { TextField } from "../components/fields.tsx";
@@ -11,6 +12,50 @@ export function SignInPage() {
   // Somebody may sign in in another tab.
   usePolling("session", loadSession, { onData: setSession });
   return (
+    <Card title="Sign in to Petstore">
+      {provider === undefined ? (
+        <TokenForm problem={urlProblem} />
+      ) : (
+        <>
+          <Form submitText={`Sign in with ${provider}`} onSubmit={goToProvider} problem={urlProblem} />
+          <details>
+            <summary>Use a token instead</summary>
+            <TokenForm />
+          </details>
+        </>
+      )}
+    </Card>
+  );
+}
+
+const forgetLink = () => updateState({ linkCode: undefined });
+
+/** Asks before the code of a link replaces the session of this browser. */
+export function LinkPage({ code }: { readonly code: string }) {
+  const name = consoleState.operator?.name;
+  return (
+    <Card title="Sign in with this link?">
+      <p>
+        You are signed in as{" "}
+        <strong class="wrap">
+          <bdi>{name}</bdi>
+        </strong>
+        . The link signs in the operator for whom it was made, in all tabs of this browser. From then on, the
+        audit trail has what you do under that name.
+      </p>
+      <p class="muted">If somebody has sent you the link, stay signed in.</p>
+      <Form
+        submitText="Sign in with the link"
+        onSubmit={() => signIn({ code }).then(forgetLink)}
+        onCancel={forgetLink}
+        cancelText="Stay signed in"
+      />
+    </Card>
+  );
+}
+
+function Card({ title, children }: { readonly title: string; readonly children: ComponentChildren }) {
+  return (
     <main class="sign-in">
       <div class="card">
         <div class="header" data-environment={ENVIRONMENT}>
@@ -19,18 +64,8 @@ export function SignInPage() {
           </span>
         </div>
         <section>
-          <h1>Sign in to Petstore</h1>
-          {provider === undefined ? (
-            <TokenForm problem={urlProblem} />
-          ) : (
-            <>
-              <Form submitText={`Sign in with ${provider}`} onSubmit={goToProvider} problem={urlProblem} />
-              <details>
-                <summary>Use a token instead</summary>
-                <TokenForm />
-              </details>
-            </>
-          )}
+          <h1>{title}</h1>
+          {children}
         </section>
       </div>
     </main>
