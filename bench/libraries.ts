@@ -5,9 +5,14 @@
 
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { stringify } from "yaml";
+import { parseJson } from "../src/api/json.ts";
+import { toYaml } from "../src/api/yaml.ts";
 import { RowReader } from "../src/archive/row-reader.ts";
+import { DOCUMENTED_DEFAULTS } from "../src/cli/documented-defaults.ts";
 import { NewPet } from "../src/domain/pets-and-orders.ts";
 import { createLog } from "../src/observe/log.ts";
+import { openApiJson } from "../src/petstore/openapi/document.ts";
 import { PETSTORE_API } from "../src/petstore/operations.ts";
 import { temporaryDirectory } from "../trials/harness/cleanup.ts";
 import { run } from "../trials/compatibility/tools.ts";
@@ -19,7 +24,6 @@ const LIBRARIES = {
   "documentation site": ["@scalar/api-reference@1.72.1", "swagger-ui-dist@5.29.5"],
   search: ["minisearch@7.2.0", "lunr@2.3.9", "flexsearch@0.8.212"],
   highlighter: ["highlight.js@11.12.0", "prismjs@1.30.0", "shiki@4.6.0"],
-  yaml: ["yaml@2.9.1"],
   tar: ["tar-stream@3.2.2", "tar@7.5.23"],
   log: ["pino@10.4.0"],
   "command line": ["commander@15.1.0", "yargs@18.2.0"],
@@ -141,6 +145,9 @@ compare("a route", {
   ours: () => PETSTORE_API.find("/v1/pets/123")?.route.operations.get("GET"),
   "find-my-way": () => router.find("GET", "/v1/pets/123"),
 });
+
+const openApi: unknown = parseJson(openApiJson(DOCUMENTED_DEFAULTS));
+compare("OpenAPI as YAML", { ours: () => toYaml(openApi), yaml: () => stringify(openApi) }, 20);
 
 const { default: pino } = (await load("pino")) as unknown as {
   default: (

@@ -1,5 +1,4 @@
 import { existsSync } from "node:fs";
-import { toYaml } from "../../../api/yaml.ts";
 import { UsageError } from "../../../config/usage-error.ts";
 import { readTextFile } from "../../../config/read-file.ts";
 import { quotedPath } from "../../../config/quoted.ts";
@@ -211,7 +210,7 @@ class Applying {
       ...use,
       ...(secret && { secret }),
     });
-    if (!this.options.isJson) await this.context.print(diffOf(change, this.context.screen));
+    if (!this.options.isJson) await this.context.print(await diffOf(change, this.context.screen));
   }
 
   async make(change: Change, call: CallOperation): Promise<void> {
@@ -235,28 +234,28 @@ class Applying {
   }
 }
 
-const diffLines = (sign: string, values: object) =>
-  hasAny(values)
-    ? toYaml(values)
-        .trimEnd()
-        .split("\n")
-        .map((line) => sign + line)
-    : [];
-
 function useText(use: NonNullable<Change["use"]>, screen: Screen): string {
   if ("requestsOfLastDay" in use) return `${countOf(use.requestsOfLastDay, "request")} in the last 24 hours`;
   return `last there: ${use.lastUsedAt === null ? "never" : screen.shortTime(use.lastUsedAt)}`;
 }
 
 /** A change as a part of a diff. */
-function diffOf({ action, kind, name, before, after, use }: Change, screen: Screen): string {
+async function diffOf({ action, kind, name, before, after, use }: Change, screen: Screen): Promise<string> {
+  const { textOfValues } = await import("./file.ts");
+  const lines = (sign: string, values: object) =>
+    hasAny(values)
+      ? textOfValues(values)
+          .trimEnd()
+          .split("\n")
+          .map((line) => sign + line)
+      : [];
   const title = [action, kind, name].filter((word) => word !== undefined).join(" ");
   const painted = (format: "red" | "green" | "cyan", texts: readonly string[]) =>
     texts.map((text) => `${screen.paint(format, printable(text))}\n`).join("");
   return (
     painted("cyan", [`@@ ${title} @@`]) +
-    painted("red", diffLines("-", before)) +
-    painted("green", diffLines("+", after)) +
+    painted("red", lines("-", before)) +
+    painted("green", lines("+", after)) +
     painted("cyan", use ? [`# ${useText(use, screen)}`] : [])
   );
 }

@@ -1,4 +1,3 @@
-import { toYaml } from "../../../api/yaml.ts";
 import { quotedPath } from "../../../config/quoted.ts";
 import { file, optional } from "../../../config/value-types.ts";
 import type { Key, OperatorView } from "../../../operator/operations.ts";
@@ -29,7 +28,8 @@ export const exportConfig = defineCommand({
     const { FILE: path } = positionals;
     await using operations = await openOperations(commandLine, context);
     const config = configOf(await readCurrent({ operators: [], keys: [] }, operations.call));
-    const text = values.json ? json(config) : toYaml(config);
+    const { textOfValues } = await import("./file.ts");
+    const text = values.json ? json(config) : textOfValues(config);
     if (path === undefined || path === "-") return text;
     replaceFile(path, text);
     const { keys, operators } = config;

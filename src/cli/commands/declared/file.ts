@@ -1,6 +1,6 @@
 /* The file of a declared configuration: its fields, and its problems with their lines. */
 
-import { LineCounter, parseDocument } from "yaml";
+import { LineCounter, parseDocument, stringify } from "yaml";
 import {
   boolean,
   type InputProblem,
@@ -71,6 +71,11 @@ export interface DeclaredFile {
   readonly count: number;
   /** Writes problems of values, each with its line. */
   describe(problems: readonly InputProblem[]): readonly string[];
+}
+
+/** Writes values as a file has them. A long text stays on its line. */
+export function textOfValues(values: object): string {
+  return stringify(values, { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
 /** Reads a file of YAML, of which JSON is a part. */
