@@ -8,6 +8,7 @@ import type { KeyStore } from "../domain/ports/keys.ts";
 import type { Clock } from "../domain/ports/clock.ts";
 import type { Policy, PolicyInEffect } from "../domain/policy.ts";
 import { BanRecorder } from "../background/ban-recorder.ts";
+import { ClockWatch } from "../background/clock-watch.ts";
 import { byServer } from "../background/attribution.ts";
 import { logAudit, reportSettingFiles } from "../observe/event-reports.ts";
 import type { Log } from "../observe/log.ts";
@@ -19,6 +20,7 @@ import { type MonitoredStores, openStores, prepareDirectory } from "./open-store
 export interface Adapters extends MonitoredStores, Omit<OpenedRateLimiter, "restoredBans"> {
   /** Records the bans of the rate limiter. */
   readonly bans: BanRecorder;
+  readonly clockWatch: ClockWatch;
   /** The policy that this server applies. `applyPolicy` replaces it. */
   readonly policy: PolicyInEffect;
   readonly applyPolicy: (stored: Policy) => void;
@@ -68,6 +70,8 @@ export async function openAdapters(
     opened.defer(() => stores.close());
     await retention.start(stores.storedValues);
     opened.defer(() => retention.stop());
+    const clockWatch = new ClockWatch({ storedValues: stores.storedValues, clock, log });
+    opened.defer(() => clockWatch.close());
     // The rate limiter bans by the policy in effect and reports its bans, so it opens after both.
     const bans = new BanRecorder({ audit: stores.audit, keys: stores.keys, log, server: hostname() });
     opened.defer(() => bans.close());
@@ -89,7 +93,8 @@ export async function openAdapters(
       policy.current = stored;
       log.event("limits.changed");
     };
-    return { ...stores, policy, applyPolicy, rateLimiter, bans, limiterMonitor, retentionNow, failed, close };
+    const limits = { policy, applyPolicy, rateLimiter, bans, limiterMonitor };
+    return { ...stores, ...limits, clockWatch, retentionNow, failed, close };
   } catch (error) {
     await opened
       .disposeAsync()

@@ -1,10 +1,10 @@
+import { CLOCK_TOLERANCE_MS } from "../domain/clock-difference.ts";
 import { check, type Finding, problemsOr } from "./finding.ts";
 
 const clock = check("clock");
 
 /** A clock that shows an earlier time than this release is wrong. */
 const RELEASED_AT = Date.UTC(2026, 10, 1);
-const CLOCK_TOLERANCE_MS = 2_000;
 
 export interface ClockComparison {
   /** The name of the other machine's service, such as `PostgreSQL`. */

@@ -38,6 +38,8 @@ export const ServerReport = object(
     port: integer({ min: 0, max: 65_535 }),
     /** The flags and variables with which its start sets the policy of all servers. */
     setsPolicy: array(line(100)),
+    /** Its clock minus that of the database; null if the database has none of its own, or has not responded yet. */
+    clockAheadMs: nullable(integer({ min: -8.64e15, max: 8.64e15 })),
   },
 );
 type ServerReport = Infer<typeof ServerReport>;

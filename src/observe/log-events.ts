@@ -1,4 +1,5 @@
 import { AUDIT_ACTIONS, type AuditAction } from "../domain/audit.ts";
+import { CLOCK_TOLERANCE_MS } from "../domain/clock-difference.ts";
 import type { LogLevel } from "../domain/logging.ts";
 import { MAX_HANDSHAKES_PER_SECOND } from "../http1/index.ts";
 
@@ -253,6 +254,11 @@ export const LOG_EVENTS = {
   "webhook.unreadable": warn("the position of the webhook cannot be read or saved; trying again", ["error"]),
 
   "clock.changed": warn("the system clock was changed; windows and bans keep their length", ["byMs"]),
+  "clock.differs": warn(
+    `the clock of this machine differs from that of PostgreSQL by more than ${CLOCK_TOLERANCE_MS / 1_000} s; synchronize both with NTP`,
+    ["aheadMs"],
+  ),
+  "clock.agrees": info("the clocks of this machine and of PostgreSQL agree again", ["aheadMs"]),
   "clock.doubted": warn(
     "the system clock is more than a day off; old data is kept until it is right, or for a day",
   ),

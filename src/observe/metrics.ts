@@ -48,6 +48,7 @@ interface MetricsOptions {
     /** The free space on the disk of SQLite. */
     readonly freeBytes?: () => number;
     readonly petJson: { readonly cacheStatistics?: CacheStatistics };
+    readonly clockWatch: { readonly aheadMs: number | undefined };
   };
   readonly servers: { list(): readonly ServerState[] };
 }
@@ -250,6 +251,11 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
     ({ server: { tlsCertificate } }) =>
       tlsCertificate && new X509Certificate(tlsCertificate.cert).validToDate.getTime() / 1_000,
   ),
+  petstore_clock_ahead_seconds: gauge(
+    "The clock of the server minus that of PostgreSQL.",
+    ({ adapters: { clockWatch } }) =>
+      clockWatch.aheadMs === undefined ? undefined : clockWatch.aheadMs / 1_000,
+  ),
   petstore_log_lines_total: counter(
     "Lines of the log.",
     ({ log }) => Object.entries(log.lines).map(([level, value]) => ({ labels: { level }, value })),
@@ -350,6 +356,11 @@ export class AppMetrics {
     });
     this.eventLoopDelay.start();
     this.live.start();
+  }
+
+  /** How far the clock is ahead of that of the database; null if that is not known. */
+  get clockAheadMs(): number | null {
+    return this.options.adapters.clockWatch.aheadMs ?? null;
   }
 
   /** The text for Prometheus. It may be a second old: making it takes milliseconds, in which clients wait. */

@@ -5,13 +5,14 @@ import type { AppMetrics } from "./metrics.ts";
 /** What a server reports of its requests and connections to the other servers and to operators. */
 export function activityOf(
   server: Pick<HttpServer, "port" | "statistics">,
-  { requests, live }: Pick<AppMetrics, "requests" | "live">,
+  { requests, live, clockAheadMs }: Pick<AppMetrics, "requests" | "live" | "clockAheadMs">,
 ): Omit<ServerActivity, "adminUrl"> {
   const { limited, banned, serverError, ...others } = requests.totals();
   const rejections = limited + banned;
   const { latencies, requestsPerSecond } = live.recent();
   return {
     port: server.port,
+    clockAheadMs,
     connections: server.statistics.connections,
     requestsPerSecond,
     requests: others.success + others.clientError + rejections + serverError,

@@ -82,6 +82,7 @@ describe("the OpenAPI document of the admin API", () => {
     const { "": _none, ...found } = boundsIn(document);
     const sorted = Object.entries(found).map(([bounds, names]) => [bounds, names.toSorted().join(" ")]);
     expect(Object.fromEntries(sorted)).toEqual({
+      "-8640000000000000 8640000000000000": "clockAheadMs",
       "-9223372036854775808 9223372036854775807": "after categoryId id keyId operatorId orderId petId",
       "0": "banned clientError connections durationMs latencyMs limited p50 p99 requestsPerSecond serverError success",
       "0 2592000 0": "overlapSeconds",

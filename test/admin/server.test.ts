@@ -34,6 +34,7 @@ test("listServers: a server on SQLite is a list of one", async () => {
         startedAt: "2026-11-15T12:00:00.000Z",
         seenAt: "2026-11-15T12:00:00.000Z",
         differing: [],
+        clockAheadMs: null,
         ...figures,
       },
     ],
@@ -56,12 +57,18 @@ test("listServers: servers that were not heard of for more than 5 seconds, and l
     seenAt: at - 5_000,
     adminUrl: "http://web-1:8090",
     // A bucket of another release is left out.
+    clockAheadMs: -2_001,
     latencies: [
       [0, 2],
       [LATENCY_BUCKETS, 9],
     ],
   };
-  const { id: _id, port: _port, ...two } = { ...one, seenAt: at - 5_001, adminUrl: null, version: "2" };
+  const {
+    id: _id,
+    port: _port,
+    clockAheadMs: _aheadMs,
+    ...two
+  } = { ...one, seenAt: at - 5_001, adminUrl: null, version: "2" };
   const servers = { list: () => [one, { ...two, id: "two" }], lost: () => [{ ...two, id: "lost" }] };
   const { items, total } = await serverListHandlers({ clock, servers }).listServers();
   const view = (id: string, state: "up" | "unknown" | "lost") => {
@@ -75,6 +82,7 @@ test("listServers: servers that were not heard of for more than 5 seconds, and l
       startedAt: formatTime(at - 60_000),
       seenAt: formatTime(isFirst ? at - 5_000 : at - 5_001),
       differing: state === "lost" ? [] : [{ name: "version", value: isFirst ? "1" : "2" }],
+      clockAheadMs: isFirst ? -2_001 : null,
       ...figures,
       p50: 0.0005,
       p99: 0.0005,

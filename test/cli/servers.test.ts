@@ -29,7 +29,7 @@ test("servers list: the figures of each server and of all, what differs, and who
   const shared = { ...items[0], version, startedAt: at, seenAt: at, adminUrl: null };
   const figures = { requestsPerSecond: 12.34, requests: 12_345, rejections: 1_000, p50: 9.99, p99: 10.4 };
   const differing = ["cors-origin", "version"].map((name) => ({ name, value: "a" }));
-  const web = { ...shared, ...figures, name: "web-1:80", state: "up", differing };
+  const web = { ...shared, ...figures, name: "web-1:80", state: "up", differing, clockAheadMs: -3_600_123 };
   const lost = {
     ...shared,
     name: "web-2:80",
@@ -52,6 +52,7 @@ test("servers list: the figures of each server and of all, what differs, and who
 web-1:80  up     -          1.3.0    2026-11-15T12:00:00Z   12.3    12,345     1,000    9.99      10  cors-origin, version
 web-2:80  lost   -          1.3.0    2026-11-15T12:00:00Z    0.0         0         0       -       -  -
 all       -      -          -        -                      12.3    12,345     1,000    9.99      10  -
+web-1:80: its clock is 3,600 s behind that of PostgreSQL; synchronize both with NTP.
 web-2:80 was last heard of at ${at}, and did not stop in order. If it was taken away, it is listed for an hour.
 `,
     err: "",

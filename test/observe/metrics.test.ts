@@ -55,6 +55,7 @@ function setUp() {
       queueLength: () => 21,
       rateLimiter: { queueLength: 22 },
       petJson: {},
+      clockWatch: { aheadMs: -3_600_000 },
     },
     servers: { list: () => [] },
   });
@@ -103,6 +104,7 @@ test("each series has the value of its source", () => {
     "petstore_webhook_waiting_entries 10",
     "petstore_webhook_oldest_waiting_seconds 11",
     "petstore_last_backup_timestamp_seconds 15",
+    "petstore_clock_ahead_seconds -3600",
     'petstore_log_lines_total{level="info"} 12',
     'petstore_log_lines_total{level="warn"} 13',
     'petstore_log_lines_total{level="error"} 14',
@@ -200,6 +202,7 @@ test("each request has one outcome, which the server reports, and health checks 
   expect({ ...NO_ACTIVITY, ...activity }).toEqual({
     ...NO_ACTIVITY,
     port: 7,
+    clockAheadMs: -3_600_000,
     connections: 1,
     requests: 10,
     rejections: 3,

@@ -1,4 +1,5 @@
 import { grouped } from "../../text/formatting.ts";
+import { clockProblem } from "../../domain/clock-difference.ts";
 import { LATE_SECONDS } from "../../operator/operations/servers.ts";
 import { settingText } from "../../operator/operations/settings.ts";
 import type { ServerList, Setting } from "../../operator/operations.ts";
@@ -32,8 +33,18 @@ export const serversList = operationCommand({
   text: ({ items, total }, { values, context: { screen } }) =>
     items.length === 0
       ? `No server is running on ${locationOf(values)}.\n`
-      : table(COLUMNS, items.length === 1 ? items : [...items, total], screen) + lostText(items, screen),
+      : table(COLUMNS, items.length === 1 ? items : [...items, total], screen) +
+        clockText(items) +
+        lostText(items, screen),
 });
+
+function clockText(items: ServerList["items"]): string {
+  const remarks = items.flatMap(({ name, state, clockAheadMs }) => {
+    const problem = state === "up" ? clockProblem(clockAheadMs) : undefined;
+    return problem === undefined ? [] : `${name}: ${problem}; synchronize both with NTP.\n`;
+  });
+  return remarks.join("");
+}
 
 /** What to make of servers that are lost: they crashed, or somebody has taken them away. */
 function lostText(items: ServerList["items"], screen: Screen): string {

@@ -2,6 +2,7 @@ import { useMemo, useState } from "preact/hooks";
 import { latency } from "../../text/durations.ts";
 import { countOf, grouped, figure } from "../../text/formatting.ts";
 import { EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
+import { clockProblem } from "../../domain/clock-difference.ts";
 import { CLOSE_TO_LIMIT_PERCENT } from "../../domain/rate-limit.ts";
 import { DAY_MS } from "../../text/time-units.ts";
 import { DEPRECATED_USE_DAYS, requestsOf } from "../../domain/usage-history.ts";
@@ -244,7 +245,8 @@ function topColumns(all: number | undefined): readonly Column<TopKey>[] {
 
 type ListedServer = ServerList["items"][number];
 
-function ServerName({ name, adminUrl, differing }: ListedServer) {
+function ServerName({ name, adminUrl, differing, state, clockAheadMs }: ListedServer) {
+  const problem = state === "up" ? clockProblem(clockAheadMs) : undefined;
   return (
     <>
       <strong>
@@ -256,6 +258,7 @@ function ServerName({ name, adminUrl, differing }: ListedServer) {
       {differing.length > 0 && (
         <p class="sub wrap">Differs in {differing.map((each) => `${each.name} ${each.value}`).join(", ")}</p>
       )}
+      {problem !== undefined && <p class="sub wrap">Synchronize the clocks: {problem}</p>}
     </>
   );
 }

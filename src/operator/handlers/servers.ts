@@ -81,6 +81,7 @@ function serverListOf(
     startedAt: formatTime(each.startedAt),
     seenAt: formatTime(each.seenAt),
     differing: differing.get(each.id) ?? [],
+    clockAheadMs: each.clockAheadMs ?? null,
     ...figuresOf([each]),
   });
   return {

@@ -81,6 +81,14 @@ const ListedServer = object("The state of a server, as reported by the server ev
     }),
     { json: "What should be the same on all servers, and differs here from most others" },
   ),
+  clockAheadMs: nullable(
+    integer({
+      min: -8.64e15,
+      max: 8.64e15,
+      description: "Its clock minus that of PostgreSQL, in milliseconds",
+    }),
+    "Null on SQLite, and for a server of an earlier release",
+  ),
   ...serverFigures,
 });
 

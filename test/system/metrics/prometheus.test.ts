@@ -143,6 +143,7 @@ test("every metric is scraped, and the queries of alerts and dashboard are valid
     "petstore_traced_requests_total",
     "petstore_last_backup_timestamp_seconds",
     "petstore_tls_certificate_expiry_timestamp_seconds",
+    "petstore_clock_ahead_seconds",
   ];
   expect(defined.filter((name) => !scraped.has(name))).toEqual(missing);
   expect(expressions.length).toBeGreaterThan(alerts.length);
