@@ -38,8 +38,8 @@ const randomPage = (pets: number) => ({ after: BigInt(randomUpTo(pets - 20)), li
 function compareBlockCache(connection: Connection, pets: number): void {
   const variants = {
     "with cache": new SqlitePetJson(connection),
-    "without filter": new SqlitePetJson(connection, { isRepeat: () => true }),
-    "without cache": new SqlitePetJson(connection, { isRepeat: () => false }),
+    "without filter": new SqlitePetJson(connection, { repeats: { isRepeat: () => true } }),
+    "without cache": new SqlitePetJson(connection, { repeats: { isRepeat: () => false } }),
   };
   const each = (work: (petJson: SqlitePetJson) => void) =>
     Object.fromEntries(Object.entries(variants).map(([name, petJson]) => [name, () => work(petJson)]));
@@ -70,7 +70,7 @@ function compareChanges(connection: Connection, pets: number): void {
 
 function comparePages(connection: Connection, pets: number): void {
   const store = new SqliteClientStore(connection);
-  const petJson = new SqlitePetJson(connection, { isRepeat: () => false });
+  const petJson = new SqlitePetJson(connection, { repeats: { isRepeat: () => false } });
   compare("the JSON of a page", {
     "joined by SQLite": () => petJson.list(randomPage(pets)),
     "encoded row by row": () =>

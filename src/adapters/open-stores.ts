@@ -4,7 +4,13 @@ import type { DataDirectory } from "../data-directory.ts";
 import type { StateChange, DatabaseStores } from "../domain/ports/stores.ts";
 import { logAudit } from "../observe/event-reports.ts";
 import type { Log } from "../observe/log.ts";
-import { EngineMonitor, CommitMonitor, type DatabaseMonitor } from "../observe/engine-monitor.ts";
+import {
+  EngineMonitor,
+  CommitMonitor,
+  type DatabaseMonitor,
+  type SqliteLogMonitor,
+} from "../observe/engine-monitor.ts";
+import { DURATION_BOUNDS, Histogram } from "../observe/histogram.ts";
 import { postgresOf } from "./postgres-options.ts";
 import { NoTables, type TableUse } from "../store/sql/migrations.ts";
 import type { StandbyChange } from "../store/postgres/standby-watch.ts";
@@ -19,6 +25,8 @@ export interface MonitoredStores extends DatabaseStores {
   readonly commitQueueLength: () => number;
   /** Returns the number of queries that run or wait for a connection of PostgreSQL. */
   readonly queueLength?: () => number;
+  /** The log of SQLite. */
+  readonly sqliteLog?: SqliteLogMonitor;
   /** Returns the free space on the disk of SQLite. */
   readonly freeBytes?: () => number;
   /** Opens what limits the requests of keys in PostgreSQL. */
@@ -34,7 +42,10 @@ interface StoreOptions {
   readonly readUrl?: () => string;
   /** Returns the time by which old data is deleted; by default, that of the writes. */
   readonly retentionNow?: () => number;
-  /** Called when the database was deleted or replaced, after its data was saved elsewhere. */
+  /**
+   * Given by a server. Called when the database was deleted or replaced, after its data was saved elsewhere, and when
+   * the disk did not confirm a write.
+   */
   readonly onLost?: (error: Error) => void;
 }
 
@@ -88,21 +99,44 @@ function rescueOf(directory: DataDirectory, { log, onLost }: StoreOptions): Resc
 
 async function openSqliteStores(
   directory: DataDirectory,
-  { log, retentionNow, use, rescue }: StoreOptions & { readonly rescue?: RescueOptions | undefined } = {},
+  {
+    log,
+    retentionNow,
+    use,
+    onLost,
+    rescue,
+  }: StoreOptions & { readonly rescue?: RescueOptions | undefined } = {},
 ): Promise<MonitoredStores> {
   const { openSqlite } = await import("../store/sqlite/open-sqlite.ts");
   const address = directory.files.database;
   const database = new EngineMonitor("SQLite");
   const commits = new CommitMonitor(database);
+  const syncs = new Histogram(DURATION_BOUNDS);
   const opened = openSqlite(directory.files.database, {
     use,
     ...(retentionNow && { retentionNow }),
-    ...(rescue && { rescue, operatorReadsInThread: true }),
+    ...(rescue && { rescue }),
+    server: onLost && {
+      onSync: (ms) => syncs.observe(ms / 1_000),
+      onCheckpointFailure: (error) => log?.event("database.checkpoint-failed", { file: address, error }),
+    },
+    onSyncFailure(error) {
+      log?.event("database.sync-failed", { file: address, error });
+      onLost?.(new Error(`${address}: ${error.message}; check the disk and start the server again`));
+    },
     onAudit: log && logAudit(log),
     onCommit: commits.committed,
     onStateChange: (change) => reportDatabase(database, change, { log, address }),
   });
-  return { ...opened, database, commits, freeBytes: () => directory.freeBytes() };
+  const { logBytes } = opened;
+  const sqliteLog = logBytes && { bytes: logBytes, syncs };
+  return {
+    ...opened,
+    database,
+    commits,
+    freeBytes: () => directory.freeBytes(),
+    ...(sqliteLog && { sqliteLog }),
+  };
 }
 
 interface DatabaseLog {

@@ -34,6 +34,12 @@ export class EngineMonitor<Engine extends string = string> {
   }
 }
 
+/** The figures about the log of SQLite. */
+export interface SqliteLogMonitor {
+  readonly syncs: Histogram;
+  bytes(): number;
+}
+
 const BATCH_SIZE_BOUNDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
 /** Measures transactions of several writes. */

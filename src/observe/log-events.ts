@@ -164,6 +164,14 @@ export const LOG_EVENTS = {
     "the deleted database cannot be saved elsewhere, and only this process has it; trying again",
     ["file", "pid", "error"],
   ),
+  "database.sync-failed": error(
+    "the disk did not confirm what was written, so nobody knows what is on it, and the server stops",
+    ["file", "error"],
+  ),
+  "database.checkpoint-failed": warn(
+    "the log of the database cannot be copied to the database, so it grows; trying again",
+    ["file", "error"],
+  ),
   "database.plain-text": warn(PLAIN_TEXT_WARNINGS.database.join("; ")),
   "usage.save-failed": error("used quotas cannot be saved; trying again", ["error"]),
   "usage.rewritten": warn("the limits database was deleted or replaced, and was written anew", ["file"]),

@@ -9,7 +9,13 @@ import { type HttpServer, maxDescriptors, type ServerStatistics } from "../http1
 import { formatMetrics, type Sample } from "./exposition.ts";
 import { LiveSeries } from "./live-series.ts";
 import type { Log } from "./log.ts";
-import type { EngineMonitor, CommitMonitor, DatabaseMonitor, LimiterMonitor } from "./engine-monitor.ts";
+import type {
+  EngineMonitor,
+  CommitMonitor,
+  DatabaseMonitor,
+  LimiterMonitor,
+  SqliteLogMonitor,
+} from "./engine-monitor.ts";
 import { EventLoopDelay } from "./event-loop-delay.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 
@@ -45,6 +51,7 @@ interface MetricsOptions {
     readonly queueLength?: () => number;
     /** `queueLength` is the number of decisions that wait, if the rate limiter has a queue. */
     readonly rateLimiter: { readonly queueLength?: number };
+    readonly sqliteLog?: SqliteLogMonitor;
     /** The free space on the disk of SQLite. */
     readonly freeBytes?: () => number;
     readonly petJson: { readonly cacheStatistics?: CacheStatistics };
@@ -213,6 +220,15 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   ),
   petstore_group_commit_queue_length: gauge("Writes that wait for the next transaction.", ({ adapters }) =>
     adapters.commitQueueLength(),
+  ),
+
+  petstore_sqlite_sync_duration_seconds: histogram(
+    "Time that the disk took to confirm the log of SQLite. Writes wait for it, and nothing else does.",
+    ({ adapters }) => adapters.sqliteLog?.syncs,
+  ),
+  petstore_sqlite_log_bytes: gauge(
+    "Length of the log of SQLite, which starts anew at 16 MB.",
+    ({ adapters }) => adapters.sqliteLog?.bytes(),
   ),
 
   petstore_webhook_deliveries_total: counter(

@@ -64,7 +64,8 @@ export function readinessChecks(
     database: async () => {
       await services.operatorPetStore.getPet(1n);
       // Any other server would have the same problem, and reads go on.
-      return !services.database.waitsForStandby || "reads; writes wait for a synchronous standby";
+      if (services.database.waitsForStandby) return "reads; writes wait for a synchronous standby";
+      return services.database.isAvailable || "reads; writes fail or wait for the disk";
     },
     disk: () => (services.freeBytes?.() ?? Infinity) >= NEEDED_BYTES,
     // The listeners open after the migrations, so the check always passes.

@@ -11,6 +11,7 @@ import {
   existsSync,
   fchmodSync,
   fchownSync,
+  fdatasync,
   fstatSync,
   fsyncSync,
   linkSync,
@@ -29,6 +30,7 @@ import {
 import { type FileHandle, open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
+import { promisify } from "node:util";
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants;
 /** The permissions of other users. */
@@ -40,6 +42,11 @@ const MAX_TEXT_BYTES = 1024 * 1024;
 /** Returns what has the name, which can be a link. Undefined if nothing has it. */
 export function statOf(path: string): Stats | undefined {
   return lstatSync(path, { throwIfNoEntry: false });
+}
+
+/** Returns the state of a directory, which a link can lead to. */
+export function statDirectory(path: string): Stats {
+  return statSync(path);
 }
 
 /** Opens a regular file. A pipe would otherwise stop the program until somebody writes to it. */
@@ -73,6 +80,13 @@ function withDescriptor<T>(descriptor: number, work: (descriptor: number) => T):
     closeSync(descriptor);
   }
 }
+
+/** Opens a file that exists, to wait for the disk. The caller closes the descriptor with `closeOwnFile`. */
+export function openToSync(path: string): number {
+  return openRegular(path, O_RDONLY);
+}
+
+export const closeOwnFile = closeSync;
 
 /** Opens a file to read and write, which it creates if it is missing. */
 export function openOwnFile(path: string): number {
@@ -191,7 +205,13 @@ export function removeDirectory(path: string): void {
  * What decides which files a power failure leaves. Whatever gets its name when it is complete is written, waits for the
  * disk, is renamed, and its directory waits for the disk. Tests record these calls.
  */
-export const disk = { sync: fsyncSync, rename: renameSync, link: linkSync };
+export const disk = {
+  sync: fsyncSync,
+  rename: renameSync,
+  link: linkSync,
+  /** Waits in the thread pool until what is in a file is on the disk. */
+  syncContents: promisify(fdatasync),
+};
 
 /** Waits until a file is on the disk. This process must have no database open in it. */
 export function syncToDisk(path: string): void {

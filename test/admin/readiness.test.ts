@@ -69,6 +69,7 @@ describe("a check of /readyz", () => {
 test.each([
   ["[+]database ok", {}],
   ["[+]database ok: reads; writes wait for a synchronous standby", { database: { waitsForStandby: true } }],
+  ["[+]database ok: reads; writes fail or wait for the disk", { database: { isAvailable: false } }],
   ["[-]database failed", { operatorPetStore: { getPet: () => Promise.reject(new Error("gone")) } }],
   ["[+]disk ok", {}],
   ["[+]disk ok", { freeBytes: () => 1_048_576 }],
@@ -81,7 +82,7 @@ test.each([
 ])("a server checks what it needs: %s", async (line, services) => {
   const checks = readinessChecks({
     operatorPetStore: { getPet: async () => undefined },
-    database: { waitsForStandby: false },
+    database: { waitsForStandby: false, isAvailable: true },
     limiterMonitor: { isAvailable: true },
     isDraining: () => false,
     ...services,

@@ -92,6 +92,16 @@ export const PROMISED_NUMBERS: Readonly<Record<string, readonly PromisedNumber[]
     { text: "within 2 s for its requests", ...queryTimeout },
     { text: "Revoked keys are rejected within a second, as always. | within 2 s", ...revoked },
     {
+      text: "waits for 7 s gets 503",
+      kept: { "api/dispatch.ts": "HANDLING_TIMEOUT_MS = 7_000" },
+      proof: ["test/http/request-timeout.test.ts", "work that never settles is Unavailable after 7 seconds"],
+    },
+    {
+      text: "waits for more than 2 s",
+      kept: { "store/sqlite/commit-queue.ts": "SLOW_SYNC_MS = 2_000" },
+      proof: ["test/store/commit-queue.test.ts", "a sync that takes 2 s is reported, and its end"],
+    },
+    {
       text: "Within a second the server saves the data",
       kept: { "store/sqlite/open-files.ts": "CHECK_EVERY_MS = 500" },
       proof: Times.lostDatabaseIsSavedWithinASecond,

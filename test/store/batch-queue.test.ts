@@ -22,7 +22,7 @@ function groupCommit(connection: Connection, { maxQueueMs = 60_000, hasClock = t
     maxBatch: 1_000,
     maxQueued: 10_000,
     maxQueueMs,
-    retry: { isBusy, maxMs: 60_000, pauseMs: 4 },
+    retry: { isBusy, maxMs: () => 60_000, pauseMs: 4 },
     scheduler: hasClock ? scheduler : { ...scheduler, now: () => 0 },
   });
   return { writes, batches };
@@ -58,7 +58,7 @@ test("responses that are ready are written before a transaction is tried again",
     },
     maxBatch: 1,
     maxQueued: 1,
-    retry: { isBusy: () => true, maxMs: 1_000, pauseMs: 4 },
+    retry: { isBusy: () => true, maxMs: () => 1_000, pauseMs: 4 },
   });
   await writes.submit("pet");
   random.mockRestore();
@@ -66,7 +66,7 @@ test("responses that are ready are written before a transaction is tried again",
 });
 
 /** A queue whose time passes only as given here, and a record of what it does. */
-function simulatedQueue(onYield = () => {}) {
+function simulatedQueue(onYield = () => {}, options: { waitsForReturning?: boolean } = {}) {
   const log: string[] = [];
   const time = { now: 0 };
   const queue = new BatchQueue<() => string, string>({
@@ -74,8 +74,9 @@ function simulatedQueue(onYield = () => {}) {
     maxBatch: 3,
     maxQueued: 4,
     maxQueueMs: 20,
-    onBatch: (items, ms) => void log.push(`${items} in ${ms} ms`),
-    retry: { isBusy: (error) => error === "busy", maxMs: 10, pauseMs: 4 },
+    onBatch: (items, ms) => void log.push(`${items.length} in ${ms} ms`),
+    retry: { isBusy: (error) => error === "busy", maxMs: () => 10, pauseMs: 4 },
+    ...options,
     scheduler: {
       ...scheduler,
       now: () => time.now,
@@ -117,6 +118,64 @@ describe("by the clock of a queue", () => {
       ["iteration", "iteration", "2 in 0 ms", "d", "e"],
     ];
     expect(await finish()).toEqual([...first, ...second]);
+  });
+
+  describe("that waits for those who return", () => {
+    /** A disk takes 5 ms for each batch, and an iteration of the event loop 0.125 ms. */
+    function clients() {
+      const returning: (() => void)[] = [];
+      const queue = simulatedQueue(
+        () => {
+          queue.time.now += 0.125;
+          returning.shift()?.();
+        },
+        { waitsForReturning: true },
+      );
+      const write = (name: string, meanwhile = () => {}) =>
+        queue.submit(() => {
+          meanwhile();
+          queue.time.now += 5;
+          return name;
+        });
+      return { ...queue, write, returning };
+    }
+    const batches = (log: readonly string[]) => log.filter((each) => !each.startsWith("iteration"));
+
+    test("a client that writes alone waits for nobody, whether it returns at once or later", async () => {
+      const { log, write, finish, time } = clients();
+      for (const name of ["a", "b"]) {
+        write(name);
+        await finish();
+      }
+      time.now += 1_000;
+      write("c");
+      await finish();
+      expect(log).toEqual(["a", "b", "c"].flatMap((name) => ["iteration", "1 in 5 ms", name]));
+    });
+
+    test("clients that write in turns share a batch from the second one on", async () => {
+      const { log, write, finish, returning } = clients();
+      write("a", () => {
+        write("b");
+        // The first client returns in the third iteration after its result.
+        returning.push(
+          () => {},
+          () => {},
+          () => write("a again"),
+        );
+      });
+      await finish();
+      expect(batches(log)).toEqual(["1 in 5 ms", "a", "2 in 10 ms", "b", "a again"]);
+    });
+
+    test("a batch waits for a fifth of the time of the last one", async () => {
+      const { log, write, finish } = clients();
+      write("a", () => write("b"));
+      await finish();
+      const second = log.slice(log.indexOf("a") + 1);
+      expect(second.filter((each) => each === "iteration")).toHaveLength(8);
+      expect(batches(second)).toEqual(["1 in 5 ms", "b"]);
+    });
   });
 
   test("an item may wait for 20 ms, and one too many is rejected at once", async () => {

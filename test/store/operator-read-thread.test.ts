@@ -21,7 +21,7 @@ import { until } from "../timing.ts";
 const open = async () => {
   const directory = disposableDirectory();
   const path = directory.path("store.db");
-  const stores = openSqlite(path, { operatorReadsInThread: true });
+  const stores = openSqlite(path, { server: {} });
   const another = openSqlite(path);
   return {
     ...stores,
@@ -159,7 +159,7 @@ test("a file that is damaged, missing or not a database rejects, and breaks noth
 test("close waits for the connection, so that the log can be removed", async () => {
   using directory = disposableDirectory();
   const path = directory.path("store.db");
-  const stores = openSqlite(path, { operatorReadsInThread: true });
+  const stores = openSqlite(path, { server: {} });
   await stores.operatorReads.operators.listOperators();
   await stores.close();
   expect(existsSync(`${path}-wal`)).toBe(false);

@@ -1,6 +1,4 @@
 import { expect, test } from "bun:test";
-import { sqliteDatabase } from "../../src/store/sqlite/dialect.ts";
-import { rowsOf } from "../../src/store/sql/steps.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { SqliteClientStore } from "../../src/store/sqlite/client-store.ts";
 import { openStoreDatabase, temporaryDatabase } from "./sqlite-database.ts";
@@ -60,23 +58,6 @@ test("what a server itself stores besides pets leaves the caches as they are", a
   expect(petJson.revisions).toEqual(before);
   await stores.close();
 });
-
-test("a transaction that need not wait for the disk changes nothing for the next one, also if it fails", async () => {
-  using db = temporaryDatabase();
-  const { connection } = db;
-  const synchronous = () => Number(connection.value("PRAGMA synchronous"));
-  const [full, normal] = [2, 1n];
-  connection.exec("PRAGMA synchronous = FULL");
-  const unsynced = sqliteDatabase(connection, { waitsForDisk: false });
-  const read = () => rowsOf<{ synchronous: bigint }>("PRAGMA synchronous");
-  expect([await unsynced.write(read), synchronous()]).toEqual([[{ synchronous: normal }], full]);
-  await expect(unsynced.write(() => raise())).rejects.toThrow("it fails");
-  expect(synchronous()).toBe(full);
-});
-
-function raise(): never {
-  throw new Error("it fails");
-}
 
 test("a rejected change invalidates nothing", async () => {
   using db = temporaryDatabase();

@@ -7,7 +7,7 @@ import type { SharedTables, TableReader } from "../../src/store/sql/table-store.
 import { rowsOf } from "../../src/store/sql/steps.ts";
 import { PETS } from "../../src/store/sql/tables.ts";
 import { Connection } from "../../src/store/sqlite/connection.ts";
-import { sqliteDatabase } from "../../src/store/sqlite/dialect.ts";
+import { SqliteClientStore } from "../../src/store/sqlite/client-store.ts";
 import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
 import { SqlWebhookStore } from "../../src/store/webhooks.ts";
 import { temporaryDatabase } from "./sqlite-database.ts";
@@ -52,7 +52,7 @@ test("rows are read 2,000 at a time", async () => {
 test("what servers share is bounded: 1,000 reports, questions of 16 KiB for 30 s, 1,000 waiting entries, 500 operators", async () => {
   using db = temporaryDatabase();
   const { connection } = db;
-  const database = sqliteDatabase(connection);
+  const database = new SqliteClientStore(connection).databaseFor();
   connection.exec(`INSERT INTO servers (id, report, reported_at) ${numbers(1_001)} SELECT i, '{}', 0 FROM n`);
   expect(await new SqlServerReportStore(database).listReports()).toHaveLength(1_000);
 

@@ -8,7 +8,6 @@ import { rowsOf } from "../../src/store/sql/steps.ts";
 import type { SharedTables } from "../../src/store/sql/table-store.ts";
 import { SqliteClientStore } from "../../src/store/sqlite/client-store.ts";
 import { Connection } from "../../src/store/sqlite/connection.ts";
-import { sqliteDatabase } from "../../src/store/sqlite/dialect.ts";
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/open-sqlite.ts";
 import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
 import { DAY_MS } from "../conformance/store-fixture.ts";
@@ -58,7 +57,7 @@ describe("a full disk", () => {
 
 test("a change of a key that cannot get the write lock of another process is Unavailable, and changes nothing", async () => {
   using db = temporaryDatabase();
-  const keys = new SqlKeyStore(sqliteDatabase(db.connection));
+  const keys = new SqlKeyStore(new SqliteClientStore(db.connection, { maxBusyMs: 0 }).databaseFor());
   await whileLocked(db.path, async () => {
     await expect(keys.createKey(KEY, storedSecret(0), BY)).rejects.toMatchObject({ name: "Unavailable" });
   });
@@ -79,38 +78,41 @@ test("a change of a key waits for another process, and does not block the event 
 });
 
 test.each([
-  ["an operator", 5_000, ({ keys }: SqliteStores) => keys.createKey(KEY, storedSecret(1), BY)],
-  ["a server about itself", 1_000, ({ serverReports }: SqliteStores) => serverReports.report("a", "")],
-  ["an import", 60_000, (_: SqliteStores, tables: SharedTables) => tables.write(() => rowsOf("SELECT 1"))],
-])("a write of %s is given up after %i ms behind the lock of another process", async (_, maxMs, write) => {
-  using directory = disposableDirectory();
-  const path = directory.path("store.db");
-  const stores = openSqlite(path);
-  await using shared: SharedTables & AsyncDisposable = await sqliteTables(path).share();
-  using attempts = spyOn(Connection.prototype, "transaction");
-  let now = 7_000;
-  using spies = new DisposableStack();
-  spies.use(spyOn(performance, "now").mockImplementation(() => now));
-  spies.use(spyOn(scheduler, "random").mockReturnValue(0.5));
-  const pauses = spies.use(spyOn(scheduler, "sleep"));
-  await whileLocked(path, async () => {
-    const outcomes: unknown[] = [];
-    const writing = write(stores, shared).then(
-      (result) => outcomes.push(result),
-      (error: unknown) => outcomes.push(error),
-    );
-    const attempt = (count: number) => until(() => attempts.mock.calls.length >= count, 10_000);
-    await attempt(1);
-    now += maxMs - 1;
-    await attempt(attempts.mock.calls.length + 2);
-    expect(outcomes).toEqual([]);
-    now += 1;
-    await writing;
-    expect(outcomes).toMatchObject([{ name: "Unavailable" }]);
-    expect(pauses.mock.calls.at(-1)).toEqual([1]);
-  });
-  await stores.close();
-});
+  ["an operator", 5_000, 2, ({ keys }: SqliteStores) => keys.createKey(KEY, storedSecret(1), BY)],
+  ["a server about itself", 1_000, 2, ({ serverReports }: SqliteStores) => serverReports.report("a", "")],
+  ["an import", 60_000, 1, (_: SqliteStores, tables: SharedTables) => tables.write(() => rowsOf("SELECT 1"))],
+])(
+  "a write of %s is given up after %i ms behind the lock of another process, after pauses of up to twice %i ms",
+  async (_, maxMs, pauseMs, write) => {
+    using directory = disposableDirectory();
+    const path = directory.path("store.db");
+    const stores = openSqlite(path);
+    await using shared: SharedTables & AsyncDisposable = await sqliteTables(path).share();
+    using attempts = spyOn(Connection.prototype, "transaction");
+    let now = 7_000;
+    using spies = new DisposableStack();
+    spies.use(spyOn(performance, "now").mockImplementation(() => now));
+    spies.use(spyOn(scheduler, "random").mockReturnValue(0.5));
+    const pauses = spies.use(spyOn(scheduler, "sleep"));
+    await whileLocked(path, async () => {
+      const outcomes: unknown[] = [];
+      const writing = write(stores, shared).then(
+        (result) => outcomes.push(result),
+        (error: unknown) => outcomes.push(error),
+      );
+      const attempt = (count: number) => until(() => attempts.mock.calls.length >= count, 10_000);
+      await attempt(1);
+      now += maxMs - 1;
+      await attempt(attempts.mock.calls.length + 2);
+      expect(outcomes).toEqual([]);
+      now += 1;
+      await writing;
+      expect(outcomes).toMatchObject([{ name: "Unavailable" }]);
+      expect(pauses.mock.calls.at(-1)).toEqual([pauseMs]);
+    });
+    await stores.close();
+  },
+);
 
 describe("idempotent requests", () => {
   test("a request that failed can be sent again", async () => {

@@ -71,7 +71,7 @@ export function simulateGroupCommit(world: World): void {
         ? {
             retry: {
               isBusy: (error) => error instanceof Busy,
-              maxMs: MAX_BUSY_MS,
+              maxMs: () => MAX_BUSY_MS,
               pauseMs: PAUSE_MS.groupCommit,
             },
           }

@@ -79,7 +79,7 @@ export class PostgresClientStore extends SqlClientStore implements ClientStore {
       maxBatch: MAX_PETS_PER_TRANSACTION,
       maxQueued: pools.maxQueued,
       maxQueueMs: pools.timeoutMs,
-      onBatch: onCommit,
+      onBatch: (creations, ms) => onCommit?.(creations.length, ms),
     });
   }
 

@@ -121,7 +121,7 @@ export class PostgresKeyLimiter implements RateLimiter<KeySubject> {
       maxBatch: MAX_BATCH,
       maxQueued: MAX_QUEUED,
       maxQueueMs: pools.timeoutMs,
-      onBatch: (_: number, ms: number) => options.onResponse?.(ms),
+      onBatch: (_: unknown, ms: number) => options.onResponse?.(ms),
     };
     this.#counts = new BatchQueue({
       ...decisions,

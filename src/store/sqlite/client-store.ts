@@ -1,7 +1,5 @@
-import { Rejection, Unavailable } from "../../api/errors.ts";
-import { FailureReporter } from "../../runtime/failure-reporter.ts";
+import { Rejection } from "../../api/errors.ts";
 import { encodePet, type NewPet } from "../../domain/pets-and-orders.ts";
-import type { StateChange } from "../../domain/ports/stores.ts";
 import type {
   OperatorPetStore,
   IdempotentRequest,
@@ -11,35 +9,30 @@ import type {
   WriteResult,
 } from "../../domain/ports/pets-and-orders.ts";
 import { type OnAudit, reportAudit } from "../audit.ts";
-import { BatchQueue } from "../sql/batch-queue.ts";
 import { InProgressRequests } from "../idempotency.ts";
 import type { IdempotentOperation } from "../../domain/operation-ids.ts";
 import { placeOrder, SqlOperatorPetStore, SqlClientStore, updateOrder } from "../pets-and-orders.ts";
 import { PET_ROWS } from "../sql/rows.ts";
-import type { SqlDatabase } from "../sql/steps.ts";
+import { rowsOf, type SqlDatabase, type Steps } from "../sql/steps.ts";
+import { type CommitDisk, CommitQueue, type CommitQueueOptions, type WriteOptions } from "./commit-queue.ts";
 import type { Connection } from "./connection.ts";
-import { isBusy } from "./errors.ts";
 import { SqliteIdempotencyRecords } from "./idempotency.ts";
-import { SqlitePetJson } from "./pet-json.ts";
+import { INCREMENT_PET_REVISION, SqlitePetJson } from "./pet-json.ts";
 import { RecentPets } from "./recent-pets.ts";
-import { insertInto, SQLITE_DIALECT, sqliteDatabase } from "./dialect.ts";
-import { PAUSE_MS, TRANSACTION_WAIT_MS } from "./waits.ts";
+import { insertInto, SQLITE_DIALECT } from "./dialect.ts";
 
-export interface SqliteClientStoreOptions {
-  readonly maxQueuedWrites?: number;
-  /** How long a write is retried while another process has the database locked. */
-  readonly maxBusyMs?: number;
-  /** Called after each transaction of writes. */
-  readonly onCommit?: (writes: number, ms: number) => void;
-  readonly onStateChange?: (change: StateChange) => void;
+export interface SqliteClientStoreOptions extends CommitQueueOptions {
+  /** How a server's commits reach the disk. A command has one connection, whose commits wait for it. */
+  readonly disk?: ServerDisk | undefined;
   /** The time from which the age of idempotency records is counted, if it is earlier than the time of a write. */
   readonly retentionNow?: () => number;
   /** Called with each audit entry after its transaction. */
   readonly onAudit?: OnAudit | undefined;
 }
 
-/** Bounds how long one transaction blocks the event loop: this many inserts take a few milliseconds. */
-const MAX_WRITES_PER_TRANSACTION = 1_000;
+interface ServerDisk extends CommitDisk {
+  readonly reads: Connection;
+}
 
 const INSERT_PET = insertInto(PET_ROWS.table, [...Object.keys(PET_ROWS.writtenColumns), "is_recent"]);
 
@@ -57,10 +50,11 @@ interface Write<Code extends string> {
 export class SqliteClientStore extends SqlClientStore implements ClientStore {
   readonly petJson: SqlitePetJson;
   readonly operatorPetStore: OperatorPetStore;
+  /** All writes of this process, those of other stores, too. */
+  readonly commits: CommitQueue;
+  readonly #reads: Connection;
   readonly #records: SqliteIdempotencyRecords;
   readonly #inProgress = new InProgressRequests();
-  readonly #writes: BatchQueue<() => unknown, unknown>;
-  readonly #outage: FailureReporter;
   readonly #recentPets: RecentPets;
   #lastWriteAt = 0;
 
@@ -68,33 +62,29 @@ export class SqliteClientStore extends SqlClientStore implements ClientStore {
     private readonly connection: Connection,
     private readonly options: SqliteClientStoreOptions = {},
   ) {
-    super(sqliteDatabase(connection));
-    const {
-      maxQueuedWrites = 10_000,
-      maxBusyMs = TRANSACTION_WAIT_MS.clients,
-      onCommit,
-      retentionNow,
-    } = options;
-    const { onStateChange = () => {} } = options;
-    this.#outage = new FailureReporter(
-      (cause) => onStateChange({ state: "down", cause }),
-      (afterMs) => onStateChange({ state: "up", afterMs }),
-    );
-    this.petJson = new SqlitePetJson(connection);
-    this.#recentPets = new RecentPets(connection);
-    this.#records = new SqliteIdempotencyRecords(connection, retentionNow);
+    const { disk, retentionNow } = options;
+    const reads = disk?.reads ?? connection;
+    const recentPets = new RecentPets(connection);
+    const records = new SqliteIdempotencyRecords(connection, retentionNow);
+    const atEnd = (writes: number) => {
+      records.purge(this.#lastWriteAt, writes);
+      recentPets.indexIfMany();
+    };
+    const commits = new CommitQueue({ connection, disk, atEnd }, options);
+    super(databaseOn(reads, connection, commits));
+    this.#reads = reads;
+    this.#recentPets = recentPets;
+    this.#records = records;
+    this.commits = commits;
+    const dataVersion = () => connection.dataVersion();
+    const whenUnpinned = (work: () => void) => commits.whenUnpinned(work);
+    this.petJson = new SqlitePetJson(reads, { writes: { dataVersion, whenUnpinned } });
     this.operatorPetStore = this.operatorPetStoreOn(this.database);
-    this.#writes = new BatchQueue({
-      run: (writes) => this.#commit(writes),
-      maxBatch: MAX_WRITES_PER_TRANSACTION,
-      maxQueued: maxQueuedWrites,
-      onBatch: onCommit,
-      retry: { isBusy, maxMs: maxBusyMs, pauseMs: PAUSE_MS.groupCommit },
-    });
   }
 
-  get commitQueueLength(): number {
-    return this.#writes.queueLength;
+  /** Returns the database for other stores. */
+  databaseFor(options?: WriteOptions): SqlDatabase {
+    return databaseOn(this.#reads, this.connection, this.commits, options);
   }
 
   /** Returns a store that reads from another database than this one, and writes to this one. */
@@ -104,24 +94,21 @@ export class SqliteClientStore extends SqlClientStore implements ClientStore {
       write: (_row, statements) =>
         reportAudit(
           statements,
-          (audited) => this.#submit(() => this.connection.runAll(audited)),
+          (audited) => this.commits.submit(() => this.connection.runAll(audited)),
           this.options.onAudit,
         ),
-      petsChanged: () => this.petJson.recordChange(),
+      petsChanged: () => this.#recordChange(),
     });
   }
 
   /**
-   * Creates a pet. The change is counted before its commit: nothing is read in between, and counting a failed one does
-   * no harm.
-   *
-   * A created pet is encoded here, because SQLite returns its identifier only; SQL encodes a pet that is read. The
+   * Creates a pet. It is encoded here, because SQLite returns its identifier only; SQL encodes a pet that is read. The
    * first of `petCases` (test/conformance/store-pets.ts) compares the two.
    */
   createPet(pet: NewPet, at: number, request?: IdempotentRequest) {
     const values = PET_ROWS.valuesOf(pet);
     const work = () => {
-      this.petJson.petAdded();
+      this.commits.whenShown(() => this.petJson.petAdded());
       const id = BigInt(this.connection.run(INSERT_PET, ...values, 1).lastInsertRowid);
       this.#recentPets.added();
       return { id, body: encodePet({ ...pet, id }), replayed: false };
@@ -132,31 +119,36 @@ export class SqliteClientStore extends SqlClientStore implements ClientStore {
   placeOrder(placement: OrderPlacement, at: number, request?: IdempotentRequest) {
     const work = () => {
       const result = this.connection.runAll(() => placeOrder(placement, at, SQLITE_DIALECT));
-      if (!(result instanceof Rejection)) this.petJson.petChanged(placement.petId);
+      if (!(result instanceof Rejection)) this.#petChanges(placement.petId);
       return result;
     };
     return this.#write<"pet_not_found" | "pet_not_available">({ operation: "placeOrder", at, request, work });
   }
 
   updateOrder(update: OwnOrderUpdate, at: number) {
-    return this.#submit(() => {
+    return this.commits.submit(() => {
       const result = this.connection.runAll(() => updateOrder(update, at, SQLITE_DIALECT));
-      if (!(result instanceof Rejection)) this.petJson.petChanged(result.petId);
+      if (!(result instanceof Rejection)) this.#petChanges(result.petId);
       return result;
     });
   }
 
-  async close(): Promise<void> {
-    await this.#writes.close();
-    this.connection.close();
+  /** Counts a change by an operator, in its transaction. */
+  *#recordChange(): Steps<void> {
+    this.commits.whenShown(() => this.petJson.everythingChanged());
+    yield* rowsOf(INCREMENT_PET_REVISION);
+  }
+
+  #petChanges(id: bigint): void {
+    this.commits.whenShown(() => this.petJson.petChanged(id));
   }
 
   #write<Code extends string>({ operation, at, request, work }: Write<Code>) {
     this.#lastWriteAt = at;
-    if (request === undefined) return this.#submit(work);
+    if (request === undefined) return this.commits.submit(work);
     const write = { operation, at, request };
     return this.#inProgress.run(operation, request, () =>
-      this.#submit(() => {
+      this.commits.submit(() => {
         const earlier = this.#records.find(write);
         if (earlier !== undefined) return earlier;
         const result = work();
@@ -176,28 +168,26 @@ export class SqliteClientStore extends SqlClientStore implements ClientStore {
     } catch {
       return;
     }
-    this.#submit(() => this.#recentPets.index()).catch(() => {});
+    this.commits.submit(() => this.#recentPets.index(), { waitsForDisk: false }).catch(() => {});
   }
 
-  /** The promise resolves with what `work` returns; the types of BatchQueue cannot express that. */
-  #submit<T>(work: () => T): Promise<T> {
-    return this.#writes.submit(work) as Promise<T>;
+  async close(): Promise<void> {
+    await this.commits.close();
+    if (this.commits.hasFailed) return;
+    if (this.#reads !== this.connection) this.#reads.close();
+    this.connection.close();
   }
+}
 
-  #commit(writes: readonly (() => unknown)[]): unknown[] {
-    try {
-      const results = this.connection.transaction(() => {
-        const results = writes.map((write) => write());
-        this.#records.purge(this.#lastWriteAt, writes.length);
-        this.#recentPets.indexIfMany();
-        return results;
-      });
-      this.#outage.succeeded();
-      return results;
-    } catch (error) {
-      // If another process holds the lock, that is no outage: the commit is repeated.
-      if (error instanceof Unavailable && !isBusy(error)) this.#outage.failed(error);
-      throw error;
-    }
-  }
+function databaseOn(
+  reads: Connection,
+  writes: Connection,
+  commits: CommitQueue,
+  options?: WriteOptions,
+): SqlDatabase {
+  return {
+    dialect: SQLITE_DIALECT,
+    read: (statements) => reads.runAll(statements),
+    write: (statements) => commits.submit(() => writes.runAll(statements), options),
+  };
 }

@@ -1,4 +1,5 @@
 import { type Changes, type Database, type SQLQueryBindings, type Statement } from "bun:sqlite";
+import { Unavailable } from "../../api/errors.ts";
 import type { Statement as SqlStatement, Statements } from "../sql/steps.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
 import { isBusy, sqliteUnavailable } from "./errors.ts";
@@ -15,24 +16,41 @@ interface ConnectionOptions {
   readonly integers?: "number";
 }
 
-export interface TransactionOptions {
-  /** How long a transaction waits for the write lock, in addition to the busy timeout; by default not at all. */
-  readonly waitMs?: number;
-  /** Whether a commit waits for the disk, as it does by default. */
-  readonly waitsForDisk?: boolean;
-}
-
 /**
  * A connection to a database. A statement is prepared at its first use and kept for the lifetime of the connection; one
  * whose text varies is prepared each time.
  */
 export class Connection {
   readonly #statements = new Map<string, Statement<unknown, Values>>();
+  #isPinned = false;
 
   constructor(
     private readonly database: Database,
     private readonly options: ConnectionOptions = {},
   ) {}
+
+  /** Keeps what is read at the last commit until `unpin`. */
+  pin(): void {
+    this.run("BEGIN");
+    try {
+      // The snapshot is that of the first read.
+      this.get("SELECT 1 FROM sqlite_schema LIMIT 1");
+      this.#isPinned = true;
+    } catch (error) {
+      this.unpin();
+      throw error;
+    }
+  }
+
+  unpin(): void {
+    this.#isPinned = false;
+    if (this.database.inTransaction) this.run("COMMIT");
+  }
+
+  /** The number of rows that this connection has written. */
+  get rowsWritten(): number {
+    return Number(this.get<{ count: bigint | number }>("SELECT total_changes() AS count")?.count);
+  }
 
   all<Row>(sql: string, ...values: Values): Row[] {
     try {
@@ -60,6 +78,7 @@ export class Connection {
   }
 
   prepared<Row>(sql: string): Statement<Row, Values> {
+    this.#checkPin();
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
       statement = this.#prepare(sql);
@@ -67,6 +86,12 @@ export class Connection {
     }
     // The rows have the columns that the statement selects.
     return statement as Statement<Row, Values>;
+  }
+
+  /** An error of the disk ends the transaction of a read, after which reads would see the newest commit. */
+  #checkPin(): void {
+    if (this.#isPinned && !this.database.inTransaction)
+      throw new Unavailable("SQLite: a read has failed; reads go on when the disk has what was written");
   }
 
   #prepare(sql: string): Statement<unknown, Values> {
@@ -102,6 +127,7 @@ export class Connection {
   rows({ sql, values, isVaried = false }: SqlStatement): unknown[] {
     if (!isVaried) return this.all(sql, ...values);
     try {
+      this.#checkPin();
       using statement = this.#prepare(sql);
       return statement.all(...values);
     } catch (error) {
@@ -126,23 +152,11 @@ export class Connection {
 
   /**
    * Runs a transaction that waits for other processes, and blocks the event loop for at most the busy timeout. `work`
-   * must have no effect outside of the transaction, because it may run again.
+   * must have no effect outside of the transaction, because it may run again. `waitMs` is how long it waits for the
+   * write lock, in addition to the busy timeout.
    */
-  transactionWhenUnlocked<T>(
-    work: () => T,
-    { waitMs = 0, waitsForDisk = true }: TransactionOptions = {},
-  ): Promise<T> {
-    const attempt = () => this.transaction(work);
-    return retryWhileBusy(waitsForDisk ? attempt : () => this.#withoutSync(attempt), waitMs);
-  }
-
-  #withoutSync<T>(attempt: () => T): T {
-    this.exec("PRAGMA synchronous = NORMAL");
-    try {
-      return attempt();
-    } finally {
-      this.exec("PRAGMA synchronous = FULL");
-    }
+  transactionWhenUnlocked<T>(work: () => T, waitMs: number): Promise<T> {
+    return retryWhileBusy(() => this.transaction(work), waitMs);
   }
 
   /**

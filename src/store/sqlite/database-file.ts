@@ -4,6 +4,9 @@ import { createFile, withoutLinks } from "../../runtime/own-files.ts";
 import { Connection } from "./connection.ts";
 import { STATEMENT_WAIT_MS } from "./waits.ts";
 
+/** A log that has grown longer is cut to this length when it starts anew. */
+export const MAX_IDLE_LOG_BYTES = 64 * 1024 * 1024;
+
 /**
  * Makes closing the database leave its log and shared memory files, because a disk that is full by then has no space to
  * create them again.
@@ -46,3 +49,12 @@ export function openForReads(path: string): Connection {
 }
 
 const READ_CACHE_KIB = 8 * 1024;
+
+/** Opens the connection that a server reads with while its writes wait for the disk. */
+export function openForServerReads(path: string, cacheKiB: number): Connection {
+  const connection = new Connection(openFile(path));
+  connection.exec(`PRAGMA busy_timeout = ${STATEMENT_WAIT_MS.stores}`);
+  connection.exec(`PRAGMA cache_size = -${cacheKiB}`);
+  connection.exec("PRAGMA mmap_size = 0");
+  return connection;
+}

@@ -3,12 +3,13 @@ import { Unavailable } from "../../api/errors.ts";
 import { messageOf } from "../../runtime/message-of.ts";
 import { EXECUTABLE } from "../../executable.ts";
 import type { Statement } from "../sql/steps.ts";
+import { closeCheckpoints, copyLog, restartLog } from "./checkpoint.ts";
 import type { Connection } from "./connection.ts";
 import { openForReads } from "./database-file.ts";
 import { copySnapshot, inspectDatabase } from "./snapshot.ts";
 
 /** The calls of SQLite that can take long. They run in a thread, so that the event loop continues. */
-const CALLS = { copySnapshot, inspectDatabase, readRows };
+const CALLS = { copySnapshot, inspectDatabase, readRows, copyLog, restartLog };
 export type ThreadCalls = typeof CALLS;
 export type ThreadCallName = keyof ThreadCalls;
 
@@ -94,6 +95,7 @@ if (!isMainThread) {
   parentPort?.on("message", (call: Call | null) => {
     if (call !== null) return parentPort?.postMessage(replyTo(call), []);
     reader?.close();
+    closeCheckpoints();
     process.exit();
   });
 }

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { Connection } from "./connection.ts";
-import { createDatabaseFile, keepLogFiles, openFile } from "./database-file.ts";
+import { createDatabaseFile, keepLogFiles, MAX_IDLE_LOG_BYTES, openFile } from "./database-file.ts";
 import { failureOf, isBusy } from "./errors.ts";
 import type { Migration, TableUse } from "../sql/migrations.ts";
 import { applySqliteMigrations, rejectForeignDatabase } from "./migrate.ts";
@@ -18,8 +18,6 @@ export function sqliteVersion() {
   const version = database.query<{ version: string }, []>(SELECT_VERSION).get()?.version ?? "0";
   return { version, isSupported: Bun.semver.order(version, OLDEST_SQLITE) >= 0, oldest: OLDEST_SQLITE };
 }
-
-const MAX_IDLE_LOG_BYTES = 64 * 1024 * 1024;
 
 interface DatabaseOptions {
   readonly migrations: readonly Migration[];

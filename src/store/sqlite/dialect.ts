@@ -1,15 +1,4 @@
-import type { SqlDatabase } from "../sql/steps.ts";
 import type { Dialect, JsonMember } from "../sql/dialect.ts";
-import type { Connection, TransactionOptions } from "./connection.ts";
-
-/** Stores can share a connection: no two of their transactions overlap, because none yields to the event loop. */
-export function sqliteDatabase(connection: Connection, options: TransactionOptions = {}): SqlDatabase {
-  return {
-    dialect: SQLITE_DIALECT,
-    read: (statements) => connection.runAll(statements),
-    write: (statements) => connection.transactionWhenUnlocked(() => connection.runAll(statements), options),
-  };
-}
 
 /**
  * Uses `json_object` where it can: a page takes 12 µs instead of the 14 µs of `concat`. It cannot omit a member, so

@@ -78,3 +78,12 @@ function diskProblem(directory: string, { access, free }: typeof DISK): string |
 export function isBusy(error: unknown): boolean {
   return primaryCode(error instanceof Unavailable ? error.cause : error) === BUSY;
 }
+
+/** The extended codes of a sync that has failed, of a file and of a directory. */
+const SYNC_ERRORS: ReadonlySet<number | undefined> = new Set([1034, 1290]);
+
+/** Whether the disk has not confirmed what was written, so that nobody knows what is on it. */
+export function isSyncFailure(error: unknown): boolean {
+  const cause = error instanceof Unavailable ? error.cause : error;
+  return cause instanceof SQLiteError && SYNC_ERRORS.has(cause.errno);
+}

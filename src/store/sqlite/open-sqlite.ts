@@ -14,22 +14,29 @@ import { OpenFiles, type RescueOptions } from "./open-files.ts";
 import type { SqlitePetJson } from "./pet-json.ts";
 import { OperatorReadThread } from "./operator-read-thread.ts";
 import { type ScheduledTimer, scheduler } from "../../runtime/scheduler.ts";
-import { sqliteDatabase } from "./dialect.ts";
+import { WriteAheadLog, type LogEvents } from "./write-ahead-log.ts";
+import { openForServerReads } from "./database-file.ts";
+import type { Connection } from "./connection.ts";
 import { STATEMENT_WAIT_MS, TRANSACTION_WAIT_MS } from "./waits.ts";
 import { SqliteClientStore, type SqliteClientStoreOptions } from "./client-store.ts";
 
 export interface SqliteStores extends DatabaseStores {
   readonly petJson: SqlitePetJson;
   readonly commitQueueLength: () => number;
+  /** Returns the length of the log of a server. */
+  readonly logBytes: (() => number) | undefined;
   close(): Promise<void>;
 }
 
-interface SqliteOptions extends SqliteClientStoreOptions {
+interface SqliteOptions extends Omit<SqliteClientStoreOptions, "disk"> {
   readonly use?: TableUse | undefined;
   /** What a server does when the files of the database are deleted or replaced. */
   readonly rescue?: RescueOptions;
-  /** Whether reads of operators run in a thread, as in a server: a command has nobody who would wait meanwhile. */
-  readonly operatorReadsInThread?: boolean;
+  /**
+   * What a server learns of its log. A server lets nobody wait for the disk but who wrote, and reads for operators in a
+   * thread. A command has nobody who would wait meanwhile.
+   */
+  readonly server?: LogEvents | undefined;
 }
 
 /** Opens the stores. One server and any number of commands can have the same file open at once. */
@@ -38,27 +45,26 @@ export function openSqlite(path: string, options: SqliteOptions = {}): SqliteSto
   const opening = {
     migrations: SQLITE_MIGRATIONS,
     use: options.use,
-    synchronous: "FULL",
-    cacheKiB: 16 * 1024,
+    // Others see the commits of a command when they are on the disk. A server syncs them itself.
+    synchronous: options.server ? "NORMAL" : "FULL",
+    cacheKiB: options.server ? WRITE_CACHE_KIB : READ_CACHE_KIB,
     busyTimeoutMs: STATEMENT_WAIT_MS.stores,
     beforeCommit: files.check,
     keepsFiles: options.rescue !== undefined,
   } as const;
-  const { connection, store } = openDatabaseFor(path, opening, (connection) => {
+  const { store, log } = openDatabaseFor(path, opening, (connection) => {
     checkColumns(connection);
-    const store = new SqliteClientStore(connection, options);
+    const disk = options.server && openDisk(path, connection, options.server);
+    const store = new SqliteClientStore(connection, { ...options, disk });
     files.watch(connection, options.rescue);
-    return { connection, store };
+    return { store, log: disk?.log };
   });
   const database = auditedDatabase(
-    sqliteDatabase(connection, { waitMs: TRANSACTION_WAIT_MS.operators }),
+    store.databaseFor({ maxBusyMs: TRANSACTION_WAIT_MS.operators }),
     options.onAudit,
   );
   // Counts and what servers share wait for no disk and delay no request. A power failure may lose the last seconds.
-  const unsynced = sqliteDatabase(connection, {
-    waitMs: TRANSACTION_WAIT_MS.background,
-    waitsForDisk: false,
-  });
+  const unsynced = store.databaseFor({ maxBusyMs: TRANSACTION_WAIT_MS.background, waitsForDisk: false });
   const stores = {
     ...adminStores(database, store.operatorPetStore, { retentionNow: options.retentionNow }),
     clientStore: store,
@@ -66,8 +72,8 @@ export function openSqlite(path: string, options: SqliteOptions = {}): SqliteSto
     serverReports: new SqlServerReportStore(unsynced),
     questions: new SqlQuestionStore(unsynced),
   };
-  const readThread = options.operatorReadsInThread ? new OperatorReadThread(path) : undefined;
-  const inThread = readThread && { ...database, read: readThread.read };
+  const readThread = options.server && new OperatorReadThread(path);
+  const inThread = readThread && { ...database, read: shownReads(readThread, store) };
   const indexing = options.rescue && lookForPetsOfOtherProcesses(store);
   return {
     ...stores,
@@ -75,15 +81,38 @@ export function openSqlite(path: string, options: SqliteOptions = {}): SqliteSto
     storedValues: new SqlValueStore(database),
     webhooks: new SqlWebhookStore(database),
     operatorReads: inThread ? adminStores(inThread, store.operatorPetStoreOn(inThread)) : stores,
-    commitQueueLength: () => store.commitQueueLength,
+    commitQueueLength: () => store.commits.length,
+    logBytes: log && (() => log.bytes),
     async close() {
       indexing?.close();
       files.stop();
       await readThread?.close();
       await store.close();
+      await log?.close();
     },
   };
 }
+
+/** Opens what lets nobody wait for the disk but who wrote. */
+function openDisk(path: string, connection: Connection, events: LogEvents) {
+  connection.exec("PRAGMA wal_autocheckpoint = 0");
+  return {
+    reads: openForServerReads(path, READ_CACHE_KIB),
+    log: new WriteAheadLog(path, connection, events),
+  };
+}
+
+/** Reads in a thread, which sees commits before they are on the disk. */
+function shownReads(thread: OperatorReadThread, { commits }: SqliteClientStore): OperatorReadThread["read"] {
+  return async (statements) => {
+    const result = await thread.read(statements);
+    await commits.shown();
+    return result;
+  };
+}
+
+const READ_CACHE_KIB = 16 * 1024;
+const WRITE_CACHE_KIB = 8 * 1024;
 
 const LOOK_EVERY_MS = 1_000;
 

@@ -12,7 +12,6 @@ import { type PageJson, encodePage, pageOf } from "../../domain/pages.ts";
 import { PET_FIELDS } from "../../domain/pets-and-orders.ts";
 import { type Filter, idsAfter, petFiltersIn, selectPets } from "../pet-and-order-lists.ts";
 import { jsonIn } from "../sql/rows.ts";
-import { rowsOf, type Steps } from "../sql/steps.ts";
 import { jsonArray } from "../sql/values.ts";
 import type { Connection } from "./connection.ts";
 import { SQLITE_DIALECT } from "./dialect.ts";
@@ -59,6 +58,19 @@ interface Block extends Sized {
   etags?: string;
 }
 
+/** What other connections have committed, and when reads show it. */
+interface WrittenElsewhere {
+  /** A number that changes when another connection than that of this process's writes commits. */
+  dataVersion(): unknown;
+  whenUnpinned(work: () => void): void;
+}
+
+interface PetJsonOptions {
+  readonly repeats?: Pick<RepeatFilter, "isRepeat">;
+  /** By default, reads and writes share a connection. */
+  readonly writes?: WrittenElsewhere;
+}
+
 /** The first block holds pets 1 to 64. */
 const BLOCK_SIZE = 64;
 const MAX_BYTES = 16 * 1024 * 1024;
@@ -89,11 +101,16 @@ export class SqlitePetJson implements PetJsonSource {
   /** The statements of lists, by the names of the filters. */
   readonly #statements = new Map<string, ListStatements>();
 
+  readonly #repeats: PetJsonOptions["repeats"] & {};
+  readonly #writes: WrittenElsewhere;
+
   constructor(
     private readonly connection: Connection,
-    private readonly repeats: Pick<RepeatFilter, "isRepeat"> = new RepeatFilter(REPEAT_SLOTS),
+    { repeats = new RepeatFilter(REPEAT_SLOTS), writes }: PetJsonOptions = {},
   ) {
-    this.#dataVersion = connection.dataVersion();
+    this.#repeats = repeats;
+    this.#writes = writes ?? { dataVersion: () => connection.dataVersion(), whenUnpinned: (work) => work() };
+    this.#dataVersion = this.#writes.dataVersion();
   }
 
   get cachedBytes(): number {
@@ -121,16 +138,13 @@ export class SqlitePetJson implements PetJsonSource {
     this.#blocks = new BoundedCache(MAX_BYTES);
   }
 
-  /** Counts a change by an operator, in its transaction. */
-  *recordChange(): Steps<void> {
-    this.everythingChanged();
-    yield* rowsOf(INCREMENT_PET_REVISION);
-  }
-
-  /** Clears the cache if another process has committed: an import, or the command of an operator. */
+  /**
+   * Clears the cache if another process has committed: an import, or the command of an operator. A pinned read does not
+   * show that yet, so it is cleared when it does.
+   */
   checkOtherProcesses(): void {
-    const version = this.connection.dataVersion();
-    if (version !== this.#dataVersion) this.everythingChanged();
+    const version = this.#writes.dataVersion();
+    if (version !== this.#dataVersion) this.#writes.whenUnpinned(() => this.everythingChanged());
     this.#dataVersion = version;
   }
 
@@ -232,7 +246,7 @@ export class SqlitePetJson implements PetJsonSource {
     }
     this.cacheStatistics.misses++;
     const isComplete = (number + 1) * BLOCK_SIZE <= this.#readHighestId();
-    return isComplete && this.repeats.isRepeat(number) ? this.#readBlock(number) : undefined;
+    return isComplete && this.#repeats.isRepeat(number) ? this.#readBlock(number) : undefined;
   }
 
   #readHighestId(): bigint {

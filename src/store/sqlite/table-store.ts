@@ -127,9 +127,8 @@ class SqliteSharedTables implements SharedTables {
 
   async write<T>(statements: Statements<T>): Promise<T> {
     await this.#pauseWhileOthersWrite();
-    return this.connection.transactionWhenUnlocked(() => this.connection.runAll(statements), {
-      waitMs: TRANSACTION_WAIT_MS.imports,
-    });
+    const work = () => this.connection.runAll(statements);
+    return this.connection.transactionWhenUnlocked(work, TRANSACTION_WAIT_MS.imports);
   }
 
   /** Counts a change of pets, so that servers on the same file notice it, and puts them behind the recent ones. */

@@ -11,6 +11,8 @@ export const STATEMENT_WAIT_MS = {
   none: 0,
   /** The statements of the stores. The wait blocks the event loop, so transactions are repeated, too. */
   stores: 5,
+  /** A checkpoint of a server, in a thread. Writes wait for it, so it is tried again later. */
+  checkpoint: 20,
   /** The reads of operators, in a thread of their own. */
   readThread: 1_000,
   /** Opening a database, which another process may be creating or migrating. */
