@@ -119,7 +119,10 @@ function readFileOption(
 }
 
 /** Reads the value of an option from its file, which may have changed. Throws UsageError. */
-export function readFromFile<T>(option: Option<T>, path: string): T {
+export function readFromFile<T>(
+  option: Pick<Option<T>, "type" | "fileOption" | "repeatable">,
+  path: string,
+): T {
   const name = `--${option.fileOption}`;
   return parseValue(name, readFileOption(option, { name, texts: [path] }).texts.join(","), option.type);
 }

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { SETTINGS } from "../config/options.ts";
 import { type Options, readFromFile, type SettingsWith, variableOf } from "../config/parse-options.ts";
-import { readTokenFile } from "../operator/sign-in/token.ts";
+import { TOKEN_FILES } from "../operator/sign-in/setting-tokens.ts";
 import { check, type Finding, problemsOr, messageWithoutSecrets } from "./finding.ts";
 
 /** A setting that names a file which the operator writes. */
@@ -22,8 +22,8 @@ const EVERYBODY = 0o007;
 const FILES: Readonly<Record<FileSetting, SettingsFile>> = {
   "env-file": { isSecret: hasSecretVariable, read: isRead },
   "database-url-file": { isSecret: true, read: (file) => readFromFile(SETTINGS["database-url"], file) },
-  "admin-token-file": { isSecret: true, read: readTokenFile },
-  "metrics-token-file": { isSecret: true, read: readTokenFile },
+  "admin-token-file": { isSecret: true, read: (file) => readFromFile(TOKEN_FILES.bootstrap, file) },
+  "metrics-token-file": { isSecret: true, read: (file) => readFromFile(TOKEN_FILES.metrics, file) },
   "oidc-client-secret-file": {
     isSecret: true,
     read: (file) => readFromFile(SETTINGS["oidc-client-secret"], file),

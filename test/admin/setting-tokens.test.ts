@@ -156,12 +156,13 @@ describe("a server that starts", () => {
     "with a file that contains %j does not start",
     async (text) => {
       writeFileSync(file, text);
+      const unusable = /is not valid; it must be 16 to 200|; the file is empty|; the file must have one line/;
       for (const setting of ["tokenFile", "metricsTokenFile"])
-        await expect(start({ [setting]: file })).rejects.toThrow(
-          "does not contain an admin token: 16 to 200",
-        );
+        await expect(start({ [setting]: file })).rejects.toThrow(unusable);
       rmSync(file);
-      await expect(start({ metricsTokenFile: file })).rejects.toThrow("ENOENT");
+      await expect(start({ metricsTokenFile: file })).rejects.toThrow(
+        /^--metrics-token-file is .*; it cannot be read: the file does not exist$/,
+      );
       expect(await stores.operators.listOperators()).toEqual([]);
     },
   );

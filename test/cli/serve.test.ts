@@ -407,17 +407,18 @@ test("health fails while the certificate is not valid, and warns from 14 days be
     return { code, text: (out + err).replaceAll(/https:\S+/g, "URL") };
   };
   const text = (date: Date) => new X509Certificate(certificateOf("x", { validTo: date }).cert).validTo;
+  const renew = "renew the certificate; a running server takes the new files within seconds";
   expect(await healthOf({ validTo: day(-1) })).toEqual({
     code: 1,
-    text: `the certificate of the server at URL expired on ${text(day(-1))}; renew it, which needs no restart`,
+    text: `the server at URL the certificate expired on ${text(day(-1))}; ${renew}`,
   });
   expect(await healthOf({ validFrom: day(1) })).toEqual({
     code: 1,
-    text: `the certificate of the server at URL is valid from ${text(day(1))} on; check the clock, or wait`,
+    text: `the server at URL the certificate is valid from ${text(day(1))} on; check the clock, or wait until then`,
   });
   expect(await healthOf({ validTo: day(13) })).toEqual({
     code: 0,
-    text: `warning: the certificate of the server expires on ${text(day(13))}; renew it, which needs no restart\nThe server at URL serves.\n`,
+    text: `warning: the certificate expires on ${text(day(13))}; ${renew}\nThe server at URL serves.\n`,
   });
 });
 

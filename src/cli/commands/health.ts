@@ -5,7 +5,7 @@ import { DataDirectory } from "../../data-directory.ts";
 import { readOwnFile } from "../../runtime/own-files.ts";
 import { HEALTH_PATH } from "../../domain/paths.ts";
 import { systemErrorField } from "../../runtime/system-error.ts";
-import { type CertificateDates, validityOf } from "../../domain/certificate-validity.ts";
+import type { CertificateDates } from "../../domain/certificate-validity.ts";
 import { type Context, defineCommand, Failure } from "../command.ts";
 
 const OPTIONS = {
@@ -42,21 +42,13 @@ interface CheckOptions extends Pick<Context, "warn"> {
 async function checkCertificate(url: string, { now, warn }: CheckOptions): Promise<void> {
   const dates = await certificateDatesOf(url).catch(() => undefined);
   if (dates === undefined) return;
-  const { validFrom, validTo } = dates;
-  switch (validityOf(dates, now)) {
-    case "expired":
-      throw new Failure(
-        `the certificate of the server at ${url} expired on ${validTo}; renew it, which needs no restart`,
-      );
-    case "not yet valid":
-      throw new Failure(
-        `the certificate of the server at ${url} is valid from ${validFrom} on; check the clock, or wait`,
-      );
-    case "expires soon":
-      warn(`the certificate of the server expires on ${validTo}; renew it, which needs no restart`);
-      break;
-    case "valid":
-  }
+  const { validityProblem } = await import("../../doctor/certificate.ts");
+  const problem = validityProblem(dates, now);
+  if (problem === undefined) return;
+  const { level, message, remedy } = problem;
+  const text = `${message}; ${remedy}`;
+  if (level === "error") throw new Failure(`the server at ${url}: ${text}`);
+  warn(text);
 }
 
 /** The dates of the certificate that a new connection gets. */

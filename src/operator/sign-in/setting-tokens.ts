@@ -1,20 +1,29 @@
 import { Rejection } from "../../api/errors.ts";
 import type { AdminConfig } from "../../config/config.ts";
 import { followFiles } from "../../config/follow-files.ts";
+import { readFromFile } from "../../config/parse-options.ts";
+import { adminToken } from "../../config/value-types.ts";
 import type { NewOperator } from "../../domain/operators.ts";
 import type { OperatorStore } from "../../domain/ports/operators.ts";
 import type { Clock } from "../../domain/ports/clock.ts";
 import { repeat } from "../../runtime/repeat.ts";
 import { byServer } from "../../background/attribution.ts";
 import type { Log } from "../../observe/log.ts";
-import { readTokenFile, toNewToken } from "./token.ts";
+import { toNewToken } from "./token.ts";
 
 /** How often a file is checked. A new token in a file works within a second. */
 const EVERY_MS = 250;
 const RETRY_MS = 1_000;
 
+/** The tokens in files of settings. */
+export const TOKEN_FILES = {
+  bootstrap: { type: adminToken, fileOption: "admin-token-file" },
+  metrics: { type: adminToken, fileOption: "metrics-token-file" },
+} as const;
+
 /** An operator whose token a deployment generated before its first start. */
 interface SettingToken extends NewOperator {
+  readonly name: keyof typeof TOKEN_FILES;
   /** The file of the token, which is read again when it changes. */
   readonly file: string | undefined;
   /** The token if there is no file. */
@@ -62,19 +71,19 @@ class TokenImporter {
   ) {}
 
   async start(): Promise<void> {
-    const { file, token } = this.setting;
-    this.#next = file === undefined ? token : readTokenFile(file);
+    const { name, file, token } = this.setting;
+    this.#next = file === undefined ? token : readFromFile(TOKEN_FILES[name], file);
     await this.#store();
   }
 
   follow(): () => Promise<void> {
-    const { file } = this.setting;
+    const { name, file } = this.setting;
     if (file === undefined && this.#next === undefined) return async () => {};
     const storing = repeat(this.#isFailing ? RETRY_MS : EVERY_MS, () => this.#store());
     if (file === undefined) return () => storing.close();
     const stop = followFiles([file], {
       everyMs: EVERY_MS,
-      read: () => readTokenFile(file),
+      read: () => readFromFile(TOKEN_FILES[name], file),
       onChange: (token) => (this.#next = token),
       onError: (error) => this.options.log.event("admin.token-unreadable", { file, error }),
     });

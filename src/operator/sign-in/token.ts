@@ -1,6 +1,6 @@
-import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { sha256 } from "../../runtime/hash.ts";
+import { parseValue } from "../../config/parse-options.ts";
 import { adminToken } from "../../config/value-types.ts";
 import type { DataDirectory } from "../../data-directory.ts";
 import { readOwnFile, replaceFile } from "../../runtime/own-files.ts";
@@ -26,17 +26,6 @@ export function toNewToken(token: string): NewSecret {
   return { hash: sha256(token), hint };
 }
 
-/** Reads a token. Throws if the file cannot be read or does not contain a token. */
-export function readTokenFile(path: string): string {
-  return tokenIn(readFileSync(path, "utf8"), path);
-}
-
-function tokenIn(text: string, path: string): string {
-  const token = adminToken.parse(text.trim());
-  if (token === undefined) throw new Error(`${path} does not contain an admin token: ${adminToken.expected}`);
-  return token;
-}
-
 export interface OpenFirstTokenOptions {
   readonly directory: DataDirectory;
   readonly operators: OperatorStore;
@@ -52,7 +41,7 @@ export async function openFirstToken(options: OpenFirstTokenOptions): Promise<st
   const { directory, operators, clock, log } = options;
   const file = resolve(directory.files.adminToken);
   const saved = readOwnFile(file);
-  const token = saved === undefined ? generateToken() : tokenIn(saved, file);
+  const token = saved === undefined ? generateToken() : parseValue(file, saved.trim(), adminToken);
   const secret = toNewToken(token);
   const admin = { name: "admin", role: "admin" } as const;
   const first = await operators.createFirstOperator(admin, secret, byServer(clock));
