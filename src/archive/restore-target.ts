@@ -11,7 +11,7 @@ import { OLDEST_READABLE_VERSION, lockPostgres, postgresTables } from "../store/
 import { publishDatabase, removeLog } from "../store/sqlite/durable-files.ts";
 import { COMPARED_TABLES, keyDifferences } from "../store/sqlite/key-differences.ts";
 import { isOpenElsewhere } from "../store/sqlite/process-lock.ts";
-import { assignedIds, emptyLog } from "../store/sqlite/snapshot.ts";
+import { assignedIds, checkSchema, emptyLog } from "../store/sqlite/snapshot.ts";
 import { sqliteTables } from "../store/sqlite/table-store.ts";
 import type { NewTables, TableReader } from "../store/sql/table-store.ts";
 import { countOf } from "../text/formatting.ts";
@@ -47,6 +47,7 @@ export function targetOf(storage: StorageConfig): RestoreTarget {
 /** Compares a backup with a later database, which may be damaged: that may be the reason for the restore. */
 export function compareFiles(backup: string, later: string, now: number) {
   try {
+    checkSchema(later);
     /** `assigned` are the identifiers after which a restored database continues. */
     return { later, keys: keyDifferences(backup, later, now), assigned: assignedIds(later) };
   } catch {

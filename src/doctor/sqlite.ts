@@ -71,7 +71,7 @@ export function checkQuotaStore({ directory }: StorageConfig): Finding[] {
   if (!existsSync(path)) return [];
   const remedy = `stop the server and move ${path} away: counts start anew`;
   try {
-    const { problems, steps } = inspectDatabase(path);
+    const { problems, steps } = inspectDatabase(path, QUOTA_MIGRATIONS);
     const [problem] = problems;
     if (problem !== undefined) return [quotas.error(`${path} is not sound: ${problem}`, remedy)];
     const { rejection } = schemaState(steps, QUOTA_MIGRATIONS);

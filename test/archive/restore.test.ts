@@ -16,6 +16,8 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { restoreBackup } from "../../src/archive/restore.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/open-sqlite.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
@@ -42,6 +44,12 @@ async function restored(from: string, ...flags: string[]): Promise<string> {
   const { code, out } = await restore(from, ...flags);
   expect(code).toBe(0);
   return out;
+}
+
+/** Makes the tables that a release has left, whose latest step is this one. */
+function makeTables(path: string, version: number): void {
+  const migrations = SQLITE_MIGRATIONS.filter((step) => step.version <= version);
+  openDatabase(path, { migrations, synchronous: "NORMAL", cacheKiB: 64, busyTimeoutMs: 0 }).close();
 }
 
 /** Has data and a backup of it, which each test gets a copy of. */
@@ -177,10 +185,7 @@ describe("petstore restore", () => {
   test("a backup without an audit trail gets no entry, and a warning says so", async () => {
     removeData();
     mkdirSync(cli.dataDir, { mode: 0o700 });
-    using database = new Database(inData("production.db"));
-    database.run("CREATE TABLE pets (id INTEGER PRIMARY KEY)");
-    database.run("CREATE TABLE schema_migrations (version INTEGER, name TEXT, applied_at TEXT)");
-    database.close();
+    makeTables(inData("production.db"), 5);
     cli.clock.advance(1_000);
     expect((await run("backup", backups)).code).toBe(0);
     const out = await restored(backups, "--replace");
@@ -263,16 +268,20 @@ describe("petstore restore", () => {
     expect(await nextPetId()).toBe(61n);
   });
 
-  test("a backup of release 1.2.0, a directory, is restored and compared too, also if its keys could not be disabled", async () => {
+  test("a backup of release 1.2.0, a directory, is restored and compared too", async () => {
     await run("keys", "disable", "2");
     const earlier = join(backups, "production-2026-11-15T110000.000Z");
     mkdirSync(earlier);
     const database = join(earlier, "production.db");
-    cpSync(backup, database);
+    makeTables(database, 20);
     const old = new Database(database);
-    old.run("DROP TABLE backup");
-    old.run("ALTER TABLE api_keys DROP COLUMN disabled_at");
-    old.run("DELETE FROM schema_migrations WHERE version > 10");
+    old.run("PRAGMA journal_mode = DELETE");
+    old.run("ATTACH ? AS later", [backup]);
+    for (const table of ["api_keys", "key_secrets", "pets"]) {
+      const columns = old.query<{ name: string }, []>(`SELECT name FROM pragma_table_info('${table}')`);
+      const names = columns.all().map(({ name }) => name);
+      old.run(`INSERT INTO main.${table} (${names.join()}) SELECT ${names.join()} FROM later.${table}`);
+    }
     old.close();
     const description = {
       environment: "production",
@@ -340,20 +349,10 @@ describe("petstore restore", () => {
     await expect(restore(backup, "--replace")).rejects.toThrow(`${backup} does not describe a backup`);
   });
 
-  test("a prepared backup, whose trigger would make an operator of the restore's own entry, is rejected", async () => {
-    const make = "INSERT INTO operators (name, role, created_at) VALUES ('eve', 'admin', 0)";
-    prepare(`CREATE TRIGGER x AFTER INSERT ON audit BEGIN ${make}; END`);
-    const before = inspect();
-    await expect(restore(backup, "--replace")).rejects.toThrow(
-      `the backup ${backup} is not sound: it has the trigger x, which no release of Petstore has made`,
-    );
-    expect(inspect()).toEqual(before);
-  });
-
   test("a database without one of its tables or columns is not sound for a backup, a restore and doctor", async () => {
     for (const [statement, problem] of [
-      ["ALTER TABLE plans DROP COLUMN per_day", "no such column: per_day"],
-      ["DROP TABLE plans", "no such table: plans"],
+      ["ALTER TABLE plans DROP COLUMN per_day", "its table plans is not the one that Petstore has made"],
+      ["DROP TABLE plans", "it lacks the table plans"],
     ] as const) {
       for (const path of [backup, inData("production.db")]) {
         using database = new Database(path);

@@ -8,7 +8,7 @@ import { checkSettingsFiles } from "../../src/doctor/settings-files.ts";
 import { SETTINGS } from "../../src/config/options.ts";
 import type { Option, Options } from "../../src/config/parse-options.ts";
 import { plural } from "../../src/text/formatting.ts";
-import { sqliteVersion } from "../../src/store/sqlite/database.ts";
+import { openDatabase, sqliteVersion } from "../../src/store/sqlite/database.ts";
 import { latestVersion } from "../../src/store/sql/migrations.ts";
 import { WEBHOOK_SECRET } from "../../trials/harness/webhook-receiver.ts";
 import { fillData } from "../archive/sample-data.ts";
@@ -102,6 +102,16 @@ test("references to missing rows are damage too", async () => {
 
 test("a schema of an earlier release is a warning, one that needs a later release an error", async () => {
   const newest = latestVersion(SQLITE_MIGRATIONS);
+  const migrations = SQLITE_MIGRATIONS.slice(0, -1);
+  const earlier = latestVersion(migrations);
+  rmSync(path);
+  openDatabase(path, { migrations, synchronous: "NORMAL", cacheKiB: 64, busyTimeoutMs: 0 }).close();
+  expect((await diagnose(cli)).of("migrations")).toMatchObject([
+    {
+      level: "warning",
+      message: `the schema has version ${earlier}, and the next start migrates it to ${newest}`,
+    },
+  ]);
   const database = new Database(path);
   const setVersion = (version: number, oldestRelease: string) => {
     database.run("DELETE FROM schema_migrations");
@@ -110,13 +120,6 @@ test("a schema of an earlier release is a warning, one that needs a later releas
       [version, oldestRelease],
     );
   };
-  setVersion(newest - 1, "1.0.0");
-  expect((await diagnose(cli)).of("migrations")).toMatchObject([
-    {
-      level: "warning",
-      message: `the schema has version ${newest - 1}, and the next start migrates it to ${newest}`,
-    },
-  ]);
   setVersion(newest + 1, "1.0.0");
   expect((await diagnose(cli)).of("migrations")).toMatchObject([
     {

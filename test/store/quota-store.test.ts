@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { NEVER, newQuota, type Subject, type Quota } from "../../src/domain/rate-limit.ts";
 import type { QuotaStore } from "../../src/domain/ports/rate-limiter.ts";
-import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
+import { openQuotaStore, QUOTA_MIGRATIONS } from "../../src/store/sqlite/quota-store.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
 import { address, key, textOf } from "../subjects.ts";
 import { disposableDirectory } from "../disposable-directory.ts";
@@ -103,7 +103,7 @@ test("a file that all releases can read has version 1, and one whose columns wer
   using directory = disposableDirectory();
   const path = directory.path("limits.db");
   openQuotaStore(path).close();
-  expect(inspectDatabase(path)).toMatchObject({ schemaVersion: 1, problems: [] });
+  expect(inspectDatabase(path, QUOTA_MIGRATIONS)).toMatchObject({ schemaVersion: 1, problems: [] });
   const other = new Database(path);
   other.run("ALTER TABLE standings RENAME COLUMN banned_at TO banned");
   other.close(true);

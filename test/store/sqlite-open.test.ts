@@ -302,11 +302,12 @@ describe("opening a database", () => {
     await whileLocked(db.path, () => openSqlite(db.path).close());
   });
 
-  test("a database whose columns somebody has altered does not open, and its inspection names the first", async () => {
+  test("a database whose columns somebody has altered does not open, and its inspection names the table", async () => {
     using db = temporaryDatabase();
     db.connection.exec("ALTER TABLE pets RENAME COLUMN name TO title");
     expect(() => openSqlite(db.path)).toThrow(`cannot open the database ${db.path}: no such column: name`);
-    expect(inspectDatabase(db.path).problems).toEqual(["no such column: name"]);
+    const problem = "its table pets is not the one that Petstore has made";
+    expect(inspectDatabase(db.path).problems).toEqual([problem]);
   });
 
   test("an inspection counts the rows that refer to missing ones", () => {

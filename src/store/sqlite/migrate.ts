@@ -18,7 +18,7 @@ import { TABLES } from "../sql/tables.ts";
 import type { Connection } from "./connection.ts";
 import { SQLITE_DIALECT } from "./dialect.ts";
 
-const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
+export const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
   version INTEGER PRIMARY KEY,
   name TEXT NOT NULL,
   applied_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ')),

@@ -1,7 +1,6 @@
 /* Copies of whole databases: making them, describing them and checking them. */
 
 import { existsSync } from "node:fs";
-import { messageOf } from "../../runtime/message-of.ts";
 import { dateTime, type Infer, Invalid, object, oneOf, text } from "../../api/schema.ts";
 import { ENVIRONMENTS } from "../../domain/environments.ts";
 import type { NewAuditEntry } from "../../domain/audit.ts";
@@ -14,9 +13,9 @@ import { SAVE_VALUE } from "../stored-values.ts";
 import { Connection } from "./connection.ts";
 import { createDatabaseFile, keepLogFiles, openFile } from "./database-file.ts";
 import { failureOf } from "./errors.ts";
-import { checkColumns, hasTable, rejectForeignDatabase, stepsOf } from "./migrate.ts";
+import { hasTable, rejectForeignDatabase, stepsOf } from "./migrate.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
-import { QUOTA_MIGRATIONS } from "./quota-store.ts";
+import { CREATE_BACKUP_TABLE, schemaProblems } from "./schema-check.ts";
 import { STATEMENT_WAIT_MS } from "./waits.ts";
 
 const CACHE_KIB = 16 * 1024;
@@ -73,17 +72,20 @@ function lastBackupOf(connection: Connection): number | undefined {
   return typeof saved === "string" ? Number.parseInt(saved, 10) : undefined;
 }
 
-/** Reads a whole database and checks it. Servers may be running on it. */
-export function inspectDatabase(path: string): DatabaseFacts {
+/** Reads a whole database and checks it. Servers may be running on it. Its steps by default are those of a store. */
+export function inspectDatabase(path: string, migrations = SQLITE_MIGRATIONS): DatabaseFacts {
   return withDatabase(path, (connection) => {
-    const problems = unknownObjects(connection);
-    // Checking the integrity of an unknown virtual table would run code that its maker has chosen.
-    if (problems.length === 0)
-      problems.push(
-        ...integrityProblems(connection),
-        ...brokenReferences(connection),
-        ...missingColumns(connection),
-      );
+    const unreadable = schemaProblems(connection, migrations);
+    if (unreadable.length > 0)
+      return {
+        schemaVersion: 0,
+        steps: [],
+        rows: {},
+        problems: unreadable,
+        newestTime: undefined,
+        lastBackupAt: undefined,
+      };
+    const problems = [...integrityProblems(connection), ...brokenReferences(connection)];
     const rows = problems.length > 0 ? {} : rowsByTable(connection);
     const newest = rows["api_keys"] && connection.value("SELECT max(created_at) FROM api_keys");
     const newestTime = typeof newest === "bigint" ? Number(newest) : undefined;
@@ -99,40 +101,10 @@ export function inspectDatabase(path: string): DatabaseFacts {
   });
 }
 
-/** The tables that steps have created. */
-const OWN_TABLES = new Set([
-  "schema_migrations",
-  "backup",
-  ...[...SQLITE_MIGRATIONS, ...QUOTA_MIGRATIONS].flatMap(({ sql }) =>
-    [...sql.matchAll(/^ *CREATE TABLE (\w+)/gm)].map(([, name = ""]) => name),
-  ),
-]);
-
-/**
- * Finds triggers, views and tables that no release has made. A trigger runs with each write, and one in a database that
- * somebody prepared could make an operator. A later release may add tables, and an administrator an index.
- */
-function unknownObjects(connection: Connection): string[] {
-  const isNewer = latestVersion(stepsOf(connection)) > latestVersion(SQLITE_MIGRATIONS);
-  const objects = connection.all<{ type: string; name: string }>(
-    `SELECT replace(type, 'virtual', 'virtual table') AS type, name FROM pragma_table_list
-       WHERE schema = 'main' AND type <> 'shadow' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
-     UNION ALL SELECT type, name FROM main.sqlite_schema WHERE type = 'trigger' ORDER BY 1, 2`,
-  );
-  return objects
-    .filter(({ type, name }) => type !== "table" || !(isNewer || OWN_TABLES.has(name)))
-    .map(({ type, name }) => `it has the ${type} ${name}, which no release of Petstore has made`);
-}
-
-/** Finds what somebody has removed from the tables of this release, without which no server starts. */
-function missingColumns(connection: Connection): string[] {
-  if (latestVersion(stepsOf(connection)) !== latestVersion(SQLITE_MIGRATIONS)) return [];
-  try {
-    checkColumns(connection);
-    return [];
-  } catch (error) {
-    return [messageOf(error)];
-  }
+/** Throws if the tables of a database of a store are not those that a release has made. */
+export function checkSchema(path: string): void {
+  const [problem] = withDatabase(path, (connection) => schemaProblems(connection, SQLITE_MIGRATIONS));
+  if (problem !== undefined) throw new Error(`${path} is not sound: ${problem}`);
 }
 
 /** Reads the state of the tables of a store, and nothing else. */
@@ -205,7 +177,7 @@ export function describeCopy(path: string, { environment, createdAt, version }: 
     connection.value("PRAGMA journal_mode = DELETE");
     // Somebody may have copied a backup to the place of a database.
     connection.exec("DROP TABLE IF EXISTS backup");
-    connection.exec("CREATE TABLE backup (environment TEXT, created_at TEXT, version TEXT)");
+    connection.exec(CREATE_BACKUP_TABLE);
     connection.value("INSERT INTO backup VALUES (?, ?, ?)", environment, createdAt, version);
   });
 }
