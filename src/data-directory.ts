@@ -88,7 +88,7 @@ export class DataDirectory {
 
   /** Whether there is a SQLite database. Throws if this user may not see it: otherwise, everything would look empty. */
   hasDatabase(): boolean {
-    return statSync(this.files.database, { throwIfNoEntry: false }) !== undefined;
+    return statOf(this.files.database) !== undefined;
   }
 
   /** Returns the problem of a SQLite database that has disappeared, and what to do about it. */

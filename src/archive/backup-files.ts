@@ -4,15 +4,29 @@
  */
 
 import { createHash } from "node:crypto";
-import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, readdirSync, readSync } from "node:fs";
 import { basename, join } from "node:path";
 import { parseJson } from "../api/json.ts";
 import { type Environment, ENVIRONMENTS } from "../domain/environments.ts";
-import { removeDirectory, removeFile, writeNewFile } from "../runtime/own-files.ts";
+import {
+  createFileOfThisUser,
+  inheritOwner,
+  isLink,
+  LINK_PROBLEM,
+  openFoundFile,
+  readOwnFile,
+  removeDirectory,
+  removeFile,
+  statOf,
+  statOfNamed,
+  writeNewFile,
+} from "../runtime/own-files.ts";
+import { scheduler } from "../runtime/scheduler.ts";
 import { type DatabaseFacts, descriptionOf, readDescription } from "../store/sqlite/snapshot.ts";
 import { formatTime } from "../text/formatting.ts";
 import type { OnProgress } from "./progress.ts";
 import { callInThread } from "./call-in-thread.ts";
+import { writeAll } from "./files.ts";
 
 /** A name such as production-2026-11-15T12-00-00Z. */
 export function timedName(prefix: string, at: number): string {
@@ -74,7 +88,7 @@ function checksumFile(path: string): string {
 
 /** Writes the checksum of a file that will be renamed to `path`. */
 export async function writeChecksum(file: string, path: string, onProgress: OnProgress): Promise<void> {
-  const checksum = await checksumOf(file, "computing the checksum", onProgress);
+  const checksum = await checksumOf(file, { step: "computing the checksum", onProgress });
   writeNewFile(checksumFile(path), `${checksum}  ${basename(path)}\n`);
 }
 
@@ -84,7 +98,7 @@ const DESCRIPTION = "backup.json";
 
 /** Whether the path is that of one backup, and not of a directory of backups. */
 export function isBackup(path: string): boolean {
-  return databaseOf(path) !== path || statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+  return databaseOf(path) !== path || statOfNamed(path)?.isFile() === true;
 }
 
 /** The file with the database of a backup. */
@@ -94,27 +108,59 @@ export function databaseOf(path: string): string {
   return names.find(existsSync) ?? join(path, "production.db");
 }
 
-/** Reads all of a backup and verifies it. Throws if it is incomplete, or has changed since it was made. */
-export async function verifyBackup(path: string, onProgress: OnProgress) {
-  const database = databaseOf(path);
-  const isFile = database === path;
+interface Verification {
+  /** The file that the backup is copied to. Undefined if it is verified where it is. */
+  readonly copy?: string;
+  readonly onProgress: OnProgress;
+}
+
+/**
+ * Reads all of a backup and verifies it, and returns the path of its database or of the copy. Throws if it is
+ * incomplete, or has changed since it was made. The owner of the directory can replace a file at any time, so the copy
+ * and the checksum are of the same bytes, and everything else is read from the copy.
+ */
+export async function verifyBackup(path: string, { copy, onProgress }: Verification) {
+  const found = databaseOf(path);
+  const isFile = found === path;
   const checksums = isFile ? checksumFile(path) : join(path, CHECKSUMS);
-  for (const file of [database, checksums]) {
+  for (const file of [found, checksums]) {
     if (!existsSync(file)) throw new Error(`the backup ${path} is incomplete: ${basename(file)} is missing`);
   }
-  const lines = readFileSync(checksums, "utf8").split("\n");
-  const expected = lines.find((line) => basename(line.slice(66)) === basename(database))?.slice(0, 64);
-  if (expected !== (await checksumOf(database, "comparing the checksum", onProgress)))
-    throw new Error(`the backup ${path} is damaged: the checksum of ${basename(database)} is wrong`);
+  if (isLink(path)) throw new Error(`${path}: ${LINK_PROBLEM}`);
+  const lines = readOwnFile(checksums)?.split("\n") ?? [];
+  const expected = lines.find((line) => basename(line.slice(66)) === basename(found))?.slice(0, 64);
+  const check = (actual: string) => {
+    if (expected === actual) return;
+    throw new Error(`the backup ${path} is damaged: the checksum of ${basename(found)} is wrong`);
+  };
+  if (copy === undefined) check(await checksumOf(found, { step: "comparing the checksum", onProgress }));
+  else await copyChecked(found, copy, { check, onProgress });
+  const database = copy ?? found;
   const facts = await checkDatabase(database, `the backup ${path}`, {
     step: "checking the backup",
     onProgress,
   });
   const file = join(path, DESCRIPTION);
   const description = isFile
-    ? readDescription(path)
-    : descriptionOf(parseJson(readFileSync(file, "utf8")), file);
+    ? readDescription(database, path)
+    : descriptionOf(parseJson(readOwnFile(file) ?? ""), file);
   return { path, database, description, facts };
+}
+
+/** Copies a file. Nobody but this user can read the copy before `check` has accepted its checksum. */
+async function copyChecked(
+  from: string,
+  to: string,
+  { check, onProgress }: { readonly check: (checksum: string) => void; readonly onProgress: OnProgress },
+): Promise<void> {
+  const descriptor = createFileOfThisUser(to);
+  try {
+    const onPart = (part: Uint8Array) => writeAll(descriptor, part, `cannot write ${to}`);
+    check(await checksumOf(from, { step: "copying", onProgress, onPart }));
+    inheritOwner(descriptor, to);
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 /** Checks all of a database, which `name` describes. Throws if it is damaged. */
@@ -131,20 +177,37 @@ export async function checkDatabase(
 
 /** The size of a file; 0 if it does not exist. */
 export function bytesOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  return statOf(path)?.size ?? 0;
 }
 
-const CHUNK_BYTES = 1024 * 1024;
+const PART_BYTES = 1024 * 1024;
 
-/** The SHA-256 of a file in hexadecimal digits. */
-async function checksumOf(path: string, step: string, onProgress: OnProgress): Promise<string> {
-  const size = bytesOf(path);
-  const hash = createHash("sha256");
-  let done = 0;
-  for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) {
-    hash.update(chunk);
-    done += chunk.length;
-    onProgress({ step, unit: "bytes", done, share: done / size });
+interface Reading {
+  readonly step: string;
+  readonly onProgress: OnProgress;
+  /** Called with each part of the file. */
+  readonly onPart?: (part: Uint8Array) => void;
+}
+
+/** The SHA-256 of a file in hexadecimal digits. What is added to the file meanwhile is not read. */
+async function checksumOf(path: string, { step, onProgress, onPart }: Reading): Promise<string> {
+  const descriptor = openFoundFile(path);
+  try {
+    const { size } = fstatSync(descriptor);
+    const hash = createHash("sha256");
+    const buffer = new Uint8Array(PART_BYTES);
+    for (let done = 0; done < size;) {
+      const length = readSync(descriptor, buffer, 0, Math.min(PART_BYTES, size - done), done);
+      if (length === 0) break;
+      const part = buffer.subarray(0, length);
+      hash.update(part);
+      onPart?.(part);
+      done += length;
+      onProgress({ step, unit: "bytes", done, share: done / size });
+      await scheduler.yield();
+    }
+    return hash.digest("hex");
+  } finally {
+    closeSync(descriptor);
   }
-  return hash.digest("hex");
 }

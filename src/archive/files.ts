@@ -54,7 +54,7 @@ async function copyOf(bytes: AsyncIterable<Uint8Array>): Promise<number> {
   return descriptor;
 }
 
-function writeAll(descriptor: number, bytes: Uint8Array, failure: string): void {
+export function writeAll(descriptor: number, bytes: Uint8Array, failure: string): void {
   try {
     for (let written = 0; written < bytes.length;) written += writeSync(descriptor, bytes, written);
   } catch (error) {

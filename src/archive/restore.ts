@@ -1,18 +1,16 @@
-/* A restore copies a backup, checks the copy, adds an audit entry and renames it. Until then nothing has changed. */
+/* A restore copies a backup, verifies the copy, adds an audit entry and renames it. Until then nothing has changed. */
 
 import { basename, dirname, resolve } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { messageOf } from "../runtime/message-of.ts";
 import type { StorageConfig } from "../config/storage.ts";
 import type { Attribution } from "../domain/audit.ts";
-import { copyPrivately } from "../runtime/own-files.ts";
 import { schemaState } from "../store/sql/migrations.ts";
 import { removeDatabase } from "../store/sqlite/durable-files.ts";
 import { SQLITE_MIGRATIONS } from "../store/sqlite/migrations.ts";
 import { completeRestoredCopy } from "../store/sqlite/snapshot.ts";
-import { bytesOf, databaseOf, checkDatabase, isBackup, listBackups, verifyBackup } from "./backup-files.ts";
+import { databaseOf, isBackup, listBackups, verifyBackup } from "./backup-files.ts";
 import type { OnProgress } from "./progress.ts";
-import { pollWhile } from "./call-in-thread.ts";
 import { compareFiles, type RestoreTarget, RestoreRejection, targetOf } from "./restore-target.ts";
 
 export type RestorePlan = Awaited<ReturnType<typeof planFor>>;
@@ -29,12 +27,17 @@ interface RestoreRequest {
   readonly onProgress: OnProgress;
 }
 
+/** A request, and the file that the backup is copied to before it is read. Undefined if nothing may change. */
+interface Reading extends RestoreRequest {
+  readonly copy?: string;
+}
+
 /** Reads and verifies the backup, and plans the restore. It changes nothing. */
 export function planRestore(request: RestoreRequest): Promise<RestorePlan> {
   return planFor(request, targetOf(request.storage));
 }
 
-async function planFor(request: RestoreRequest, target: RestoreTarget) {
+async function planFor(request: Reading, target: RestoreTarget) {
   const { by } = request;
   const backup = await findBackup(request);
   const { path, database, facts, schema } = backup;
@@ -54,10 +57,7 @@ async function planFor(request: RestoreRequest, target: RestoreTarget) {
     /** The name that the present database gets; undefined if there is none. */
     replaced: isPresent ? target.nameReplaced(by.at) : undefined,
     /** Why the restore is impossible, although it could be planned. */
-    obstacle:
-      !isPresent || request.replace
-        ? undefined
-        : `${target.name} has data, and a restore overwrites nothing; with --replace, that gets another name first`,
+    obstacle: isPresent && !request.replace ? overwrites(target) : undefined,
     /** Whether the backup has an audit trail, which early releases lacked. */
     hasAuditTrail: facts.rows["audit"] !== undefined,
     /** How the keys differ from a later state of the same data; undefined if none is known. */
@@ -65,8 +65,11 @@ async function planFor(request: RestoreRequest, target: RestoreTarget) {
   };
 }
 
+const overwrites = ({ name }: RestoreTarget): string =>
+  `${name} has data, and a restore overwrites nothing; with --replace, that gets another name first`;
+
 /** Finds the given backup, or the newest in a directory of backups. */
-async function findBackup(request: RestoreRequest) {
+async function findBackup(request: Reading) {
   const { from, allowOlder, storage } = request;
   const { environment } = storage;
   /** The reasons why newer backups are skipped. */
@@ -89,9 +92,11 @@ async function findBackup(request: RestoreRequest) {
 }
 
 /** A backup that can be restored here. An error other than a rejection means that it is incomplete or damaged. */
-async function verifiedBackupOf(path: string, { storage, onProgress }: RestoreRequest) {
+async function verifiedBackupOf(path: string, { storage, copy, onProgress }: Reading) {
   const { environment } = storage;
-  const backup = await verifyBackup(path, onProgress);
+  // That of a newer backup, which is damaged.
+  if (copy !== undefined) removeDatabase(copy);
+  const backup = await verifyBackup(path, { ...(copy !== undefined && { copy }), onProgress });
   const { environment: actual } = backup.description;
   if (actual !== environment) {
     throw new RestoreRejection(
@@ -130,35 +135,29 @@ export async function restoreBackup(
   if (lock === undefined)
     throw new RestoreRejection(`a server is running on ${directory.name}; stop it first`);
   const target = targetOf(storage);
+  if (!request.replace && (await target.exists())) throw new RestoreRejection(overwrites(target));
   // From here on nobody gets an identifier that the restored data would assign again.
   await using dataLock = await target.lock();
-  const plan = await planFor(request, target);
-  if (plan.obstacle !== undefined) throw new RestoreRejection(plan.obstacle);
-  await show(plan);
   const copy = directory.files.restoredCopy;
   try {
-    await copyBackup(plan, copy, request);
+    const plan = await planFor({ ...request, copy }, target);
+    if (plan.obstacle !== undefined) throw new RestoreRejection(plan.obstacle);
+    await show(plan);
+    completeCopy(plan, by);
     await target.publish(copy, { replaced: plan.replaced, lock: dataLock, by, onProgress });
   } finally {
     removeDatabase(copy);
   }
 }
 
-/** Copies the backup next to the database that it will replace. The copy is checked: it may be on another disk. */
-async function copyBackup(plan: RestorePlan, to: string, { by, onProgress }: RestoreRequest): Promise<void> {
+/** Adds the audit entry of a restore to the copy, so that the restore has it exactly if it takes effect. */
+function completeCopy(plan: RestorePlan, by: Attribution): void {
   const { path, database, description, replaced, comparison } = plan;
-  removeDatabase(to);
-  const size = bytesOf(database);
-  await pollWhile(copyPrivately(database, to), () =>
-    onProgress({ step: "copying", unit: "bytes", done: bytesOf(to), share: bytesOf(to) / size }),
-  );
-  // The entry is written to the copy, so that a restore has its audit entry exactly if it takes effect.
   const after = {
     backup: basename(resolve(path)),
     backupCreatedAt: description.createdAt,
     replaced: replaced === undefined ? null : basename(replaced),
   };
   const entry = plan.hasAuditTrail ? ({ ...by, action: "data.restored", after } as const) : undefined;
-  completeRestoredCopy(to, { assigned: comparison?.assigned ?? [], entry });
-  await checkDatabase(to, `the copy ${to}`, { step: "checking the copy", onProgress });
+  completeRestoredCopy(database, { assigned: comparison?.assigned ?? [], entry });
 }

@@ -98,7 +98,7 @@ export function openOwnFile(path: string): number {
  * that user, so that the server can read it. Throws if the name is taken.
  */
 export function createFile(path: string): number {
-  const descriptor = openSync(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, PRIVATE_FILE);
+  const descriptor = createFileOfThisUser(path);
   try {
     inheritOwner(descriptor, path);
     return descriptor;
@@ -106,6 +106,14 @@ export function createFile(path: string): number {
     closeSync(descriptor);
     throw error;
   }
+}
+
+/**
+ * Creates a file that belongs to this user, also in a directory of another user, until `inheritOwner`: the other user
+ * may not be meant to read what is written to it.
+ */
+export function createFileOfThisUser(path: string): number {
+  return openSync(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, PRIVATE_FILE);
 }
 
 /** Creates a file with a text, which is on the disk afterwards. Its name is when `renameDurably` has named another. */
@@ -141,6 +149,11 @@ export function readOwnFile(path: string): string | undefined {
   });
 }
 
+/** Opens a file with a name that was found in a directory to read it. */
+export function openFoundFile(path: string): number {
+  return openRegular(path, O_RDONLY);
+}
+
 /**
  * Takes the permissions of other users from a file of this user. Returns whether they had any. Root changes nothing in
  * a directory of another user.
@@ -159,17 +172,8 @@ function isOpenToOthers(stats: Stats | undefined): boolean {
   return stats?.isFile() === true && (stats.mode & OTHER_USERS) !== 0 && stats.uid === process.getuid?.();
 }
 
-/** Copies a file to a new one, which only its owner can read from the beginning. */
-export async function copyPrivately(from: string, to: string): Promise<void> {
-  const descriptor = createFile(to);
-  try {
-    await Bun.write(Bun.file(descriptor), Bun.file(from));
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-function inheritOwner(descriptor: number, path: string): void {
+/** Gives a file of root to whom its directory belongs. */
+export function inheritOwner(descriptor: number, path: string): void {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = statSync(dirname(path));
   fchownSync(descriptor, uid, gid);
@@ -243,6 +247,11 @@ export function syncDirectory(path: string): void {
 export function withoutLinks(path: string): string {
   const directory = dirname(path);
   return existsSync(directory) ? join(realpathSync(directory), basename(path)) : path;
+}
+
+/** Returns what a path leads to that the user names. It may be a link. Undefined if there is nothing. */
+export function statOfNamed(path: string): Stats | undefined {
+  return statSync(path, { throwIfNoEntry: false });
 }
 
 /** Opens a file that the user names to read it. It may be a link. */

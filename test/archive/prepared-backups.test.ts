@@ -1,9 +1,24 @@
 import { Database } from "bun:sqlite";
-import { beforeAll, beforeEach, expect, test } from "bun:test";
-import { cpSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { verifyBackup } from "../../src/archive/backup-files.ts";
+import type { WorkProgress } from "../../src/archive/progress.ts";
+import { restoreBackup } from "../../src/archive/restore.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
 import { cleanUpAfterAll, cliDirectory, InProcessCli } from "../cli/cli.ts";
+import { storageIn } from "../data-directory.ts";
+import { BY } from "../key-store-arguments.ts";
 import { fillData } from "./sample-data.ts";
 
 cleanUpAfterAll();
@@ -94,6 +109,66 @@ test.each<[name: string, steps: readonly Step[], problem: string]>([
   const before = inspectDatabase(inData());
   await expect(restore()).rejects.toThrow(`the backup ${backup} is not sound: ${problem}`);
   expect(inspectDatabase(inData())).toEqual(before);
+});
+
+describe("a backup whose directory belongs to another user, who replaces it meanwhile", () => {
+  const SECRET = "what only this user may read";
+  /** Restores, and calls `onStep` with each step. Returns the owners that the copy had during each. */
+  async function restoring(onStep: (step: string) => void): Promise<Record<string, number[]>> {
+    if (process.getuid?.() === 0) chownSync(cli.dataDir, 65_534, 65_534);
+    const copy = `${inData()}.restored`;
+    const owners: Record<string, number[]> = {};
+    const onProgress = ({ step = "" }: WorkProgress) => {
+      onStep(step);
+      const stats = existsSync(copy) ? statSync(copy) : undefined;
+      if (stats) (owners[step] ??= []).push(stats.uid);
+      if (stats) expect(readFileSync(copy, "latin1")).not.toContain(SECRET);
+    };
+    const storage = storageIn(cli.dataDir);
+    const from = dirname(backup);
+    const request = { storage, from, replace: true, allowOlder: false, by: BY, onProgress };
+    await restoreBackup(request, async () => {});
+    return owners;
+  }
+  const secret = join(cliDirectory(), "secret");
+  writeFileSync(secret, SECRET);
+  const replaceBackup = () => {
+    rmSync(backup, { force: true });
+    symlinkSync(secret, backup);
+  };
+
+  test.each(["copying", "checking the backup"])(
+    "while it is at %s: what was verified is restored, and is the other user's only then",
+    async (when) => {
+      const owners = await restoring((step) => step === when && replaceBackup());
+      expect(inspectDatabase(inData()).rows["pets"]).toBe(49);
+      const [self, other] = [process.getuid?.() ?? 0, statSync(cli.dataDir).uid];
+      expect(new Set(owners["copying"])).toEqual(new Set([self]));
+      expect(new Set(owners["checking the backup"])).toEqual(new Set([other]));
+    },
+  );
+
+  test("before: a link is not followed", async () => {
+    replaceBackup();
+    await expect(restoring(() => {})).rejects.toThrow(
+      `${backup}: it is a symbolic link; only its directory may be one`,
+    );
+  });
+
+  test("with what has another checksum: that is never the other user's", async () => {
+    const bytes = readFileSync(backup);
+    bytes[bytes.length - 1] = 1 + (bytes.at(-1) ?? 0);
+    writeFileSync(backup, bytes);
+    const owners: number[] = [];
+    const storage = storageIn(cli.dataDir);
+    const verifying = verifyBackup(backup, {
+      copy: storage.directory.files.restoredCopy,
+      onProgress: () => owners.push(statSync(storage.directory.files.restoredCopy).uid),
+    });
+    await expect(verifying).rejects.toThrow("is damaged: the checksum of");
+    expect(new Set(owners)).toEqual(new Set([process.getuid?.() ?? 0]));
+    expect(statSync(storage.directory.files.restoredCopy).uid).toBe(process.getuid?.() ?? 0);
+  });
 });
 
 test("a prepared backup that is later than the restored one is not compared with it", async () => {

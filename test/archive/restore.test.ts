@@ -153,12 +153,7 @@ describe("petstore restore", () => {
 
   test("shows its progress on standard error", async () => {
     const { progress } = await cli.runSlowly("restore", backup, "--replace");
-    expect(stepsIn(progress)).toEqual([
-      "comparing the checksum",
-      "checking the backup",
-      "copying",
-      "checking the copy",
-    ]);
+    expect(stepsIn(progress)).toEqual(["copying", "checking the backup"]);
     expect(progress).toMatch(/^petstore: copying: 0\.\d MB(?:, .* MB\/s)?, 100 % done, 0:00 left$/m);
   });
 
@@ -478,7 +473,7 @@ describe("petstore restore", () => {
     );
     const empty = cliDirectory();
     for (const path of [empty, join(empty, "missing")])
-      expect(await restoreError(path)).toBe(`there is no backup of production in ${path}`);
+      expect(await restoreError(path, "--replace")).toBe(`there is no backup of production in ${path}`);
     writeFileSync(backup, "not a database");
     await expect(restore(backup, "--replace")).rejects.toThrow(
       `the backup ${backup} is damaged: the checksum of ${basename(backup)} is wrong`,

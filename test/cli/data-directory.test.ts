@@ -8,12 +8,10 @@ import {
   renameSync,
   rmSync,
   statSync,
-  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 import { existingParent, rejectUnwritable } from "../../src/data-directory.ts";
-import { copyPrivately } from "../../src/runtime/own-files.ts";
 import { runProgram } from "../../trials/harness/child.ts";
 import { PETSTORE } from "../../trials/harness/petstore.ts";
 import { cleanUpAfterAll, InProcessCli, type InProcessServer, cliDirectory } from "./cli.ts";
@@ -103,22 +101,6 @@ describe("owners", () => {
     chownSync(cli.dataDir, owner, process.getgid?.() ?? 0);
     await cli.run("migrate");
     expect(statSync(join(cli.dataDir, "production.db")).uid).toBe(owner);
-  });
-
-  test("a copy is its owner's alone from the beginning, and does not follow a link that takes its name", async () => {
-    const [data, others] = [cliDirectory(), cliDirectory()];
-    const [from, target] = [join(others, "from"), join(others, "target")];
-    chownSync(data, owner, process.getgid?.() ?? 0);
-    writeFileSync(from, "x".repeat(1_000_000), { mode: 0o644 });
-    writeFileSync(target, "");
-    symlinkSync(target, join(data, "production.db"));
-    await expect(copyPrivately(from, join(data, "production.db"))).rejects.toThrow("EEXIST");
-    expect([statSync(target).size, statSync(target).uid]).toEqual([0, self]);
-    const copying = copyPrivately(from, join(data, "copy"));
-    expect(modeOf(join(data, "copy"))).toBe("600");
-    expect(statSync(join(data, "copy")).uid).toBe(owner);
-    await copying;
-    expect(statSync(join(data, "copy")).size).toBe(1_000_000);
   });
 
   test("a file of another user keeps its mode", async () => {

@@ -16,11 +16,13 @@ import {
 } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import {
-  copyPrivately,
   createFile,
+  createFileOfThisUser,
   disk,
+  inheritOwner,
   link,
   makePrivate,
+  openFoundFile,
   openOwnFile,
   readOwnFile,
   removeDirectory,
@@ -39,6 +41,7 @@ afterAll(() => directory.remove());
 const OPENERS: Record<string, (path: string) => unknown> = {
   openOwnFile: (path) => closeSync(openOwnFile(path)),
   createFile: (path) => closeSync(createFile(path)),
+  openFoundFile: (path) => closeSync(openFoundFile(path)),
   readOwnFile,
   syncToDisk,
 };
@@ -193,21 +196,29 @@ test("readOwnFile reads up to 1 MiB, and nothing if there is no file", () => {
   expect(() => readOwnFile(path)).toThrow(`${path} is too large`);
 });
 
-test("a new file belongs to whom its directory belongs, and copyPrivately copies to such a file alone", async () => {
+test("a new file belongs to whom its directory belongs, or first to this user alone; a found file is opened without following a link", () => {
   const owned = directory.path("owned");
   mkdirSync(owned);
   // Only root can give the directory away.
   const isRoot = process.getuid?.() === 0;
   if (isRoot) chownSync(owned, 65_534, 65_533);
-  const [from, to] = [newPath(), join(owned, "copy")];
-  writeFileSync(from, "text", { mode: 0o644 });
   const descriptors = openDescriptors();
-  await copyPrivately(from, to);
-  const { uid, gid, mode } = statSync(to);
-  expect([uid, gid, mode & 0o777]).toEqual([statSync(owned).uid, isRoot ? 65_533 : gid, 0o600]);
-  expect(readFileSync(to, "utf8")).toBe("text");
-  await expect(copyPrivately(from, to)).rejects.toThrow("EEXIST");
-  await expect(copyPrivately(newPath(), join(owned, "other"))).rejects.toThrow("ENOENT");
+  const statsOf = (name: string) => statSync(join(owned, name));
+  closeSync(createFile(join(owned, "own")));
+  const descriptor = createFileOfThisUser(join(owned, "copy"));
+  const mine = statsOf("copy");
+  expect([mine.uid, mine.mode & 0o777]).toEqual([process.getuid?.() ?? mine.uid, 0o600]);
+  inheritOwner(descriptor, join(owned, "copy"));
+  closeSync(descriptor);
+  for (const name of ["own", "copy"]) {
+    const { uid, gid, mode } = statsOf(name);
+    expect([uid, gid, mode & 0o777]).toEqual([statSync(owned).uid, isRoot ? 65_533 : gid, 0o600]);
+    expect(() => createFileOfThisUser(join(owned, name))).toThrow("EEXIST");
+  }
+  symlinkSync(join(owned, "own"), join(owned, "link"));
+  closeSync(openFoundFile(join(owned, "own")));
+  expect(() => openFoundFile(join(owned, "link"))).toThrow("it is a symbolic link");
+  expect(() => openFoundFile(owned)).toThrow("is not a regular file");
   expect(openDescriptors()).toBe(descriptors);
 });
 

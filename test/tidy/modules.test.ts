@@ -76,6 +76,24 @@ const FILE_CALLS = new RegExp(
   ].join("|"),
 );
 
+/** What reads the files that flags and arguments name, or looks at the data directory itself. */
+const FILES_OF_TYPED_PATHS = [
+  "runtime/own-files",
+  "config/(?:read-file|follow-files)",
+  "operator/sign-in/token",
+  "doctor/(?:files|settings-files)",
+  "archive/files",
+  "cli/commands/data/import",
+  "data-directory",
+];
+/** What reads files of the system or of the project, whose paths are texts in the program. */
+const FILES_OF_OWN_PATHS = [
+  "http1/connection-limits",
+  "observe/metrics",
+  "cli/terminal",
+  "browser-bundle/(?:bundle|build-client)",
+];
+
 describe("modules", () => {
   test("imports follow the arrows", () => {
     expect(imports.length).toBeGreaterThan(100);
@@ -201,6 +219,11 @@ describe("modules", () => {
       "files are opened, named, given a mode and an owner, and removed in own-files alone, which follows no link",
       FILE_CALLS,
       /^src\/runtime\/own-files\.ts$/,
+    ],
+    [
+      "files whose names were found are read in own-files alone; others have a path that the user typed, or their own",
+      /\b(?:readFileSync|createReadStream|statSync)\(/,
+      new RegExp(`^src/(?:${[...FILES_OF_TYPED_PATHS, ...FILES_OF_OWN_PATHS].join("|")})\\.tsx?$`),
     ],
     [
       "SQLite opens files in database-file alone, which follows no link",

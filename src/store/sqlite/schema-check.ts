@@ -55,7 +55,9 @@ export function schemaProblems(connection: Connection, migrations: readonly Migr
   );
   const present = new Set([...objects.values()].map(({ name }) => name));
   // Without an index that is not unique, the data are the same.
-  const missing = [...own].filter(([words, { sql }]) => !objects.has(words) && !sql.startsWith("CREATE INDEX"));
+  const missing = [...own].filter(
+    ([words, { sql }]) => !objects.has(words) && !sql.startsWith("CREATE INDEX"),
+  );
   const problems = [
     ...others.map(([, object]) => describe(object)),
     ...missing.map(([, object]) =>

@@ -182,13 +182,14 @@ export function describeCopy(path: string, { environment, createdAt, version }: 
   });
 }
 
-export function readDescription(path: string): BackupDescription {
+/** Reads what a backup is. `place` names the backup, of which the path can be a copy. */
+export function readDescription(path: string, place: string): BackupDescription {
   const found = withDatabase(path, (connection) =>
     hasTable(connection, "backup")
       ? connection.get("SELECT environment, created_at AS createdAt, version FROM backup")
       : undefined,
   );
-  return descriptionOf(found, path);
+  return descriptionOf(found, place);
 }
 
 /** Throws if the value does not describe a backup. `place` names where it was read. */
