@@ -45,6 +45,8 @@ export interface Attack {
    * and the memory is that at the end instead of the peak.
    */
   readonly isMeasuredWhenReady?: true;
+  /** The number of questions to servers that somebody stores in the database each second. */
+  readonly questions?: number;
   /** How the collector responds to which the server exports the spans of all requests. */
   readonly collector?: HostileResponse;
   /** The limit of open files of the server, if the attack depends on it. */
@@ -163,6 +165,14 @@ export const ATTACKS: readonly Attack[] = [
     title: "a collector of spans whose response does not end",
     bars: { memoryMb: 150 },
     collector: "an endless body",
+  },
+  // Servers and commands ask servers with rows of a table, of which there are never more than some hundred.
+  {
+    name: "questions",
+    title: "20,000 questions to servers in the database each second",
+    engines: ["sqlite", "shared"],
+    bars: { memoryMb: 150 },
+    questions: 20_000,
   },
   // These bodies are costly to parse, and are sent repeatedly. They need a key whose rate limit allows them.
   {

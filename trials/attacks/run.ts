@@ -30,6 +30,8 @@ import { beginEvery } from "../harness/steady-load.ts";
 import { type Bar, formatFigure, missedBars, type Table } from "../harness/table.ts";
 import { type Outcome, type Result, runTrials, trialLines } from "../harness/trials.ts";
 import { type Attack, ATTACKS, ENGINES, type Engines } from "./attacks.ts";
+import { COMMAND_ATTACKS, commandTable, runCommandAttack } from "./commands.ts";
+import { storeQuestions } from "./questions.ts";
 import { signPeopleIn } from "./sign-ins.ts";
 import { GRACE_SECONDS, type GoodClientFigures } from "./clients.ts";
 
@@ -55,15 +57,23 @@ const PRIORITY = {
 
 const enginesOf = ({ engines = ["sqlite"] }: Attack) => engines;
 
+/** What is attacked. Commands are attacked beside one server, too. */
+const TARGETS = [...ENGINES, "commands"] as const;
+
 const HELP = `Usage: npm run attacks [-- OPTIONS]
 
 Attacks servers of its own on the loopback address, and measures what a well-behaved client notices: it sends 50 requests a
-second on one connection and 50 on new connections. Exits with 1 if an attack misses a bar.
+second on one connection and 50 on new connections. Then it runs commands on what somebody has prepared. Exits with 1 if an attack
+misses a bar.
 
-  --engines E    sqlite: one server (default); shared: two servers on one core, with a PostgreSQL, where a
-                 client with a Free key also sends more than its limit to both, and must get exactly its limit
+  --engines E    sqlite: one server, and commands (default); commands: these alone; shared: two servers on one core, with a
+                 PostgreSQL, where a client with a Free key also sends more than its limit to both, and must get exactly
+                 its limit
   --only LIST    Some of these attacks, with commas between (default: all)
-${trialLines(ATTACKS.map((each) => ({ ...each, title: `${each.title} (${enginesOf(each).join(", ")})` })))}
+${trialLines([
+  ...ATTACKS.map((each) => ({ ...each, title: `${each.title} (${enginesOf(each).join(", ")})` })),
+  ...COMMAND_ATTACKS.map((each) => ({ ...each, title: `${each.title} (commands)` })),
+])}
   --seconds N    Length of each measurement, 1 to ${MAX_SECONDS} (default: 8)
   --docs         Also write the figures to trials/attacks/results.md
   --help         Show this
@@ -131,6 +141,7 @@ async function measureAttack(attack: Attack, { engines, seconds, cores }: RunOpt
     Number(new URL(attack.asOperator ? adminUrl : url).port),
   );
   const secret = attack.asOperator ? token : attackerKey;
+  if (attack.questions !== undefined) stack.use(storeQuestions(storage, attack.questions));
   const attackers = attacked.map((port) => startClient(attack.name, port, secret));
   await Promise.all(attackers.map((attacker) => attacker.line(/^READY$/)));
   if (!attack.isMeasuredWhenReady) await Bun.sleep(LEAD_MS);
@@ -287,29 +298,45 @@ await runCommand({
   name: "attacks",
   help: HELP,
   flags: {
-    engines: names(ENGINES),
-    only: names(ATTACKS.map(({ name }) => name)),
+    engines: names(TARGETS),
+    only: names([...ATTACKS, ...COMMAND_ATTACKS].map(({ name }) => name)),
     seconds: integer(8, MAX_SECONDS),
     docs: isGiven,
   },
-  async main({ engines: [engines = "sqlite", ...others] = [], only, seconds, docs }) {
-    if (others.length > 0) throw new UsageError(`--engines takes one of ${ENGINES.join(", ")}`);
-    const trials = ATTACKS.filter((attack) => enginesOf(attack).includes(engines));
-    const missing = only?.find((name) => !trials.some((attack) => attack.name === name));
-    if (missing !== undefined) throw new UsageError(`--only: ${missing} is no attack on ${engines}`);
+  async main({ engines: [target = "sqlite", ...others] = [], only, seconds, docs }) {
+    if (others.length > 0) throw new UsageError(`--engines takes one of ${TARGETS.join(", ")}`);
+    const isChosen = ({ name }: { readonly name: string }) => only?.some((each) => each === name) ?? true;
+    const engines = target === "commands" ? undefined : target;
+    const trials = engines ? ATTACKS.filter((attack) => enginesOf(attack).includes(engines)) : [];
+    const onCommands = target === "shared" ? [] : COMMAND_ATTACKS;
+    const missing = only?.find((only) => ![...trials, ...onCommands].some(({ name }) => name === only));
+    if (missing !== undefined) throw new UsageError(`--only: ${missing} is no attack on ${target}`);
     const cores = chooseCores();
     if (cores === undefined) throw new UsageError("two cores and taskset are needed");
     // PostgreSQL inherits the cores of this process, and uses both.
     if (engines === "sqlite") pinThisProcessTo(cores.load);
-    limitRunTime(((only?.length ?? trials.length) * (seconds + START_SECONDS + 2 * GRACE_SECONDS)) / 60);
-    return runTrials({
-      trials,
+    const each = seconds + START_SECONDS + 2 * GRACE_SECONDS;
+    limitRunTime(((only?.length ?? trials.length + onCommands.length) * each) / 60);
+    const sectionOf = (name: string) => docs && { file: "trials/attacks/results.md", name };
+    let code = 0;
+    if (engines && trials.some(isChosen))
+      code = await runTrials({
+        trials,
+        only,
+        run: (attack) => runAttack(attack, { engines, seconds, cores }),
+        tablesOf: (results) => [
+          { ...attackTable(results, engines), note: `${seconds} s each. ${machineNow()} at the end.` },
+        ],
+        docs: sectionOf(engines),
+      });
+    if (!onCommands.some(isChosen)) return code;
+    const commandCode = await runTrials({
+      trials: onCommands,
       only,
-      run: (attack) => runAttack(attack, { engines, seconds, cores }),
-      tablesOf: (results) => [
-        { ...attackTable(results, engines), note: `${seconds} s each. ${machineNow()} at the end.` },
-      ],
-      docs: docs && { file: "trials/attacks/results.md", name: engines },
+      run: runCommandAttack,
+      tablesOf: (results) => [{ ...commandTable(results), note: `${machineNow()} at the end.` }],
+      docs: sectionOf("commands"),
     });
+    return Math.max(code, commandCode);
   },
 });
