@@ -1,6 +1,6 @@
 import type { Environment } from "../domain/environments.ts";
 import { BASE_PATH } from "../domain/paths.ts";
-import { ipVersionOf } from "../runtime/ip-network.ts";
+import { ipVersionOf, isLoopback } from "../runtime/ip-network.ts";
 import { ADDRESS_OPTIONS, DEFAULT_PORT } from "./options.ts";
 import type { ValuesOf } from "./parse-options.ts";
 
@@ -14,6 +14,14 @@ export function originOf({ host, port, isTls }: { host: string; port: number; is
   const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
   const authority = `${ipVersionOf(reachable) === 6 ? `[${reachable}]` : reachable}:${port}`;
   return `${isTls ? "https" : "http"}://${authority}`;
+}
+
+/**
+ * The certificate of the listener for operators: none on a loopback address, because the certificate is for the name
+ * that clients use.
+ */
+export function adminTls<T>({ host }: { readonly host: string }, tls: T | undefined): T | undefined {
+  return isLoopback(host) ? undefined : tls;
 }
 
 export const DEFAULT_URL: Readonly<Record<Environment, string>> = {

@@ -3,7 +3,7 @@
 import { X509Certificate } from "node:crypto";
 import { createServer } from "node:net";
 import type { Config } from "../config/config.ts";
-import { originOf } from "../config/listen-urls.ts";
+import { adminTls, originOf } from "../config/listen-urls.ts";
 import { ADMIN_LISTEN_FLAGS, LISTEN_FLAGS, listenProblems } from "../config/listen-problems.ts";
 import { readTlsFiles } from "../config/tls.ts";
 import { HEALTH_PATH } from "../domain/paths.ts";
@@ -17,18 +17,20 @@ const ports = check("ports");
  * skipped, because a server can use another one.
  */
 export async function checkPorts(
-  { host, port, admin, tls: files }: Config,
+  { host, port, admin, tls }: Config,
   statusOf: (url: string) => Promise<number | undefined>,
 ): Promise<Finding[]> {
   const listeners = [
-    { host, port, path: HEALTH_PATH, flags: LISTEN_FLAGS },
-    ...(admin && !admin.isDefault ? [{ ...admin, path: "/livez", flags: ADMIN_LISTEN_FLAGS }] : []),
+    { host, port, tls, path: HEALTH_PATH, flags: LISTEN_FLAGS },
+    ...(admin && !admin.isDefault
+      ? [{ ...admin, tls: adminTls(admin, tls), path: "/livez", flags: ADMIN_LISTEN_FLAGS }]
+      : []),
   ];
   const checks = listeners.map(async ({ flags, path, ...listener }): Promise<Finding> => {
     const name = `${listener.host} port ${listener.port}`;
     const code = await listenError(listener);
     if (code === undefined) return ports.ok(`the server can listen on ${name}`);
-    const url = originOf({ ...listener, isTls: files !== undefined }) + path;
+    const url = originOf({ ...listener, isTls: listener.tls !== undefined }) + path;
     const status = code === "EADDRINUSE" ? await statusOf(url).catch(() => undefined) : undefined;
     if (status === 200 || status === 503) return ports.ok(`a server listens on ${name} already`);
     const either = [...new Set([flags.host, flags.port])].join(" and ");

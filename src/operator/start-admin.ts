@@ -1,9 +1,8 @@
 import { hostname, networkInterfaces } from "node:os";
 import { Rejection } from "../api/errors.ts";
 import type { AdminConfig } from "../config/config.ts";
-import { originOf } from "../config/listen-urls.ts";
+import { adminTls, originOf } from "../config/listen-urls.ts";
 import { type FollowedSetting, followSetting } from "../config/follow-files.ts";
-import { isLoopback } from "../runtime/ip-network.ts";
 import { OIDC_OPTIONS } from "../config/options.ts";
 import { readFromFile } from "../config/parse-options.ts";
 import { SECURITY_HEADER_LINES } from "../api/responses.ts";
@@ -48,8 +47,7 @@ interface StartAdminOptions extends ServerServices {
 /** Serves operators on a listener of their own. Throws AdminListenError if it cannot listen on the address. */
 export function startAdmin(options: StartAdminOptions): AdminListener {
   const { admin, operators, clock, log } = options;
-  // The certificate is for the name that clients use, and not for the loopback address.
-  const tls = isLoopback(admin.host) ? undefined : options.tls;
+  const tls = adminTls(admin, options.tls);
   const { followTokens, tokenFile } = options.credentials;
   const providerSecret = followProviderSecret(options);
   const server = listenForOperators(admin, {

@@ -1,6 +1,8 @@
 import { afterAll, expect, test } from "bun:test";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { selfSigned } from "../../../trials/harness/certificates.ts";
+import { freePort } from "../../../trials/harness/server.ts";
+import { InProcessCli } from "../../cli/cli.ts";
 import { startAdminService, TOKEN } from "../../admin/admin-service.ts";
 
 const tls = selfSigned(temporaryDirectory("admin-tls"), "admin");
@@ -29,3 +31,20 @@ test("on loopback it serves plain HTTP, because the certificate is for another n
   expect(local.adminUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
   expect(await signIn(local.adminUrl)).toEndWith("; HttpOnly; SameSite=Strict");
 });
+
+test.each(["127.0.0.1", "0.0.0.0"])(
+  "doctor knows the listener for operators on %s beside TLS",
+  async (host) => {
+    const cli = new InProcessCli();
+    const flags = ["--tls-cert", tls.certFile, "--tls-key", tls.keyFile, "--port", "0"];
+    const listener = `${host}:${freePort()}`;
+    await using _ = await cli.serve([...flags, "--admin-address", listener]);
+    // The certificate may not be valid at the time of the test clock.
+    const findings = JSON.parse(await cli.out(["doctor", "--json", ...flags, "--admin-address", listener]));
+    const expected = {
+      level: "ok",
+      message: `a server listens on ${listener.replace(":", " port ")} already`,
+    };
+    expect(findings).toContainEqual({ check: "ports", ...expected });
+  },
+);
