@@ -160,6 +160,7 @@ describe("a backup whose directory belongs to another user, who replaces it mean
     bytes[bytes.length - 1] = 1 + (bytes.at(-1) ?? 0);
     writeFileSync(backup, bytes);
     const owners: number[] = [];
+    if (process.getuid?.() === 0) chownSync(cli.dataDir, 65_534, 65_534);
     const storage = storageIn(cli.dataDir);
     const verifying = verifyBackup(backup, {
       copy: storage.directory.files.restoredCopy,
