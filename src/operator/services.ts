@@ -3,6 +3,7 @@ import type { Environment } from "../domain/environments.ts";
 import type { DatabaseStores, AdminStores } from "../domain/ports/stores.ts";
 import type { PolicyInEffect } from "../domain/policy.ts";
 import type { RateLimiter } from "../domain/ports/rate-limiter.ts";
+import type { KeySubject } from "../domain/rate-limit.ts";
 import type { ServerRegister } from "../domain/ports/servers.ts";
 import type { Clock } from "../domain/ports/clock.ts";
 import type { ServerIdentity } from "../domain/servers.ts";
@@ -23,7 +24,7 @@ export interface Services extends AdminStores, Pick<DatabaseStores, "questions" 
   readonly log: Log;
   /** The policy that this server applies. */
   readonly policy: PolicyInEffect;
-  readonly rateLimiter: Pick<RateLimiter, "quota" | "bannedKeys" | "unban">;
+  readonly rateLimiter: Pick<RateLimiter<KeySubject>, "quota" | "bannedKeys" | "unban">;
   readonly limiterMonitor: LimiterMonitor;
   readonly database: DatabaseMonitor;
   /** The free space on the disk of SQLite. */

@@ -1,3 +1,4 @@
+import { openQuotas } from "../../adapters/open-quotas.ts";
 import { handlerOf, readBody, readQuery, type ValidInput } from "../../api/dispatch.ts";
 import { Rejection } from "../../api/errors.ts";
 import { parseIdentifier } from "../../api/json.ts";
@@ -13,9 +14,9 @@ import {
   needsRunningServer,
   type ResponseOf,
 } from "../../operator/operations.ts";
-import { attributionOf, type Context } from "../command.ts";
+import { attributionOf, type Context, Failure } from "../command.ts";
+import { errorMessage } from "../error-message.ts";
 import { type CallCommandLine, type OnUnreadable, type OpenedOperations, RejectedCall } from "./call.ts";
-import { openQuotas } from "./quotas.ts";
 import { callRunningServer } from "./running-server.ts";
 
 /** Opens the operations on the data here. An operation that needs a server asks one that runs on it. */
@@ -31,7 +32,11 @@ export async function openDataHere(
   await using opening = new AsyncDisposableStack();
   const stores = await openStores(storage, { use: "existing" });
   opening.defer(() => stores.close());
-  const quotas = await openQuotas(storage, stores, context);
+  const onProblem = (error: unknown) => {
+    context.warn(`${errorMessage(error)} (used quotas, strikes and bans are unknown)`);
+    return new Failure(errorMessage(error));
+  };
+  const quotas = await openQuotas(storage, stores, { clock, onProblem });
   opening.defer(() => quotas.rateLimiter.close());
   const policy = { current: await stores.policies.readPolicy() };
   const servers = openRegister(stores.serverReports, clock);
