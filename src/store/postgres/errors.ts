@@ -9,8 +9,15 @@ import { withoutCredentials } from "../../text/host-urls.ts";
  */
 const STANDBY_STATE = "25001";
 
+const STARTING_OR_STOPPING = "57P03";
+
 export function isStandby(error: unknown): boolean {
   return error instanceof SQL.PostgresError && error.errno === STANDBY_STATE;
+}
+
+/** Whether the server says that it is starting, recovering or shutting down. */
+export function isStartingOrStopping(error: unknown): boolean {
+  return error instanceof SQL.PostgresError && error.errno === STARTING_OR_STOPPING;
 }
 
 /** Replaces the error of a standby by one whose message names the cause. */
@@ -46,7 +53,7 @@ const TRANSIENT_STATES = [
 ];
 
 /** The SQLSTATEs among them after which every other statement fails as well. */
-const DOWN_STATES = [STANDBY_STATE, "25006", "28", "3D000", "55000", "57P03", "F0"];
+const DOWN_STATES = [STANDBY_STATE, "25006", "28", "3D000", "55000", STARTING_OR_STOPPING, "F0"];
 const CANNOT_CONNECT =
   /^ERR_POSTGRES_(?:CONNECTION_(?:REFUSED|FAILED|TIMEOUT)|TLS_|UNEXPECTED_MESSAGE|SASL_|\w+_AUTHENTICATION_METHOD)/;
 /** The runtime's messages about the file in sslrootcert, at each attempt to connect. */

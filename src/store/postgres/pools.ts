@@ -1,6 +1,6 @@
 import { connect, type ConnectOptions, type Timeouts } from "./connection.ts";
 import { ConnectionPool, type ConnectionPoolOptions } from "./connection-pool.ts";
-import { isFromServer, withExplanation } from "./errors.ts";
+import { isFromServer, withExplanation, isStartingOrStopping } from "./errors.ts";
 import type { Primary } from "./primary.ts";
 import { ReplacementWatch } from "./replacement-watch.ts";
 import { readReplication } from "./replication.ts";
@@ -78,7 +78,10 @@ export class Pools {
     this.#primary = primary;
     this.timeoutMs = timeoutMs;
     this.maxQueued = maxQueued;
-    this.#causes = new OutageCauses((cause) => onStateChange?.({ state: "down", cause }));
+    this.#causes = new OutageCauses(
+      (cause) => onStateChange?.({ state: "down", cause }),
+      isStartingOrStopping,
+    );
     const common = { ...timeoutsWithin(timeoutMs), schema: options.schema };
     const pool = (
       own: Pick<ConnectOptions, "maxConnections" | "waitsForDisk" | "idleSeconds"> & Partial<Timeouts>,
