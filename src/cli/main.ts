@@ -8,7 +8,15 @@ import { isBug } from "./error-message.ts";
 import type { ProcessContext } from "./command.ts";
 import { describeFailure, runProgram } from "./program.ts";
 import { serviceFileOf } from "./service-file.ts";
-import { confirm, EXIT_CODE, Interrupted, readSecret, stopOnSignals, userName } from "./terminal.ts";
+import {
+  attributedUser,
+  confirm,
+  EXIT_CODE,
+  Interrupted,
+  readSecret,
+  stopOnSignals,
+  userName,
+} from "./terminal.ts";
 
 /** How many seconds the runtime uses the address of a name. It reads the variable when it starts; the default is 30. */
 const DNS_VARIABLE = "BUN_CONFIG_DNS_TIME_TO_LIVE_SECONDS";
@@ -60,7 +68,7 @@ function createContext(): ProcessContext {
     readInput: () => Bun.stdin.stream(),
     columns: () => (process.stdout.isTTY ? process.stdout.columns || 80 : undefined),
     openLog: (options) => createLog((logOptions = options)),
-    user: userName(),
+    user: attributedUser(userName(), processVariables()),
     readSecret,
     confirm,
     stopSignal: stopOnSignals,

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import type { Variables } from "../config/parse-options.ts";
 import { scheduler } from "../runtime/scheduler.ts";
 
 /** Every secret is shorter, even with what is pasted along with it. */
@@ -110,6 +111,16 @@ export function userName(uid = process.getuid?.(), file = "/etc/passwd"): string
     if (user && Number(user["uid"]) === uid) return user["name"];
   }
   return `user ${uid}`;
+}
+
+/** The user of the process and, with sudo, who that is: `root (ann)`. sudo's variable adds a name and replaces none. */
+export function attributedUser(
+  user: string | undefined,
+  { SUDO_USER: caller = "" }: Variables,
+): string | undefined {
+  return user === undefined || caller === user || !/^[\w.][\w.-]{0,31}$/.test(caller)
+    ? user
+    : `${user} (${caller})`;
 }
 
 /** Returns an empty text if the file cannot be read, as /proc on some systems. */

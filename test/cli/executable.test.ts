@@ -12,6 +12,7 @@ import {
 import { join } from "node:path";
 import { Child } from "../../trials/harness/child.ts";
 import { userName } from "../../src/cli/terminal.ts";
+import type { Variables } from "../../src/config/parse-options.ts";
 import {
   cleanUpAfterAll,
   EXECUTABLE,
@@ -84,6 +85,24 @@ test("the default data directory is ./data, and the audit trail has the user, wh
   const [entry] = await new InProcessCli().json<{ actor: unknown }[]>("audit", "--data", join(cwd, "data"));
   expect(userName()).not.toBe("eve");
   expect(entry?.actor).toEqual({ operator: null, kind: "command line", name: userName() });
+});
+
+test("whoever uses sudo is in the audit trail beside the user of the process", async () => {
+  const cwd = cliDirectory();
+  makeDatabase(join(cwd, "data"));
+  const run = (variables: Variables) =>
+    resultOf(spawnPetstore("pets add --name Rex --category 7", { cwd, variables }));
+  for (const SUDO_USER of ["ann", userName(), "a\nb"]) expect((await run({ SUDO_USER })).code).toBe(0);
+  const entries = await new InProcessCli().json<{ actor: { name: string } }[]>(
+    "audit",
+    "--data",
+    join(cwd, "data"),
+  );
+  expect(entries.map(({ actor }) => actor.name)).toEqual([
+    String(userName()),
+    String(userName()),
+    `${userName()} (ann)`,
+  ]);
 });
 
 test.each([
