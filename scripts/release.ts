@@ -89,11 +89,24 @@ export function makeChecksums(directory: string): void {
   writeFileSync(join(directory, CHECKSUMS), lines.join(""));
 }
 
-const PARTS: Readonly<Record<string, readonly ((directory: string) => void | Promise<void>)[]>> = {
-  platform: [makeImage],
-  common: [makeExecutables, makePackages, makeClientPackage, makeBillOfMaterials, makeNotes],
-  checksums: [makeChecksums],
+interface Part {
+  readonly programs: readonly string[];
+  readonly makes: readonly ((directory: string) => void | Promise<void>)[];
+}
+
+const PARTS: Readonly<Record<string, Part>> = {
+  platform: { programs: ["podman"], makes: [makeImage] },
+  common: {
+    programs: ["dpkg-deb", "rpmbuild"],
+    makes: [makeExecutables, makePackages, makeClientPackage, makeBillOfMaterials, makeNotes],
+  },
+  checksums: { programs: [], makes: [makeChecksums] },
 };
+
+function fail(message: string, code: number): never {
+  process.stderr.write(`release: ${message}\n`);
+  process.exit(code);
+}
 
 if (import.meta.main) {
   const { values, positionals } = parseArgs({
@@ -101,14 +114,16 @@ if (import.meta.main) {
     options: { outdir: { type: "string", default: join(ROOT, "dist/release") } },
   });
   const unknown = positionals.find((name) => !Object.hasOwn(PARTS, name));
-  if (unknown !== undefined) {
-    process.stderr.write(`release: "${unknown}" is none of ${Object.keys(PARTS).join(", ")}\n`);
-    process.exit(2);
-  }
+  if (unknown !== undefined) fail(`"${unknown}" is none of ${Object.keys(PARTS).join(", ")}`, 2);
+  const names = positionals.length === 0 ? Object.keys(PARTS) : positionals;
+  const missing = names
+    .flatMap((name) => PARTS[name]?.programs ?? [])
+    .filter((program) => Bun.which(program) === null);
+  if (missing.length > 0)
+    fail(`missing programs: ${missing.join(", ")}; install them, or name the other parts`, 1);
   const directory = resolve(values.outdir);
   mkdirSync(directory, { recursive: true });
-  for (const name of positionals.length === 0 ? Object.keys(PARTS) : positionals)
-    for (const make of PARTS[name] ?? []) await make(directory);
+  for (const name of names) for (const make of PARTS[name]?.makes ?? []) await make(directory);
   for (const name of readdirSync(directory).toSorted())
     process.stdout.write(`${relative(process.cwd(), join(directory, name))}\n`);
 }

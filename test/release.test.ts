@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { temporaryDirectory } from "../trials/harness/cleanup.ts";
 import packageJson from "../package.json" with { type: "json" };
 
 const read = (path: string) => readFileSync(join(import.meta.dir, "..", path), "utf8");
@@ -82,4 +83,18 @@ test("a tag publishes what `npm run release` makes, and nothing else runs with t
   ]);
   for (const { uses } of Object.values(jobs).flatMap(({ steps }) => steps))
     if (uses !== undefined) expect(uses).toMatch(/@[0-9a-f]{40}$/);
+});
+
+test("npm run release names the programs that are missing, and makes nothing", () => {
+  const outdir = join(temporaryDirectory("release"), "files");
+  const script = join(import.meta.dir, "..", "scripts/release.ts");
+  const { exitCode, stderr } = Bun.spawnSync([process.execPath, script, "--outdir", outdir], {
+    env: { PATH: "/nonexistent" },
+    stderr: "pipe",
+  });
+  expect([exitCode, stderr.toString()]).toEqual([
+    1,
+    "release: missing programs: podman, dpkg-deb, rpmbuild; install them, or name the other parts\n",
+  ]);
+  expect(existsSync(outdir)).toBe(false);
 });
