@@ -16,6 +16,8 @@ import type { Primary } from "./primary.ts";
 
 /** How long to wait for sessions to end. The session of a process that was killed ends when its last statement does. */
 export const SESSION_END_MS = 3_000;
+/** How long the sessions of this process may take to end once it has closed them. Meanwhile nobody uses the tables. */
+const OWN_SESSION_END_MS = 500;
 /** How often a process that has lost the lock tries to take it again. */
 const RETAKE_MS = 1_000;
 
@@ -136,7 +138,12 @@ export async function lockTables(tx: SQL, schema: string): Promise<void> {
         : error;
     });
   }
-  const sessions = await countSessions(tx, schema, SESSION_END_MS);
+  await rejectSessions(tx, schema, OWN_SESSION_END_MS);
+}
+
+/** Throws EnvironmentInUse if there are sessions that do not end in time. */
+export async function rejectSessions(sql: SQL, schema: string, maxMs = SESSION_END_MS): Promise<void> {
+  const sessions = await countSessions(sql, schema, maxMs);
   if (sessions > 0) throw new EnvironmentInUse(sessions);
 }
 

@@ -23,6 +23,7 @@ import {
   type EnvironmentLock,
   lockEnvironment,
   lockTables,
+  rejectSessions,
   SESSION_END_MS,
   shareEnvironment,
   unpublishedSchema,
@@ -279,6 +280,8 @@ async function createTables({ url, schema, primary }: OnPrimary): Promise<NewTab
     async publish({ entry, replaced }) {
       for (const { name } of TABLES) await inTime(sql.unsafe(`ANALYZE ${name}`));
       await primary.mark(unpublished);
+      // Most who use the tables are found before anything is locked.
+      if (replaced !== undefined) await inTime(rejectSessions(sql, schema));
       await inTime(sql`RESET synchronous_commit`);
       let isCommitting = false;
       const published = sql.begin(async (tx) => {
