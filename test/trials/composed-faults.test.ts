@@ -26,9 +26,14 @@ describe("the schedule of a seed", () => {
     expect([...drawn].toSorted()).toEqual(Object.keys(CATALOGUE).toSorted() as (keyof typeof CATALOGUE)[]);
   });
 
-  test("pauses a server, promotes an asynchronous standby and sets a clock back by days in the first 30", () => {
+  test("pauses a server, restores a backup, promotes an asynchronous standby and sets a clock back by days in the first 30", () => {
     const faults = schedules.slice(0, 30).flatMap((schedule) => schedule.faults);
-    for (const name of ["server-paused", "promotion-asynchronous", "clock-behind"] as const)
+    for (const name of [
+      "server-paused",
+      "servers-restored",
+      "promotion-asynchronous",
+      "clock-behind",
+    ] as const)
       expect(faults.filter((fault) => fault.name === name).length).toBeGreaterThanOrEqual(2);
     const behind = schedules.flatMap((schedule) =>
       schedule.faults.filter(({ name }) => name === "clock-behind"),

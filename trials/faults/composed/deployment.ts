@@ -1,5 +1,6 @@
 import { Fleet } from "../../harness/fleet.ts";
-import { adminFlags } from "../../harness/petstore.ts";
+import { temporaryDirectory } from "../../harness/cleanup.ts";
+import { adminFlags, runPetstore } from "../../harness/petstore.ts";
 import { promote, startPostgres, startStandby, stopWaitingForStandby } from "../../harness/postgres.ts";
 import { freezeTree, isRunning, thawTree } from "../../harness/processes.ts";
 import type { Server } from "../../harness/server.ts";
@@ -15,6 +16,8 @@ const FLAGS = ["--anonymous-limits", "1000000/100000000"];
 /** How long a server is down after a crash, as with a service manager. */
 const START_AGAIN_AFTER_MS = 300;
 const START_TIMEOUT_MS = 30_000;
+/** Servers that start during a restore start one after the other. */
+const START_APART_MS = 700;
 
 interface Parts {
   readonly databases: readonly [primary: Server, standby: Server];
@@ -95,15 +98,16 @@ export class Deployment {
     for (const { fault, index, at, text } of stepsOf(schedule)) {
       await Bun.sleep(Math.max(0, at - now()));
       if (index === 0) began.set(fault, now());
-      const part = partOf(fault);
+      const parts = partsOf(fault);
+      const before = parts.map((part) => lastOf.get(part));
       const carryOut = async () => {
-        await lastOf.get(part);
+        await Promise.all(before);
         await this.#carryOut(fault, index, now);
-        if (index === disturbedUntil(fault) && !isOfClock(fault))
+        if (index === disturbedUntil(fault) && !isOfClock(fault) && fault.name !== "servers-restored")
           this.disturbances.push({ ...disturbanceOf(fault), from: began.get(fault) ?? 0, until: now() });
       };
       const step = carryOut().catch((error: unknown) => void this.failures.push(`${text}: ${String(error)}`));
-      lastOf.set(part, step);
+      for (const part of parts) lastOf.set(part, step);
       carriedOut.push(step);
     }
     await Promise.all(carriedOut);
@@ -153,6 +157,8 @@ export class Deployment {
         ];
       case "server-restarted":
         return [() => this.#stopServer(index, "SIGTERM").then(() => this.#startServer(index))];
+      case "servers-restored":
+        return [() => this.#restore(now)];
       case "primary-frozen":
       case "primary-flapping":
         return freezeAndThaw(primary);
@@ -189,6 +195,29 @@ export class Deployment {
     if (this.#replaced === undefined) return;
     await this.#replaced.restart();
     await stopWaitingForStandby(this.#replaced);
+  }
+
+  /**
+   * Stops all servers, makes a backup and restores it, and starts the servers meanwhile. Whether the restore succeeds
+   * depends on who comes first, and on other faults.
+   */
+  async #restore(now: () => number): Promise<void> {
+    const from = now();
+    const servers = [...this.fleet.ports.keys()];
+    await Promise.all(servers.map((index) => this.#stopServer(index, "SIGTERM")));
+    const directory = temporaryDirectory("backups");
+    const storage = [...this.storage, "--data", temporaryDirectory("restore")];
+    const { code } = await runPetstore("backup", directory, ...storage);
+    const restoring = code === 0 ? runPetstore("restore", directory, "--replace", ...storage) : undefined;
+    const starting = servers.map(async (index) => {
+      await Bun.sleep(index * START_APART_MS);
+      await this.#startServer(index);
+    });
+    await Promise.all([restoring, ...starting]);
+    const [what, until] = ["is restored", now()];
+    this.disturbances.push({ part: "restore", what, from, until });
+    for (const index of servers)
+      this.disturbances.push({ part: "server", number: index + 1, what, from, until });
   }
 
   async #stopServer(index: number, signal: NodeJS.Signals): Promise<void> {
@@ -237,11 +266,12 @@ const isOfCertificate = ({ name }: Fault) => name.startsWith("certificate");
 const isOfAsynchronousStandby = ({ name }: Fault) => name === "promotion-asynchronous";
 const isOfClock = ({ name }: Fault) => name.startsWith("clock");
 
-/** The part that a fault affects. Both databases are one part, because a promotion takes a while. */
-function partOf({ name, server }: Fault): string {
-  if (name.startsWith("server")) return `server ${server}`;
-  if (name.startsWith("clock")) return "clocks";
-  return "databases";
+/** The parts that a fault affects. Both databases are one part, because a promotion takes a while. */
+function partsOf({ name, server }: Fault): readonly string[] {
+  if (name === "servers-restored") return Array.from({ length: SERVERS }, (_, i) => `server ${i + 1}`);
+  if (name.startsWith("server")) return [`server ${server}`];
+  if (name.startsWith("clock")) return ["clocks"];
+  return ["databases"];
 }
 
 /** When a fault ends: the step after which the servers can work as usual. */

@@ -60,7 +60,8 @@ export interface Pet {
 
 /** A period in which a part does not work as usual, because of a fault or a busy machine. */
 export interface Disturbance extends Period {
-  readonly part: "primary" | "commit" | "promotion" | "standby" | "certificate" | "server" | "machine";
+  readonly part:
+    "primary" | "commit" | "promotion" | "standby" | "certificate" | "server" | "restore" | "machine";
   /** The number of the server. */
   readonly number?: number;
   /** The disturbance, such as "is frozen". */

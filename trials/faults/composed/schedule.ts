@@ -6,6 +6,8 @@ const EARLIEST = 800;
 const FIRST_FAULT = [1_000, 3_000] as const;
 const LAST_FAULT = 8_000;
 const MAX_DRAWS = 50;
+/** How long a restore and what belongs to it takes at most, beside faults of the database. */
+const RESTORE_MS = 8_000;
 /** The steps of clocks: seconds, hours and weeks. */
 const CLOCK_STEPS_S = [10, -60, 10_000, -10_000, 3_000_000] as const;
 /** Further back than the webhook tries to deliver an entry. */
@@ -137,6 +139,18 @@ export const CATALOGUE = {
     draw: (_random, at) => [at],
     parts: (server, [at = 0]) => [{ part: `server ${server}`, from: at, until: at + 2_000 }],
   },
+  // They start while the restore runs, and what they acknowledge is not lost.
+  "servers-restored": {
+    weight: 6,
+    steps: () => ["all servers are stopped, and started again during a restore of the last backup"],
+    draw: (_random, at) => [at],
+    parts: (_server, [at = 0]) =>
+      Array.from({ length: SERVERS }, (_, i) => ({
+        part: `server ${i + 1}`,
+        from: at,
+        until: at + RESTORE_MS,
+      })),
+  },
   "primary-frozen": {
     weight: 3,
     steps: inTurn("the primary is frozen", "the primary continues"),
@@ -202,6 +216,7 @@ function entryOf({ name }: Pick<Fault, "name">): CatalogueEntry {
 /** The faults that are likely to follow a fault: starts of servers, and failures of the other database. */
 const FOLLOWERS: readonly (readonly [RegExp, readonly FaultName[]])[] = [
   [/^promotion/, ["primary-frozen", "primary-killed", "server-killed", "server-restarted", "server-paused"]],
+  [/^servers/, ["primary-frozen", "primary-killed", "promotion-killed", "standby-frozen"]],
   [/^primary/, ["server-killed", "server-restarted", "standby-frozen", "promotion-killed"]],
   [/^standby/, ["primary-killed", "primary-frozen", "server-killed"]],
   [/^certificate/, ["server-killed", "server-restarted", "primary-killed", "promotion-killed", "clock-set"]],
