@@ -288,6 +288,11 @@ export function isOpen({ minute, day }: Quota, now: number): boolean {
 /** Times of two clocks that are nearer than this are the same, and so are windows that close so soon. */
 const SAME_MS = 1_000;
 
+/** Whether these are one time, which two readings of a clock have moved. */
+export function isSameTime(one: number, other: number): boolean {
+  return Math.abs(one - other) < SAME_MS;
+}
+
 /**
  * Continues with what another counter knew: takes of each window the larger count, the later ban, and the strikes since
  * then. Doing it twice changes nothing.

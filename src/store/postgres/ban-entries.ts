@@ -12,7 +12,7 @@ interface BanOfKey {
   readonly ban: Ban;
 }
 
-interface RecordedBan extends BanOfKey {
+export interface RecordedBan extends BanOfKey {
   readonly entry: AuditEntry;
 }
 

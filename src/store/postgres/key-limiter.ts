@@ -11,8 +11,10 @@ import {
   type Decision,
   decisionOf,
   expire,
+  isBanned,
   isExpired,
   isOpen,
+  isSameTime,
   type KeySubject,
   lacks,
   type Limits,
@@ -29,7 +31,7 @@ import { BoundedMap } from "../../runtime/bounded-map.ts";
 import { toStored } from "../../domain/stored-quota.ts";
 import type { OnAudit } from "../audit.ts";
 import { BatchQueue } from "../sql/batch-queue.ts";
-import { recordBans } from "./ban-entries.ts";
+import { type RecordedBan, recordBans } from "./ban-entries.ts";
 import type { Pools } from "./pools.ts";
 import { WRITE_TO_LOG } from "./dialect.ts";
 import {
@@ -99,8 +101,8 @@ export class PostgresKeyLimiter implements RateLimiter<KeySubject> {
   readonly #reads: BatchQueue<number, Quota | undefined>;
   /** Waits until everything that was committed before is on the disk and on the standby. */
   readonly #syncs: BatchQueue<void, void>;
-  /** What was committed before this time is on the disk and on the standby. */
-  #syncedAt = NEVER;
+  /** When the last ban of a key ends that is on the disk and on the standby. */
+  #settledBans = new BoundedMap<number, number>(MAX_KNOWN_KEYS);
   /** The last quota of each key that this server has seen. */
   readonly #known = new BoundedMap<number, Quota>(MAX_KNOWN_KEYS);
   /** How many connections had been lost at the last hand-over. */
@@ -138,9 +140,7 @@ export class PostgresKeyLimiter implements RateLimiter<KeySubject> {
     });
     this.#syncs = new BatchQueue({
       run: async (waiting) => {
-        const startedAt = options.clock.steadyNow();
         await withKnownOutcome(pools.writes.query(async (sql) => sql.unsafe(WRITE_TO_LOG)));
-        this.#syncedAt = startedAt;
         return waiting;
       },
       maxBatch: MAX_QUEUED,
@@ -161,8 +161,16 @@ export class PostgresKeyLimiter implements RateLimiter<KeySubject> {
     const counted = mayBeOpen ? await this.#counts.submit(request) : undefined;
     const { decision, quota } = counted ?? (await this.#decideUnderLock(request));
     this.#known.set(keyId, quota);
-    if (decision.outcome === "banned" && quota.bannedAt >= this.#syncedAt) await this.#syncs.submit();
+    if (decision.outcome === "banned") await this.#settleBan(keyId, quota);
     return shiftDecision(decision, clock.stepMs);
+  }
+
+  /** Waits until the ban, which is committed, is on the disk and on the standby. */
+  async #settleBan(keyId: number, { bannedUntil }: Quota): Promise<void> {
+    const settled = this.#settledBans;
+    if (isSameTime(settled.get(keyId) ?? NEVER, bannedUntil)) return;
+    await this.#syncs.submit();
+    settled.set(keyId, bannedUntil);
   }
 
   async #decideUnderLock(request: LimitedRequest): Promise<Counted> {
@@ -188,7 +196,7 @@ export class PostgresKeyLimiter implements RateLimiter<KeySubject> {
   }
 
   async #readAll(ids: readonly number[]): Promise<readonly (Quota | undefined)[]> {
-    const { rows, now } = await this.#read(ids);
+    const { rows, now } = this.#onOurClock(await this.#pools.reads.query((sql) => readQuotas(sql, ids)));
     return ids.map((id) => {
       const quota = rows.get(id)?.quota;
       if (quota) expire(quota, now, this.#options.ban());
@@ -199,19 +207,17 @@ export class PostgresKeyLimiter implements RateLimiter<KeySubject> {
   /** They would take a read of all quotas. */
   bannedKeys(): undefined {}
 
-  async #read(ids: readonly number[]): Promise<Quotas> {
-    return this.#onOurClock(await this.#pools.reads.query((sql) => readQuotas(sql, ids)));
-  }
-
   async unban({ id: keyId }: KeySubject, agoMs: number): Promise<void> {
     const known = this.#known.get(keyId);
     if (known) unban(known, this.#options.clock.steadyNow() - agoMs);
-    await this.#transaction([keyId], ({ rows, now }) => {
-      for (const { quota } of rows.values()) {
-        expire(quota, now, this.#options.ban());
-        unban(quota, now - agoMs);
-      }
+    const quota = await this.#transaction([keyId], ({ rows, now }) => {
+      const { quota = newQuota() } = rows.get(keyId) ?? {};
+      expire(quota, now, this.#options.ban());
+      unban(quota, now - agoMs);
+      return quota;
     });
+    // A decision from before the transaction may have ended in it.
+    this.#known.set(keyId, quota);
     await this.#syncs.submit();
   }
 
@@ -236,34 +242,41 @@ export class PostgresKeyLimiter implements RateLimiter<KeySubject> {
       const isDecided = read.counted.has(keyId) || toStored(row.quota).join() === before;
       if (isDecided) for (const [request, each] of counted) results.set(request, each);
     }
-    this.#purge();
     return requests.map((request) => results.get(request));
   }
 
   /** Decides all requests but those of a key that is to be banned while the audit trail is locked. */
   async #decideLocked(requests: readonly LimitedRequest[]): Promise<readonly (Counted | undefined)[]> {
     const ids = [...new Set(requests.map(({ keyId }) => keyId))].toSorted((one, other) => one - other);
-    const { ban, server, onBan } = this.#options;
-    const { counted, bans } = await this.#transaction(ids, async ({ rows, now, aheadMs }, sql) => {
-      const { counted, banned } = chargeAll(requests, rows, now, ban());
-      // By PostgreSQL's clock, as every server sees them.
-      const bans = banned.map((keyId) => {
-        const { bannedAt = NEVER, bannedUntil = NEVER } = rows.get(keyId)?.quota ?? {};
-        return { keyId, ban: { bannedAt: bannedAt - aheadMs, bannedUntil: bannedUntil - aheadMs } };
-      });
-      const recorded = await recordBans(sql, bans, server);
-      if (recorded === undefined)
+    const { counted, bans } = await this.#transaction(ids, async (locked, sql) => {
+      const { counted, banned } = chargeAll(requests, locked.rows, locked.now, this.#options.ban());
+      const bans = await this.#recordBans(sql, banned, locked);
+      if (bans === undefined)
         for (const keyId of banned) {
-          rows.delete(keyId);
+          locked.rows.delete(keyId);
           for (const request of requests) if (request.keyId === keyId) counted.delete(request);
         }
-      return { counted, bans: recorded ?? [] };
+      return { counted, bans };
     });
-    for (const { keyId, ban: times, entry } of bans) {
-      onBan?.(keyId, times);
+    for (const { keyId, ban, entry } of bans ?? []) {
+      this.#options.onBan?.(keyId, ban);
       this.#onAudit?.(entry);
     }
     return requests.map((request) => counted.get(request));
+  }
+
+  /** Adds the audit entries of these keys' bans; undefined if they have to wait for another entry. */
+  #recordBans(
+    sql: ReservedSQL,
+    keyIds: readonly number[],
+    { rows, aheadMs }: Quotas,
+  ): Promise<readonly RecordedBan[] | undefined> {
+    // By PostgreSQL's clock, as every server sees them.
+    const bans = keyIds.map((keyId) => {
+      const { bannedAt = NEVER, bannedUntil = NEVER } = rows.get(keyId)?.quota ?? {};
+      return { keyId, ban: { bannedAt: bannedAt - aheadMs, bannedUntil: bannedUntil - aheadMs } };
+    });
+    return recordBans(sql, bans, this.#options.server);
   }
 
   /** Locks the rows of the keys, lets `work` change their quotas, and stores them. */
@@ -301,9 +314,11 @@ export class PostgresKeyLimiter implements RateLimiter<KeySubject> {
   /** Runs a batch with what this and other servers knew before connections were lost. */
   async #afterHandOver<T>(run: () => Promise<T>): Promise<T> {
     const { limits } = this.#pools;
-    await this.#handOverIfDue();
+    // During a hand-over another connection may be lost.
+    for (let due = this.#handOverIfDue(); due; due = this.#handOverIfDue()) await due;
     const before = limits.lostConnections;
     const result = await run();
+    this.#purge();
     if (limits.lostConnections === before) return result;
     throw new Unavailable("a connection to PostgreSQL was lost meanwhile");
   }
@@ -313,36 +328,45 @@ export class PostgresKeyLimiter implements RateLimiter<KeySubject> {
     return (this.#handOver ??= this.#handOverKnown().finally(() => (this.#handOver = undefined)));
   }
 
+  /** It waits even if this server knows nothing, because others may know more. */
   async #handOverKnown(): Promise<void> {
     const { lostConnections } = this.#pools.limits;
-    this.#syncedAt = NEVER;
-    if (this.#known.size > 0) {
-      const startedAt = scheduler.now();
-      const ids = [...this.#known.keys()].toSorted((one, other) => one - other);
-      for (let from = 0; from < ids.length; from += KEYS_PER_READ)
-        await this.#handOverMissing(await this.#missingOf(ids.slice(from, from + KEYS_PER_READ)));
-      await scheduler.sleep(startedAt + HAND_OVER_MS - scheduler.now());
-    }
+    const startedAt = scheduler.now();
+    this.#settledBans = new BoundedMap(MAX_KNOWN_KEYS);
+    const ids = [...this.#known.keys()].toSorted((one, other) => one - other);
+    for (let from = 0; from < ids.length; from += KEYS_PER_READ)
+      await this.#handOverMissing(await this.#missingOf(ids.slice(from, from + KEYS_PER_READ)));
+    await scheduler.sleep(startedAt + HAND_OVER_MS - scheduler.now());
     this.#handedOverAfter = lostConnections;
   }
 
-  /** Returns the keys of which this server knows more than PostgreSQL. */
+  /**
+   * Returns the keys of which this server knows more than PostgreSQL. The read opens a connection whose loss shows the
+   * next crash or failover, also if this server decides nothing until then.
+   */
   async #missingOf(ids: readonly number[]): Promise<readonly number[]> {
-    const { rows, now } = await this.#read(ids);
+    const { rows, now } = this.#onOurClock(await this.#pools.limits.query((sql) => readQuotas(sql, ids)));
     return ids.filter((id) => {
       const known = this.#known.get(id);
       return known !== undefined && lacks(rows.get(id)?.quota ?? newQuota(), known, now, this.#options.ban());
     });
   }
 
+  /** A ban that was lost has its audit entry again, unless that would have to wait for another entry. */
   async #handOverMissing(ids: readonly number[]): Promise<void> {
     for (let from = 0; from < ids.length; from += MAX_BATCH) {
-      await this.#transaction(ids.slice(from, from + MAX_BATCH), ({ rows, now }) => {
-        for (const [id, { quota }] of rows) {
+      const bans = await this.#transaction(ids.slice(from, from + MAX_BATCH), (locked, sql) => {
+        const banned: number[] = [];
+        for (const [id, { quota }] of locked.rows) {
           const known = this.#known.get(id);
-          if (known) merge(quota, copyOf(known), now, this.#options.ban());
+          if (!known) continue;
+          const { bannedUntil } = quota;
+          merge(quota, copyOf(known), locked.now, this.#options.ban());
+          if (isBanned(quota, locked.now) && quota.bannedUntil > bannedUntil) banned.push(id);
         }
+        return this.#recordBans(sql, banned, locked);
       });
+      for (const { entry } of bans ?? []) this.#onAudit?.(entry);
     }
   }
 
