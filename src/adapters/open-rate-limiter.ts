@@ -51,15 +51,15 @@ export function openRateLimiter(
     return { rateLimiter, limiterMonitor, restoredBans: [] };
   }
   const { quotas: file } = directory.files;
-  const onQuotaStoreError = (error: unknown) => log.event("usage.save-failed", { error });
-  const onRescue = () => log.event("usage.rewritten", { file });
+  const onQuotaStoreError = (error: unknown) => log.event("quotas.save-failed", { error });
+  const onRescue = () => log.event("quotas.rewritten", { file });
   const rateLimiter = new MemoryRateLimiter({
     clock,
     ban,
     onBan: bans.record,
     quotaStore: openQuotaStore(file, { use: byServer(clock), onRescue, onFailure: onQuotaStoreError }),
     onQuotaStoreError,
-    onQuotaStoreRecovery: () => log.event("usage.saved-again"),
+    onQuotaStoreRecovery: () => log.event("quotas.saved-again"),
   });
   const limiterMonitor = new EngineMonitor("memory");
   return { rateLimiter, limiterMonitor, restoredBans: rateLimiter.restoredBans };

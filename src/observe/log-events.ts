@@ -173,9 +173,9 @@ export const LOG_EVENTS = {
     ["file", "error"],
   ),
   "database.plain-text": warn(PLAIN_TEXT_WARNINGS.database.join("; ")),
-  "usage.save-failed": error("used quotas cannot be saved; trying again", ["error"]),
-  "usage.rewritten": warn("the limits database was deleted or replaced, and was written anew", ["file"]),
-  "usage.saved-again": info("used quotas can be saved again"),
+  "quotas.save-failed": error("used quotas cannot be saved; trying again", ["error"]),
+  "quotas.rewritten": warn("the limits database was deleted or replaced, and was written anew", ["file"]),
+  "quotas.saved-again": info("used quotas can be saved again"),
   "usage-history.save-failed": warn("the usage history cannot be saved; trying again", ["error"]),
   "usage-history.requests-lost": error(
     "too many keys were used in an outage; requests are missing in the usage history",

@@ -61,7 +61,7 @@ test("a restore names the keys that were restricted since, with commands that wo
   const plan = await run("restore", path, "--replace", "--dry-run", "--json");
   expect(JSON.parse(plan.out.slice(0, plan.out.lastIndexOf("}") + 1))).toMatchObject({
     keysRevokedSince: [6],
-    keysRolledSince: [3],
+    keysRotatedSince: [3],
     keysWithLowerLimitsSince: [7, 8, 10],
     keysMadeReadOnlySince: [3],
     keysDisabledSince: [2, 3],

@@ -455,7 +455,7 @@ describe("petstore restore", () => {
       backup,
       createdAt: "2026-11-15T12:00:00.000Z",
       keysRevokedSince: [1],
-      keysRolledSince: [2],
+      keysRotatedSince: [2],
       keysCreatedSince: [3],
       isDryRun: true,
     });

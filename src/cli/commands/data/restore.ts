@@ -104,7 +104,7 @@ function planView(
         id,
         expiresAt: formatOptionalTime(expiresAt),
       })) ?? null,
-    keysRolledSince: keys?.rotated ?? null,
+    keysRotatedSince: keys?.rotated ?? null,
     keysCreatedSince: keys?.created ?? null,
     plansLoweredSince: keys?.plans ?? null,
     stricterBanRulesSince: keys?.ban ?? null,
