@@ -11,7 +11,7 @@ import type { KeyQuotas } from "../sql/table-store.ts";
 const MAX_ATTEMPTS = 5;
 const MAX_PURGED = 100;
 /**
- * An open snapshot, such as that of `pg_dump`, keeps each version of a row, and every look-up reads those with the same
+ * An open snapshot, such as that of a backup, keeps each version of a row, and every look-up reads those with the same
  * `part`. So after this many requests a row gets the next part, and a look-up begins at the highest. An update then
  * reads at most 50 pages, however many there were; without parts, 390 after 20,000.
  */
