@@ -1,3 +1,4 @@
+import { leaveDatabasesAtExit } from "../runtime/libc.ts";
 import { messageOf } from "../runtime/message-of.ts";
 import { describeStorage, NoDatabase, rejectMissingDatabase, type StorageConfig } from "../config/storage.ts";
 import type { DataDirectory } from "../data-directory.ts";
@@ -121,6 +122,7 @@ async function openSqliteStores(
       onCheckpointFailure: (error) => log?.event("database.checkpoint-failed", { file: address, error }),
     },
     onSyncFailure(error) {
+      leaveDatabasesAtExit();
       log?.event("database.sync-failed", { file: address, error });
       onLost?.(new Error(`${address}: ${error.message}; check the disk and start the server again`));
     },

@@ -1,4 +1,5 @@
-import { dlopen, ptr } from "bun:ffi";
+import { ptr } from "bun:ffi";
+import { openLibc } from "../runtime/libc.ts";
 
 const SOL_SOCKET = 1;
 const SO_RCVBUF = 8;
@@ -60,17 +61,3 @@ function withSocket(listener: object, work: (fd: number, libc: Libc) => void): v
 }
 
 type Libc = NonNullable<ReturnType<typeof openLibc>>["symbols"];
-
-function openLibc() {
-  for (const name of ["libc.so.6", `libc.musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`]) {
-    try {
-      return dlopen(name, {
-        listen: { args: ["i32", "i32"], returns: "i32" },
-        setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
-      });
-    } catch {
-      // The next name is tried, or the runtime's defaults stay.
-    }
-  }
-  return undefined;
-}

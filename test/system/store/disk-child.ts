@@ -32,11 +32,11 @@ async function openError(file = path): Promise<string> {
 }
 
 const rescue = { to: `${path}.rescued`, onRescue() {}, onFailure() {} };
-const first = openSqlite(path, { rescue });
+const first = openSqlite(path, { rescue, server: {} });
 await createPet(first);
 await first.close();
 fill();
-const full = openSqlite(path, { rescue });
+const full = openSqlite(path, { rescue, server: {} });
 const { items } = await full.operatorPetStore.listPets({ limit: 9 });
 const write = await createPet(full);
 await full.close();
