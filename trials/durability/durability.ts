@@ -17,7 +17,8 @@ const HELP = `Usage: npx bun trials/durability/durability.ts [OPTIONS]
 
 Records with strace what a process writes to SQLite's files, backups, imports and exports, and when it waits for the disk.
 Then plays the record up to every point, with what a power failure leaves there: what was synced alone, everything, and
-what chance keeps of the rest. What was acknowledged must be there, and every database whole. Exits with 1 otherwise.
+what chance keeps of the rest. What was acknowledged, and what a client has read, must be there, and every database whole.
+Exits with 1 otherwise.
 It needs Linux and the package strace.
 
   --points N    Points of each scenario, chosen by the seed if there are more (default: 1500)

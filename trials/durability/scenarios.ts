@@ -5,7 +5,7 @@ import { verifyBackup } from "../../src/archive/backup-files.ts";
 import { DataDirectory } from "../../src/data-directory.ts";
 import { runProgram } from "../harness/child.ts";
 import { PETSTORE, startPetstore, succeed } from "../harness/petstore.ts";
-import type { SystemCall } from "./trace.ts";
+import { type SystemCall, withLateSyncs } from "./trace.ts";
 
 /** What happens on a disk, and what holds when the power fails in the middle of it. */
 export interface Scenario {
@@ -25,7 +25,8 @@ const DATA = "data";
 const BACKUPS = "backups";
 const ROWS = 400;
 const MORE_ROWS = 7;
-const WRITES = 60;
+/** With the reads, as many as the first key of a server may send in a minute. */
+const WRITES = 40;
 
 const dataIn = (root: string) => join(root, DATA);
 const backupsIn = (root: string) => join(root, BACKUPS);
@@ -79,26 +80,32 @@ async function backupProblems(root: string): Promise<readonly string[]> {
 export const SCENARIOS: readonly Scenario[] = [
   {
     name: "writes",
-    title: "A server starts for the first time and creates pets",
+    title: "A server starts for the first time and creates pets, which others read",
     prepare: async () => {},
     async run(root, under) {
       const flags = ["--data", dataIn(root), "--port", "0", "--admin-address", "off"];
-      const server = await startPetstore(flags, under);
+      const server = await startPetstore(flags, withLateSyncs(under));
       const headers = { Authorization: `Bearer ${server.key}`, "Content-Type": "application/json" };
       const create = async (i: number) => {
         const body = `{"name":"pet ${i}","categoryId":${i % 90}}`;
         const { status } = await fetch(`${server.url}/pets`, { method: "POST", headers, body });
         if (status !== 201) throw new Error(`a pet got ${status}`);
       };
-      // One at a time, and then many together.
-      for (let i = 0; i < WRITES / 2; i++) await create(i);
+      const readMeanwhile = async () => {
+        await Bun.sleep(10);
+        const { status } = await fetch(`${server.url}/pets?limit=${WRITES}`, { headers });
+        if (status !== 200) throw new Error(`a list got ${status}`);
+      };
+      // One at a time, each beside a client that reads, and then many together.
+      for (let i = 0; i < WRITES / 2; i++) await Promise.all([create(i), readMeanwhile()]);
       await Promise.all(Array.from({ length: WRITES / 2 }, (_, i) => create(WRITES / 2 + i)));
       await server.stop("SIGTERM");
     },
     acknowledged({ args }) {
       const sent = args.filter((each) => Buffer.isBuffer(each)).map((each) => each.toString("latin1"));
-      const created = sent.filter((text) => text.startsWith("HTTP/1.1 201"));
-      return created.flatMap((text) =>
+      // A pet that somebody has read is as good as acknowledged.
+      const shown = sent.filter((text) => /^HTTP\/1\.1 20[01]/.test(text));
+      return shown.flatMap((text) =>
         [...text.matchAll(/"name":"(pet \d+)"/g)].map(([, name = ""]) => name),
       );
     },
@@ -113,7 +120,7 @@ export const SCENARIOS: readonly Scenario[] = [
       if (typeof found === "string") return [found];
       const names = new Set(found);
       return [
-        ...([...acknowledged].every((name) => names.has(name)) ? [] : ["an acknowledged pet is lost"]),
+        ...([...acknowledged].every((name) => names.has(name)) ? [] : ["a pet that was acknowledged or shown is lost"]),
         ...(names.size < found.length ? ["a pet is there twice"] : []),
       ];
     },

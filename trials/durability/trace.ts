@@ -25,6 +25,11 @@ export function straceTo(strace: string, file: string): readonly string[] {
   return [strace, ...flags, "-e", `trace=${NAMES.join()}`, "-o", file];
 }
 
+/** The same prefix, for a command whose syncs begin 20 ms late: what it shows meanwhile is in the record, too. */
+export function withLateSyncs([strace = "", ...flags]: readonly string[]): readonly string[] {
+  return [strace, "-e", "inject=fdatasync:delay_enter=20000", ...flags];
+}
+
 const STRING = /^"((?:\\x[0-9a-f]{2})*)"(\.\.\.)?/;
 
 function argumentsIn(text: string): Argument[] {
