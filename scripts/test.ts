@@ -19,7 +19,17 @@ const CHECKERS = [P.PROMTOOL, P.SYSTEMD_ANALYZE, P.BUILDAH, P.DPKG_DEB, P.RPMBUI
 const GROUPS: Readonly<Record<string, readonly P.Program[]>> = {
   engines: [...DATABASES, P.PG_BASEBACKUP, P.OPENSSL, P.BASH],
   browser: [P.CHROMIUM],
-  system: [...DATABASES, ...SHELLS, ...BALANCERS, ...CHECKERS, P.PROMETHEUS, P.STRACE, P.OPENSSL, P.CURL, P.PYTHON],
+  system: [
+    ...DATABASES,
+    ...SHELLS,
+    ...BALANCERS,
+    ...CHECKERS,
+    P.PROMETHEUS,
+    P.STRACE,
+    P.OPENSSL,
+    P.CURL,
+    P.PYTHON,
+  ],
 };
 
 const ROOT = join(import.meta.dir, "..");

@@ -5,7 +5,7 @@ export function openLibc() {
   for (const name of ["libc.so.6", `libc.musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`]) {
     try {
       return dlopen(name, {
-        _exit: { args: ["i32"], returns: "void" },
+        quick_exit: { args: ["i32"], returns: "void" },
         listen: { args: ["i32", "i32"], returns: "i32" },
         setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
       });
@@ -22,7 +22,7 @@ export function openLibc() {
  */
 export function leaveDatabasesAtExit(): void {
   process.once("exit", (status) => {
-    openLibc()?.symbols._exit(status);
+    openLibc()?.symbols.quick_exit(status);
     process.kill(process.pid, "SIGKILL");
   });
 }

@@ -105,9 +105,7 @@ export const SCENARIOS: readonly Scenario[] = [
       const sent = args.filter((each) => Buffer.isBuffer(each)).map((each) => each.toString("latin1"));
       // A pet that somebody has read is as good as acknowledged.
       const shown = sent.filter((text) => /^HTTP\/1\.1 20[01]/.test(text));
-      return shown.flatMap((text) =>
-        [...text.matchAll(/"name":"(pet \d+)"/g)].map(([, name = ""]) => name),
-      );
+      return shown.flatMap((text) => [...text.matchAll(/"name":"(pet \d+)"/g)].map(([, name = ""]) => name));
     },
     check(root, acknowledged) {
       const file = storeIn(root);
@@ -120,7 +118,9 @@ export const SCENARIOS: readonly Scenario[] = [
       if (typeof found === "string") return [found];
       const names = new Set(found);
       return [
-        ...([...acknowledged].every((name) => names.has(name)) ? [] : ["a pet that was acknowledged or shown is lost"]),
+        ...([...acknowledged].every((name) => names.has(name))
+          ? []
+          : ["a pet that was acknowledged or shown is lost"]),
         ...(names.size < found.length ? ["a pet is there twice"] : []),
       ];
     },

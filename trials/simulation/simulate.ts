@@ -4,12 +4,14 @@ import { integer, names, runCommand } from "../harness/command-line.ts";
 import { formatCount } from "../harness/table.ts";
 import { simulateGroupCommit } from "./group-commit.ts";
 import { simulateChanges } from "./changes.ts";
+import { simulateCommits } from "./commits.ts";
 import { World } from "./world.ts";
 import { simulateWriteBehind } from "./write-behind.ts";
 
 /** The simulations. Each plays what its seed determines, and throws when the service breaks a promise. */
 const SIMULATIONS = {
   "group-commit": simulateGroupCommit,
+  commits: simulateCommits,
   "write-behind": simulateWriteBehind,
   changes: simulateChanges,
 } as const;
@@ -35,7 +37,7 @@ const SEEDS_PER_STEP = 100;
 
 const HELP = `Usage: npm run simulate [-- OPTIONS]
 
-Plays three servers, their clients, operators, databases and network in one process, with a clock of its own: processes block
+Plays servers, their clients, operators, databases, disk and network in one process, with a clock of its own: processes block
 and are killed, databases stand still, replies are late or lost, clocks are set. A seed determines everything. Exits with 1 at
 the first broken promise and prints the history that led to it, and the command that repeats it.
 
