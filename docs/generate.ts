@@ -186,7 +186,7 @@ function migrationList(): string {
       ({ version }) => version > before.postgres && version <= postgres,
     );
     const [onSqlite, onPostgres] = [latestVersion(ofSqlite), latestVersion(ofPostgres)];
-    const oldest = [...ofSqlite, ...ofPostgres].map(({ oldestRelease }) => oldestRelease);
+    const oldest = [...ofSqlite, ...ofPostgres].map(({ worksWith }) => worksWith);
     const needed = oldest.toSorted(Bun.semver.order).at(-1);
     // Releases before 1.2.0 start on no newer tables.
     const runs =

@@ -89,7 +89,7 @@ function digestsOf(
   const released = steps.filter(({ version }) => version > after && version <= until);
   return Object.fromEntries(
     released.map((step) => {
-      const sql = "sql" in step ? step.sql : step.statements.join("; ");
+      const sql = [step.sql].flat().join("; ");
       return [step.name, hash("sha256", sql.replace(/\s+/g, " ")).slice(0, 16)];
     }),
   );

@@ -20,19 +20,19 @@ import { disposableDirectory } from "../disposable-directory.ts";
 const first: Migration = {
   version: 1,
   name: "first",
-  oldestRelease: "1.0.0",
+  worksWith: "1.0.0",
   sql: "CREATE TABLE a (x INTEGER) STRICT; INSERT INTO a VALUES (1)",
 };
 const second: Migration = {
   version: 2,
   name: "second",
-  oldestRelease: release,
+  worksWith: release,
   sql: "ALTER TABLE a ADD COLUMN y INTEGER; UPDATE a SET y = x + 1",
 };
 const broken: Migration = {
   version: 3,
   name: "broken",
-  oldestRelease: "1.0.0",
+  worksWith: "1.0.0",
   sql: "CREATE TABLE b (x INTEGER) STRICT; INSERT INTO nowhere VALUES (1)",
 };
 
@@ -101,7 +101,7 @@ describe("migrations", () => {
     const next: Migration = {
       version: 900,
       name: "next",
-      oldestRelease: "999.0.0",
+      worksWith: "999.0.0",
       sql: "CREATE TABLE next (x INTEGER)",
     };
     const migrations = [...SQLITE_MIGRATIONS, next];
@@ -122,10 +122,7 @@ describe("migrations", () => {
     await stores.serverReports.report("c", "{}");
     open(directory.path("a.db"), migrations, elsewhere).close();
     await stores.serverReports.report("b", JSON.stringify({ version: "999.0.0" }));
-    const further = [
-      ...migrations,
-      { ...next, version: 901, oldestRelease: "999.1.0", sql: "DROP TABLE next" },
-    ];
+    const further = [...migrations, { ...next, version: 901, worksWith: "999.1.0", sql: "DROP TABLE next" }];
     expect(() => open(directory.path("a.db"), further, elsewhere)).toThrow("step 901");
     open(directory.path("a.db"), further, { ...elsewhere, isForced: true }).close();
     await stores.close();
@@ -142,7 +139,7 @@ describe("migrations", () => {
 
   test("otherwise it is rejected in one line, which names the release that it needs, and not changed", () => {
     using directory = disposableDirectory();
-    const third: Migration = { ...second, version: 3, oldestRelease: "999.10.0", sql: "DROP TABLE a" };
+    const third: Migration = { ...second, version: 3, worksWith: "999.10.0", sql: "DROP TABLE a" };
     open(directory.path("a.db"), [first, second, third]).close();
     using database = new Database(directory.path("a.db"));
     const before = database.serialize();

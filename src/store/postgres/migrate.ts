@@ -7,7 +7,7 @@ import {
   checkTables,
   databaseMigrated,
   isUpToDate,
-  type Migration,
+  type PostgresMigration,
   rejectRunningServers,
   type SchemaState,
   schemaState,
@@ -23,7 +23,7 @@ import { MIGRATIONS_LOCK, takeLock } from "./locks.ts";
 import { POSTGRES_DIALECT, runAll } from "./dialect.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
 import { withTimeout } from "../../runtime/timeout.ts";
-import { type OnlineMigration, POSTGRES_MIGRATIONS } from "./migrations.ts";
+import { POSTGRES_MIGRATIONS } from "./migrations.ts";
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
   version integer PRIMARY KEY,
@@ -65,18 +65,25 @@ const OPEN_OPTIONS = {
   idleInTransactionMs: 10_000,
 };
 
+interface MigrateOptions {
+  /** The schema of the environment. */
+  readonly schema: string | undefined;
+  readonly use: TableUse;
+  /** The steps, by default those of a store. */
+  readonly migrations?: readonly PostgresMigration[];
+}
+
 /** Connects once, makes or migrates the tables if `use` allows it, and returns the time of the database. */
 export async function migratePostgres(
   url: string,
-  schema: string | undefined,
-  use: TableUse,
+  { schema, use, migrations = POSTGRES_MIGRATIONS }: MigrateOptions,
 ): Promise<number> {
   let sql: SQL | undefined;
   try {
     // This throws if the file of sslrootcert cannot be read.
     sql = connect(url, { ...OPEN_OPTIONS, schema });
     await withTimeout(OPEN_TIMEOUT_MS, checkServer(sql));
-    await applyPostgresMigrations(sql, schema, use);
+    await applyPostgresMigrations(sql, { schema, use, migrations });
     const [row] = await sql.unsafe<{ now: bigint }[]>(`SELECT ${POSTGRES_DIALECT.now} AS now`);
     return Number(requireRow(row).now);
   } catch (error) {
@@ -102,8 +109,9 @@ async function checkServer(sql: SQL): Promise<void> {
  * Makes the tables, or brings those of an earlier release up to date. Any number of servers can call it at once: each
  * step is applied by one of them. Nothing is changed if `use` does not allow it.
  */
-async function applyPostgresMigrations(sql: SQL, schema: string | undefined, use: TableUse): Promise<void> {
-  const { from, steps } = await withTimeout(OPEN_TIMEOUT_MS, lockMissingSteps(sql, schema, use));
+async function applyPostgresMigrations(sql: SQL, options: Required<MigrateOptions>): Promise<void> {
+  const { use } = options;
+  const { from, steps } = await withTimeout(OPEN_TIMEOUT_MS, lockMissingSteps(sql, options));
   const migrator = from > 0 && typeof use === "object" ? use : undefined;
   let migrated: AuditEntry | undefined;
   for (const step of steps) {
@@ -113,9 +121,9 @@ async function applyPostgresMigrations(sql: SQL, schema: string | undefined, use
       const entry = databaseMigrated(from, step.version, migrator);
       migrated = await runAll(tx, () => addAudit(entry));
     };
-    await ("sql" in step
-      ? withTimeout(OPEN_TIMEOUT_MS, applyInTransaction(sql, step, recordStep))
-      : applyOnline(sql, step, recordStep));
+    await (typeof step.sql === "string"
+      ? withTimeout(OPEN_TIMEOUT_MS, applyInTransaction(sql, step.sql, recordStep))
+      : applyOnline(sql, step.sql, recordStep));
   }
   if (migrated) migrator?.onMigrated?.(migrated);
 }
@@ -123,14 +131,17 @@ async function applyPostgresMigrations(sql: SQL, schema: string | undefined, use
 interface MissingSteps {
   /** The version of the tables; 0 if there are none. */
   readonly from: number;
-  readonly steps: typeof POSTGRES_MIGRATIONS;
+  readonly steps: readonly PostgresMigration[];
 }
 
-async function lockMissingSteps(sql: SQL, schema: string | undefined, use: TableUse): Promise<MissingSteps> {
+async function lockMissingSteps(
+  sql: SQL,
+  { schema, use, migrations }: Required<MigrateOptions>,
+): Promise<MissingSteps> {
   // The first check takes no lock: opening a database that is up to date does not wait for other servers.
   const isMigrated = await tableExists(sql, "schema_migrations");
   if (isMigrated) {
-    const state = await readSchema(sql);
+    const state = await readSchema(sql, migrations);
     if (isUpToDate(state)) {
       checkTables(state, use);
       return { from: state.version, steps: [] };
@@ -143,9 +154,9 @@ async function lockMissingSteps(sql: SQL, schema: string | undefined, use: Table
   }
   // A session can cache that a table does not exist.
   const hasSteps = (await sql.unsafe(HAS_STEPS, [schema ?? null])).length > 0;
-  const state = hasSteps ? await readSchema(sql) : schemaState([], POSTGRES_MIGRATIONS);
+  const state = hasSteps ? await readSchema(sql, migrations) : schemaState([], migrations);
   checkTables(state, use);
-  const steps = POSTGRES_MIGRATIONS.filter((step) => step.version > state.version);
+  const steps = migrations.filter((step) => step.version > state.version);
   if (state.version > 0 && typeof use === "object" && !use.isForced)
     await waitForServers(sql, schema, { state, steps });
   if (schema !== undefined) await createSchema(sql, schema);
@@ -187,9 +198,9 @@ async function runningReleases(
 }
 
 /** Reads the table of migrations, which exists. */
-export async function readSchema(sql: SQL): Promise<SchemaState> {
+export async function readSchema(sql: SQL, migrations = POSTGRES_MIGRATIONS): Promise<SchemaState> {
   const steps: AppliedStep[] = await sql.unsafe(SELECT_STEPS);
-  return schemaState(steps, POSTGRES_MIGRATIONS);
+  return schemaState(steps, migrations);
 }
 
 /** Checks first, because IF NOT EXISTS requires the privilege to create a schema even where it exists. */
@@ -200,9 +211,9 @@ async function createSchema(sql: SQL, schema: string): Promise<void> {
 
 type RecordStep = (tx: SQL) => Promise<void>;
 
-async function applyInTransaction(sql: SQL, step: Migration, recordStep: RecordStep): Promise<void> {
+async function applyInTransaction(sql: SQL, statements: string, recordStep: RecordStep): Promise<void> {
   await inTransaction(sql, async (tx) => {
-    await tx.unsafe(step.sql);
+    await tx.unsafe(statements);
     await recordStep(tx);
   });
 }
@@ -222,22 +233,19 @@ async function inTransaction(sql: SQL, work: (tx: SQL) => Promise<void>): Promis
   }
 }
 
-async function applyOnline(sql: SQL, step: OnlineMigration, recordStep: RecordStep): Promise<void> {
+async function applyOnline(sql: SQL, statements: readonly string[], recordStep: RecordStep): Promise<void> {
   // The lock that building an index waits for blocks no reads or writes.
   const timeouts = ["statement_timeout", "lock_timeout"].map(
     (name) => `SET ${name} = ${ONLINE_STATEMENT_TIMEOUT_MS}`,
   );
   await withTimeout(OPEN_TIMEOUT_MS, sql.unsafe(timeouts.join("; ")));
-  for (const statement of step.statements)
-    await withTimeout(ONLINE_STATEMENT_TIMEOUT_MS, sql.unsafe(statement));
+  for (const statement of statements) await withTimeout(ONLINE_STATEMENT_TIMEOUT_MS, sql.unsafe(statement));
   await withTimeout(OPEN_TIMEOUT_MS, inTransaction(sql, recordStep));
 }
 
-type Recorded = Pick<Migration, "version" | "name" | "oldestRelease">;
-
-async function record(sql: SQL, { version, name, oldestRelease }: Recorded): Promise<void> {
+async function record(sql: SQL, { version, name, worksWith }: PostgresMigration): Promise<void> {
   await sql`INSERT INTO schema_migrations (version, name, oldest_release)
-    VALUES (${version}, ${name}, ${oldestRelease})`;
+    VALUES (${version}, ${name}, ${worksWith})`;
 }
 
 export async function tableExists(sql: SQL, name: string): Promise<boolean> {

@@ -47,7 +47,10 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   const primary = await Primary.of(url, options).catch(cannotFind);
   await using opened = new AsyncDisposableStack();
   opened.use(await shareEnvironment(primary, options.schema ?? "").catch(cannotFind));
-  const openedAt = await migratePostgres(primary.url, options.schema, options.use ?? "create");
+  const openedAt = await migratePostgres(primary.url, {
+    schema: options.schema,
+    use: options.use ?? "create",
+  });
   await primary.mark().catch(cannotFind);
   const pools = new Pools(primary, options);
   const store = new PostgresClientStore(pools, options);

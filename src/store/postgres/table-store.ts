@@ -53,7 +53,7 @@ export const OLDEST_READABLE_VERSION = 15;
  */
 function lackingAt(version: number): ReadonlySet<string> {
   const later = POSTGRES_MIGRATIONS.flatMap((step) =>
-    step.version > version && "sql" in step ? [step.sql] : [],
+    step.version > version && typeof step.sql === "string" ? [step.sql] : [],
   ).join("\n");
   const tables = [...later.matchAll(/CREATE (?:UNLOGGED )?TABLE (\w+)/g)].map(([, table = ""]) => table);
   const columns = [...later.matchAll(/ALTER TABLE (\w+) ADD COLUMN (\w+)/g)].map(
@@ -105,13 +105,13 @@ export function postgresTables({
     withConnection((await onPrimary()).url, { schema }, work);
   return {
     exists: () => query((sql) => tableExists(sql, `${schema}.schema_migrations`)),
-    schema: () => query(readSchema),
+    schema: () => query((sql) => readSchema(sql)),
     read: async () => openReader(await onPrimary(), readsEarlier),
     async share() {
       const { url, primary } = await onPrimary();
       await using opened = new AsyncDisposableStack();
       opened.use(await shareEnvironment(primary, schema));
-      await migratePostgres(url, schema, "create");
+      await migratePostgres(url, { schema, use: "create" });
       return new PostgresSharedTables(connect(url, { ...SHARED_OPTIONS, schema }), opened.move());
     },
     create: async () => createTables(await onPrimary()),
@@ -137,7 +137,7 @@ async function openReader(
   { url, schema, primary }: OnPrimary,
   readsEarlier: boolean = false,
 ): Promise<TableReader> {
-  if (!readsEarlier) await migratePostgres(url, schema, "existing");
+  if (!readsEarlier) await migratePostgres(url, { schema, use: "existing" });
   const sql = connect(url, { ...CONNECT_OPTIONS, schema });
   // Each query sees what was committed before the first one.
   await inTime(sql.unsafe("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"));
@@ -252,7 +252,7 @@ async function createTables({ url, schema, primary }: OnPrimary): Promise<NewTab
     // Nothing of this is seen before the last transaction, which waits for the disk and for standbys.
     await inTime(sql`SET synchronous_commit = off`);
     await dropUnpublished();
-    await migratePostgres(url, unpublished, "create");
+    await migratePostgres(url, { schema: unpublished, use: "create" });
   } catch (error) {
     await close();
     throw error;

@@ -16,10 +16,10 @@ import packageJson from "../../../package.json" with { type: "json" };
 import type { Attribution, AuditEntry, NewAuditEntry } from "../../domain/audit.ts";
 
 /**
- * One step of a schema. A released step is never edited, not even its name and its comments, because databases store
- * them. A change of the schema is a new step at the end.
+ * One step of the schema of a database. A released step is never edited, not even its name and its comments, because
+ * databases store them.
  */
-export interface Migration {
+export interface Migration<Sql = string> {
   /** The versions ascend. A missing number belonged to a step that no release ended with. */
   readonly version: number;
   /** The name that the database stores. */
@@ -28,9 +28,15 @@ export interface Migration {
    * The oldest release that can run on the tables that the step leaves. The database stores it for the programs that do
    * not have the step. Releases before 1.2.0 do not read it: they start on no tables that are newer than themselves.
    */
-  readonly oldestRelease: string;
-  readonly sql: string;
+  readonly worksWith: string;
+  readonly sql: Sql;
 }
+
+/**
+ * A list of statements is for a step that takes long on a large table, while servers serve requests. Each is a
+ * transaction of its own and has the same effect when it is repeated: an interrupted start begins the step again.
+ */
+export type PostgresMigration = Migration<string | readonly string[]>;
 
 /** A row of the table `schema_migrations`, as far as a program of any release needs it. */
 export interface AppliedStep {
@@ -154,14 +160,14 @@ export const isUpToDate = ({ version, supportedVersion }: SchemaState): boolean 
 
 /** Throws if a server that runs, of which `running` are the releases, cannot run on the tables that the steps leave. */
 export function rejectRunningServers(
-  steps: readonly Pick<Migration, "version" | "name" | "oldestRelease">[],
+  steps: readonly Pick<Migration, "version" | "name" | "worksWith">[],
   running: readonly string[],
 ): void {
   const [oldest] = running.toSorted(Bun.semver.order);
   if (oldest === undefined) return;
-  const step = steps.find((each) => Bun.semver.order(oldest, each.oldestRelease) < 0);
+  const step = steps.find((each) => Bun.semver.order(oldest, each.worksWith) < 0);
   if (step === undefined) return;
   throw new Error(
-    `step ${step.version} (${step.name}) leaves tables that need petstore ${step.oldestRelease} or newer, and a server of an earlier release is running; stop it first, or run petstore migrate --force; nothing was changed`,
+    `step ${step.version} (${step.name}) leaves tables that need petstore ${step.worksWith} or newer, and a server of an earlier release is running; stop it first, or run petstore migrate --force; nothing was changed`,
   );
 }

@@ -65,14 +65,14 @@ function runningReleases(connection: Connection, { version }: SchemaState, by: M
   return registered.length > 0 ? registered : [unregisteredRelease(version, "sqlite")];
 }
 
-function apply(connection: Connection, { version, name, oldestRelease, sql }: Migration): void {
+function apply(connection: Connection, { version, name, worksWith, sql }: Migration): void {
   connection.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
   connection.exec(CREATE_VERSION_TABLE);
   // Release 1.1.0 made the table without this column.
   if (!versionColumns(connection).includes("oldest_release"))
     connection.exec("ALTER TABLE schema_migrations ADD COLUMN oldest_release TEXT");
   connection.exec(sql);
-  const values = [version, name, oldestRelease];
+  const values = [version, name, worksWith];
   connection.value(
     "INSERT INTO schema_migrations (version, name, oldest_release) VALUES (?, ?, ?)",
     ...values,

@@ -16,7 +16,7 @@ export const QUOTA_MIGRATIONS: readonly Migration[] = [
   {
     version: 1,
     name: "standings",
-    oldestRelease: "0.9.0",
+    worksWith: "0.9.0",
     sql: `
       CREATE TABLE standings (
         subject TEXT PRIMARY KEY,

@@ -2,7 +2,10 @@ import { SQL } from "bun";
 import { expect, spyOn, test } from "bun:test";
 import { version } from "../../../package.json";
 import { scheduler } from "../../../src/runtime/scheduler.ts";
+import { migratePostgres } from "../../../src/store/postgres/migrate.ts";
 import { POSTGRES_MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
+import type { PostgresMigration, TableUse } from "../../../src/store/sql/migrations.ts";
+import { BY } from "../../key-store-arguments.ts";
 import {
   ADD_SESSIONS,
   EXPECTED_TOKENS,
@@ -10,7 +13,7 @@ import {
   sessionTokens,
 } from "../../store/sessions-before-migration.ts";
 import { until } from "../../timing.ts";
-import { createDatabase, type TestDatabase } from "./postgres-database.ts";
+import { createDatabase, createMigrated, type TestDatabase } from "./postgres-database.ts";
 
 /** A database with a pet, an order and a key, as it was before a migration. */
 async function databaseBefore(migration: string): Promise<TestDatabase> {
@@ -18,9 +21,9 @@ async function databaseBefore(migration: string): Promise<TestDatabase> {
   await database.sql`CREATE TABLE schema_migrations (version integer PRIMARY KEY, name text NOT NULL,
     applied_at timestamptz NOT NULL DEFAULT now(), oldest_release text)`;
   const steps = POSTGRES_MIGRATIONS.findIndex(({ name }) => name === migration);
-  for (const step of POSTGRES_MIGRATIONS.slice(0, steps)) {
-    await database.sql.unsafe("sql" in step ? step.sql : "");
-    await database.sql`INSERT INTO schema_migrations (version, name) VALUES (${step.version}, ${step.name})`;
+  for (const { version: step, name, sql } of POSTGRES_MIGRATIONS.slice(0, steps)) {
+    if (typeof sql === "string") await database.sql.unsafe(sql);
+    await database.sql`INSERT INTO schema_migrations (version, name) VALUES (${step}, ${name})`;
   }
   await database.sql`INSERT INTO pets (name, category_id) VALUES ('Rex', 1)`;
   await database.sql`INSERT INTO orders (pet_id, status, created_at) VALUES (1, 'placed', 0)`;
@@ -28,13 +31,32 @@ async function databaseBefore(migration: string): Promise<TestDatabase> {
   return database;
 }
 
+const step = (number: number, sql: PostgresMigration["sql"], worksWith = "1.0.0"): PostgresMigration => ({
+  version: 900 + number,
+  name: `step ${number}`,
+  worksWith,
+  sql,
+});
+const ADD_COLUMN = step(1, "ALTER TABLE orders ADD COLUMN note text");
+const ADD_INDEX = step(2, [
+  "DROP INDEX CONCURRENTLY IF EXISTS orders_by_note",
+  "CREATE INDEX CONCURRENTLY orders_by_note ON orders (note)",
+]);
+
+/** Takes further steps after those of this release. */
+const migrate = ({ url }: TestDatabase, steps: readonly PostgresMigration[], use: TableUse = BY) =>
+  migratePostgres(url, { schema: undefined, use, migrations: [...POSTGRES_MIGRATIONS, ...steps] });
+
+const newestStep = async ({ sql }: TestDatabase) => {
+  const [{ newest }] = await sql`SELECT max(version)::int AS newest FROM schema_migrations`;
+  return newest;
+};
+
 test("newer tables are rejected unless they say that this release can run on them", async () => {
-  await using database = await createDatabase();
+  await using database = await createMigrated();
+  await migrate(database, [ADD_COLUMN]);
   await (await database.open()).close();
-  const insert = "INSERT INTO schema_migrations (version, name, oldest_release)";
-  await database.sql.unsafe(`${insert} VALUES (998, 'compatible', '1.0.0')`);
-  await (await database.open()).close();
-  await database.sql.unsafe(`${insert} VALUES (999, 'incompatible', '999.1.0')`);
+  await migrate(database, [ADD_COLUMN, step(2, "SELECT 1", "999.1.0")]);
   await expect(database.open()).rejects.toThrow(
     `: the tables need petstore 999.1.0 or newer; this is petstore ${version}`,
   );
@@ -45,39 +67,105 @@ test("each step stores the oldest release that can run on the tables", async () 
   await database.sql`ALTER TABLE schema_migrations DROP COLUMN oldest_release`;
   await database.open();
   const steps = await database.sql`SELECT version, oldest_release FROM schema_migrations WHERE version >= 15`;
-  const expected = POSTGRES_MIGRATIONS.filter(({ version }) => version >= 15);
+  const expected = POSTGRES_MIGRATIONS.filter((each) => each.version >= 15);
   expect([...steps]).toEqual(
-    expected.map(({ version, oldestRelease }) => ({ version, oldest_release: oldestRelease })),
+    expected.map((each) => ({ version: each.version, oldest_release: each.worksWith })),
   );
 });
 
-test("a migration that fails is rolled back", async () => {
-  await using database = await createDatabase();
-  await database.sql`CREATE TABLE orders (id int)`;
-  await expect(database.open()).rejects.toThrow(/"orders" already exists/);
-  const [{ exists }] = await database.sql`SELECT to_regclass('pets') IS NOT NULL AS exists`;
+test("tables of an earlier release are migrated only by who may, who is in the audit trail", async () => {
+  await using database = await createMigrated();
+  const from = await newestStep(database);
+  for (const use of ["existing", "create"] as const) {
+    await expect(migrate(database, [ADD_COLUMN, ADD_INDEX], use)).rejects.toThrow(
+      `its tables have version ${from}, and petstore ${version} needs version 902`,
+    );
+  }
+  expect(await newestStep(database)).toBe(from);
+  const migrated: unknown[] = [];
+  const use = { ...BY, onMigrated: (entry: unknown) => void migrated.push(entry) };
+  for (let i = 0; i < 2; i++) await migrate(database, [ADD_COLUMN, ADD_INDEX], use);
+  const entry = {
+    ...BY,
+    action: "database.migrated",
+    before: { schemaVersion: from },
+    after: { schemaVersion: 902, release: version },
+  };
+  expect(migrated).toMatchObject([entry]);
+  const { audit } = await database.open();
+  expect((await audit.listAudit({ limit: 10 })).items).toMatchObject([entry]);
+});
+
+test("a migration that fails is rolled back, and those before it remain", async () => {
+  await using database = await createMigrated();
+  const broken = step(2, "CREATE TABLE next (x int); INSERT INTO nowhere VALUES (1)");
+  await expect(migrate(database, [ADD_COLUMN, broken])).rejects.toThrow(/"nowhere" does not exist/);
+  expect(await newestStep(database)).toBe(901);
+  const [{ exists }] = await database.sql`SELECT to_regclass('next') IS NOT NULL AS exists`;
   expect(exists).toBe(false);
 });
 
+test("servers that start together wait for the one that migrates, and each step is applied once", async () => {
+  await using database = await createMigrated();
+  const steps = [ADD_COLUMN, ADD_INDEX, step(3, "INSERT INTO server_settings VALUES ('step', '3')")];
+  await Promise.all(Array.from({ length: 5 }, () => migrate(database, steps)));
+  expect(await newestStep(database)).toBe(903);
+});
+
+test("a step is rejected while a server runs that cannot use its tables", async () => {
+  await using database = await createMigrated();
+  const { serverReports } = await database.open();
+  await serverReports.report("a", JSON.stringify({ version: "999.0.0" }));
+  const next = step(1, "CREATE TABLE next (x int)", "999.1.0");
+  // The server may be about to end, so the migration waits for it for 5 s.
+  let now = 0;
+  const asOfOtherServer = async (sleeps: () => Promise<void>) => {
+    using clock = spyOn(scheduler, "now").mockImplementation(() => now);
+    using sleep = spyOn(scheduler, "sleep").mockImplementation(async (ms) => {
+      now += ms;
+      await sleeps();
+    });
+    await migrate(database, [next]);
+    expect(clock).toHaveBeenCalled();
+    return sleep.mock.calls.length;
+  };
+  await expect(asOfOtherServer(async () => {})).rejects.toThrow(
+    "step 901 (step 1) leaves tables that need petstore 999.1.0 or newer, and a server of an earlier release is running; stop it first, or run petstore migrate --force; nothing was changed",
+  );
+  expect(now).toBe(5_200);
+  const ends = async () => void (await database.sql`DELETE FROM servers`);
+  expect(await asOfOtherServer(ends)).toBe(1);
+  await serverReports.report("b", JSON.stringify({ version: "999.1.0" }));
+  await migrate(database, [next, step(2, "SELECT 1", "999.1.0")]);
+  await migrate(database, [next, step(2, "SELECT 1"), step(3, "SELECT 1", "999.2.0")], {
+    ...BY,
+    isForced: true,
+  });
+  expect(await newestStep(database)).toBe(903);
+});
+
 test("a migration that waits for the lock of a table lets other sessions use the table", async () => {
-  await using database = await databaseBefore("when orders were closed");
+  await using database = await createMigrated();
+  await database.sql`INSERT INTO pets (name, category_id) VALUES ('Rex', 1)`;
+  await database.sql`INSERT INTO orders (pet_id, status, created_at) VALUES (1, 'placed', 0)`;
+  const from = await newestStep(database);
   const older = new SQL(database.url, { max: 1 });
-  let opening: Promise<unknown> = Promise.resolve();
+  let migration: Promise<unknown> = Promise.resolve();
   // The transaction holds its locks as pg_dump does while it runs.
   await database.sql.begin("isolation level repeatable read read only", async (tx) => {
     await tx`SELECT count(*) FROM orders`;
-    opening = database.open();
+    migration = migrate(database, [ADD_COLUMN]);
     const waitsForLock = async () =>
       (await older`SELECT FROM pg_locks WHERE NOT granted AND relation = 'orders'::regclass`).length > 0;
     await until(waitsForLock, 5_000);
     // Waits for as long as the migration stands before it in the queue.
     await older`UPDATE orders SET status = 'completed' WHERE id = 1`;
-    const [{ version }] = await older`SELECT max(version) AS version FROM schema_migrations`;
-    expect(version).toBe(14);
+    const [{ newest }] = await older`SELECT max(version) AS newest FROM schema_migrations`;
+    expect(newest).toBe(from);
   });
-  await opening;
+  await migration;
   await older.close({ timeout: 0 });
-  expect(await database.sql`SELECT FROM schema_migrations`).toHaveLength(POSTGRES_MIGRATIONS.length);
+  expect(await newestStep(database)).toBe(901);
 });
 
 test("a session of an earlier release gets the token of its operator, unless it may be one of a replaced token", async () => {
@@ -87,29 +175,28 @@ test("a session of an earlier release gets the token of its operator, unless it 
 });
 
 test("a start that was interrupted while it built an index builds it again", async () => {
-  await using database = await databaseBefore("orders by pet");
-  await database.sql`CREATE INDEX orders_by_pet ON orders (pet_id, id)`;
-  await database.sql`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'orders_by_pet'::regclass`;
-  await database.open();
-  const indexes = await database.sql`SELECT indexrelid::regclass::text AS name FROM pg_index
-    WHERE indrelid = 'orders'::regclass AND indisvalid ORDER BY name`;
-  expect(indexes.map(({ name }: { name: string }) => name)).toEqual([
-    "one_placed_order_per_pet",
-    "orders_by_key",
-    "orders_by_key_and_status",
-    "orders_by_pet",
-    "orders_by_status",
-    "orders_pkey",
-  ]);
+  await using database = await createMigrated();
+  await migrate(database, [ADD_COLUMN]);
+  await database.sql`CREATE INDEX orders_by_note ON orders (note)`;
+  const isValid = async () => {
+    const [index] = await database.sql`SELECT indisvalid AS "isValid" FROM pg_index
+      WHERE indexrelid = 'orders_by_note'::regclass`;
+    return index.isValid;
+  };
+  await database.sql`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'orders_by_note'::regclass`;
+  expect(await isValid()).toBe(false);
+  await migrate(database, [ADD_COLUMN, ADD_INDEX]);
+  expect(await isValid()).toBe(true);
 });
 
 test("a start fails if the database hangs after it has built an index", async () => {
-  await using database = await databaseBefore("audit trail by operator");
+  await using database = await createMigrated();
+  await migrate(database, [ADD_COLUMN]);
   using timers = spyOn(scheduler, "setTimeout");
   // A minute takes two seconds.
   timers.mockImplementation((work, ms) => setTimeout(work, ms / 30));
   await database.sql.begin(async (tx) => {
     await tx`LOCK TABLE schema_migrations IN SHARE MODE`;
-    await expect(database.open()).rejects.toThrow("no response within 60000 ms");
+    await expect(migrate(database, [ADD_COLUMN, ADD_INDEX])).rejects.toThrow("no response within 60000 ms");
   });
 });

@@ -42,7 +42,8 @@ export const migrateCommand = defineCommand({
   },
 });
 
-interface Step extends Pick<Migration, "version" | "name" | "oldestRelease"> {
+interface Step extends Pick<Migration, "version" | "name"> {
+  readonly oldestRelease: string;
   /** Whether servers of the release that the tables have can go on after the step. */
   readonly keepsServers: boolean;
 }
@@ -69,7 +70,7 @@ async function planOf(storage: StorageConfig): Promise<Plan> {
   const release = releaseOfTables(from, engine) ?? null;
   const missing = migrations.filter(({ version }) => version > from);
   let keepsServers = release !== null;
-  const steps = missing.map(({ version, name, oldestRelease }) => {
+  const steps = missing.map(({ version, name, worksWith: oldestRelease }) => {
     // What a step keeps servers from, no later one allows again.
     keepsServers &&= Bun.semver.order(oldestRelease, release ?? "") <= 0;
     return { version, name, oldestRelease, keepsServers };
