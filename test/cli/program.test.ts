@@ -90,8 +90,9 @@ Usage
 Requests /healthz of a server: with --port, the one on that
 port; without, the one that started last with the data
 directory. The exit status is 0 if it serves, and 1 if it
-does not respond or is about to stop. It is for health
-checks of containers, which have no other program.
+does not respond, is about to stop, or has a certificate
+that is not valid now. It is for health checks of
+containers, which have no other program.
 
 Data
   --env ENV        Environment; each has its own data, keys
