@@ -10,6 +10,7 @@ import { requireWrk } from "../trials/harness/wrk.ts";
 import { chartOf } from "./chart.ts";
 import manifest from "./package.json" with { type: "json" };
 import { FLAGS, HELP, type Plan, planOf } from "./plan.ts";
+import { measureDisk } from "./disk.ts";
 import { measureLimiter } from "./limiter.ts";
 import { judge, type Results } from "./targets.ts";
 import { compare, measureGrowth } from "./sections.ts";
@@ -19,7 +20,7 @@ import { conditionsOf, detailTables, growthList, summaryTable, targetsTable } fr
 
 const PETS = 100_000;
 
-async function measure(plan: Plan): Promise<Results> {
+async function measure(plan: Plan, against: string | undefined): Promise<Results> {
   const { peers, seconds, rounds, otherRounds } = plan;
   requireWrk();
   if (plan.sharedRounds > 0) for (const program of [INITDB, POSTGRES]) executable(program);
@@ -33,6 +34,8 @@ async function measure(plan: Plan): Promise<Results> {
     plan.loads.length > 0 ? await compare(run, plan, PETS) : { cells: [], servers: [], paced: [] };
   const growth = await measureGrowth(run, plan);
   const shared = await measureShared(run, plan, PETS);
+  const { diskRounds } = plan;
+  const disk = diskRounds > 0 && (await measureDisk(run, { rounds: diskRounds, pets: PETS, against }));
   if (plan.measuresLimiter) announce("authentication and rate limit alone, with 1, 1,000 and 100,000 keys");
   const limiter = plan.measuresLimiter ? await measureLimiter() : undefined;
   return {
@@ -48,6 +51,7 @@ async function measure(plan: Plan): Promise<Results> {
     ...compared,
     growth,
     shared,
+    ...(disk && { disk }),
     ...(limiter && { limiter }),
   };
 }
@@ -92,7 +96,7 @@ await runCommand({
   async main(flags) {
     const { from, json = join(import.meta.dir, "results.json"), docs, full, check } = flags;
     if (docs && !full && from === undefined) throw new UsageError("--docs needs --full or --from");
-    const results = from === undefined ? await measure(planOf(flags)) : readResults(from);
+    const results = from === undefined ? await measure(planOf(flags), flags.against) : readResults(from);
     process.stdout.write(`${conditionsOf(results).join("\n")}\n`);
     publishTables([targetsTable(results), ...detailTables(results)]);
     if (from === undefined) {

@@ -9,7 +9,7 @@ import {
 } from "./workloads.ts";
 
 /** The measurements besides the workloads. */
-const SECTIONS = ["paced", "growth", "shared", "limiter"] as const;
+const SECTIONS = ["paced", "growth", "shared", "disk", "limiter"] as const;
 type Section = (typeof SECTIONS)[number];
 
 const WORKLOAD_IDS = WORKLOADS.map(({ id }) => id);
@@ -38,6 +38,7 @@ in five rounds with the peers, everything else in two or three.
                    workloads: ${WORKLOAD_IDS.join(", ")}
                    sections: ${SECTIONS.join(", ")}
   --peers LIST     none, or some of ${PEERS.join(", ")} (default: all of them)
+  --against DIR    Another checkout or release, which the section disk measures, too
   --seconds N      Length of a round, 1 to ${MAX_SECONDS} (default: ${SECONDS})
   --rounds N       Number of rounds, 1 to ${MAX_ROUNDS}
   --json FILE      Where the figures are written (default: bench/results.json); the chart goes next to it as .svg
@@ -52,6 +53,7 @@ export const FLAGS = {
   peers: names([...PEERS, "none"]),
   seconds: integer(SECONDS, MAX_SECONDS),
   rounds: integer(undefined, MAX_ROUNDS),
+  against: text,
   json: text,
   from: text,
   full: isGiven,
@@ -85,7 +87,7 @@ export function planOf(flags: ReturnType<typeof parseFlags<typeof FLAGS>>) {
   const { only, peers: chosenPeers = PEERS, full } = flags;
   const isDefault = only === undefined && !full;
   const isChosen = (name: WorkloadId | Section) => only?.includes(name) ?? true;
-  const sections = isDefault ? SECTIONS.slice(0, 3) : SECTIONS.filter(isChosen);
+  const sections = isDefault ? SECTIONS.slice(0, 4) : SECTIONS.filter(isChosen);
   const chosen = isDefault ? [...DECISIVE, ...OTHERS] : WORKLOAD_IDS.filter(isChosen);
   // This needs half of the load that saturates Petstore.
   const workloads = chosen.length === 0 && sections.includes("paced") ? PACED.workloads : chosen;
@@ -111,6 +113,7 @@ export function planOf(flags: ReturnType<typeof parseFlags<typeof FLAGS>>) {
       workloads: (isDefault ? ["list", "create-32"] : ["list", "deep", "create-32"]) as readonly WorkloadId[],
     },
     sharedRounds: sections.includes("shared") ? Math.min(otherRounds, FEW_ROUNDS) : 0,
+    diskRounds: sections.includes("disk") ? Math.min(otherRounds, FEW_ROUNDS) : 0,
     measuresLimiter: sections.includes("limiter"),
   };
 }

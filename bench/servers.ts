@@ -5,7 +5,7 @@ import { Child } from "../trials/harness/child.ts";
 import { temporaryDirectory } from "../trials/harness/cleanup.ts";
 import { UsageError } from "../trials/harness/command-line.ts";
 import { sendOnce } from "../trials/harness/http-connection.ts";
-import { createKey, PETSTORE } from "../trials/harness/petstore.ts";
+import { createKey, PETSTORE, succeed } from "../trials/harness/petstore.ts";
 import { freePort } from "../trials/harness/server.ts";
 import type { CapturedResponses } from "./replay.ts";
 import { type CandidateId, requestValues, type WorkloadId } from "./workloads.ts";
@@ -15,11 +15,13 @@ export type Dataset = Awaited<ReturnType<typeof prepareDataset>>;
 /** Prepares a data directory of Petstore with pets, API keys for it, and values for requests. */
 export async function prepareDataset(pets: number) {
   const directory = temporaryDirectory(`bench-${pets}`);
+  const another = temporaryDirectory("bench-unknown-key");
+  for (const each of [directory, another]) await succeed("migrate", "--data", each);
   const storage = ["--data", directory];
   const { key: unlimited } = await createKey(storage);
   const { key: exhausted } = await createKey(storage, "enterprise", "--per-minute", "1", "--per-day", "1");
   // This key is well-formed, but belongs to another database.
-  const { key: unknown } = await createKey(["--data", temporaryDirectory("bench-unknown-key")]);
+  const { key: unknown } = await createKey(["--data", another]);
   const database = join(directory, "production.db");
   await insertPets(database, pets);
   return { directory, database, pets, keys: { unlimited, exhausted, unknown }, values: requestValues(pets) };
@@ -32,7 +34,7 @@ const STATUSES = ["available", "pending", "sold", null];
 /** The size of a batch, which takes a second or two. Signals are handled after each. */
 const BATCH = 1_000_000;
 
-async function insertPets(path: string, pets: number): Promise<void> {
+export async function insertPets(path: string, pets: number): Promise<void> {
   using database = new Database(path, { readwrite: true });
   // Nothing else has opened the file, and an aborted run does not use it.
   for (const pragma of ["journal_mode = OFF", "synchronous = OFF"]) database.run(`PRAGMA ${pragma}`);

@@ -1,6 +1,7 @@
 import { machineText } from "../trials/harness/machine.ts";
 import { median, ratioOf, type Spread, spreadOf } from "../trials/harness/statistics.ts";
 import { formatCount, formatFigure, formatSpread, type Table, tableOf } from "../trials/harness/table.ts";
+import { diskTables } from "./disk-figures.ts";
 import { SHARED, sharedName, sharedWorkload } from "./plan.ts";
 import {
   type Cell,
@@ -67,7 +68,7 @@ export function detailTables(results: Results): Table[] {
   const others = [pacedTable, serversTable, growthTable, sharedTable, limiterTable].map((make) =>
     make(results),
   );
-  return [...tables, ...others].filter(({ rows }) => rows.length > 0);
+  return [...tables, ...others, ...diskTables(results.disk)].filter(({ rows }) => rows.length > 0);
 }
 
 const valuesOf = (samples: readonly Sample[], figure: keyof Sample) => samples.map((each) => each[figure]);

@@ -1,5 +1,6 @@
 import type { Machine } from "../trials/harness/machine.ts";
 import { median, ratioOf, type Spread, spreadOf } from "../trials/harness/statistics.ts";
+import { besideWriters, createsPerSync, type DiskResults } from "./disk-figures.ts";
 import { sharedName, type SharedSetup } from "./plan.ts";
 import { type CandidateId, PEERS, type PeerId, type WorkloadId } from "./workloads.ts";
 
@@ -82,6 +83,15 @@ export function sharedRatios(cells: readonly SharedCell[], { workload, samples }
   return { rate, cpu: ratioOf(of(embedded, "server"), of(samples, "server")) };
 }
 
+type DiskRatio = (results: DiskResults) => Spread | undefined;
+
+const onSlowDisks = (what: string, bound: Pick<Target, "atLeast" | "atMost">, worst: DiskRatio): Target => ({
+  what: `${what}, at every sync time`,
+  ...bound,
+  unit: "",
+  measure: ({ disk }) => disk && worst(disk),
+});
+
 const withLargest = (
   what: string,
   unit: Target["unit"],
@@ -117,6 +127,22 @@ const TARGETS: readonly Target[] = [
   p99AtHalfLoad("mix", "the mix", 2),
   withLargest("resident memory after the run", " MB", ({ residentMb }) => [residentMb]),
   withLargest("start to first response", " ms", ({ startMs }) => startMs),
+  onSlowDisks(
+    "p50 of a lone list beside writers, against without",
+    { atMost: 1.3 },
+    besideWriters("p50Ms", 1),
+  ),
+  onSlowDisks(
+    "p99 of a lone list beside writers, against without",
+    { atMost: 1.3 },
+    besideWriters("p99Ms", 1),
+  ),
+  onSlowDisks(
+    "lists of 32 connections beside writers, against without",
+    { atLeast: 0.9 },
+    besideWriters("perSecond", 32),
+  ),
+  onSlowDisks("creates, against one a connection in 1.5 × (sync + 1 ms)", { atLeast: 0.9 }, createsPerSync),
   againstEmbedded("list", "list", 0.5),
   againstEmbedded("get", "get", 0.5),
   againstEmbedded("create-32", "create", 0.5),
@@ -145,6 +171,7 @@ export interface Results {
   readonly rounds: number;
   readonly otherRounds: number;
   readonly pets: number;
+  readonly disk?: DiskResults;
   readonly cells: readonly Cell[];
   readonly paced: readonly (Cell & { readonly targetPerSecond: number })[];
   readonly servers: readonly (ServerFacts & { readonly id: CandidateId })[];

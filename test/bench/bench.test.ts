@@ -146,3 +146,44 @@ test.each(["--only lists", "--seconds 0", "--rounds five", "--peers express", "-
     expect(() => parseFlags(line.split(" "), FLAGS)).toThrow(UsageError);
   },
 );
+
+describe("slow disks", () => {
+  type Load = readonly [load: "list" | "create", connections: number, writers: number];
+  const cell = ([load, connections, writers]: Load, delayMs: number, perSecond: number, ms = 1) => {
+    const samples = [{ perSecond, p50Ms: ms, p99Ms: 2 * ms }];
+    return { release: "this", load, connections, writers, delayMs, samples } as const;
+  };
+  const cells = [0, 5].flatMap((delayMs) => [
+    cell(["list", 1, 0], delayMs, 5_000),
+    cell(["list", 1, 4], delayMs, 4_000, delayMs === 5 ? 1.4 : 1.2),
+    cell(["list", 32, 0], delayMs, 10_000),
+    cell(["list", 32, 4], delayMs, delayMs === 5 ? 8_000 : 9_900),
+    cell(["create", 1, 0], delayMs, 100),
+    cell(["create", 32, 0], delayMs, 3_200),
+  ]);
+
+  test("are judged by the worst ratio", () => {
+    const judged = judge({ ...resultsWith([]), disk: { cells } }).filter(({ measured }) => measured);
+    expect(judged.map(({ measured, reached }) => [measured?.median, reached])).toEqual([
+      [1.4, false],
+      [1.4, false],
+      [0.8, false],
+      // 9 ms for each of 32: a create takes 1.5 × (5 + 1) ms.
+      [0.9, true],
+    ]);
+  });
+
+  test("have a table, or the reason why there is none", () => {
+    const tableFor = (disk: Results["disk"]) =>
+      detailTables({ ...resultsWith([]), ...(disk && { disk }) }).at(-1);
+    expect(tableFor({ cells })?.rows[1]).toEqual([
+      "list, 1 connection",
+      "4",
+      "1.20 / 2.40 ms",
+      "–",
+      "1.40 / 2.80 ms",
+      "–",
+    ]);
+    expect(tableFor({ skipped: "no compiler", cells: [] })?.rows).toEqual([["skipped", "no compiler"]]);
+  });
+});
