@@ -6,7 +6,7 @@
 import { SQL } from "bun";
 import { Fleet, startStores } from "../trials/harness/fleet.ts";
 import { flushDisk, pinThisProcessTo } from "../trials/harness/machine.ts";
-import { createKey, startPetstore } from "../trials/harness/petstore.ts";
+import { createKey, startPetstore, succeed } from "../trials/harness/petstore.ts";
 import { cpuSecondsOfTrees } from "../trials/harness/processes.ts";
 import { runWrk, type WrkFigures } from "../trials/harness/wrk.ts";
 import { type Plan, SHARED, sharedName, sharedWorkload } from "./plan.ts";
@@ -74,6 +74,7 @@ async function startSetups(pets: number) {
 /** Starts stores with pets, and creates a key for a server that uses them. */
 export async function startFilledStores(pets: number) {
   const stores = await startStores();
+  await succeed("migrate", ...stores.storage);
   const { key } = await createKey(stores.storage);
   await using sql = new SQL(stores.postgres.url, { max: 1 });
   await sql.unsafe(`INSERT INTO production.pets (name, category_id, status)

@@ -34,6 +34,9 @@ export interface AdmittedCall {
   readonly hasWaited: boolean;
 }
 
+/** Called while another process decides, with the decision as far as this one knows. */
+type WhileDeciding = (principal: ApiKeyPrincipal, expected: Decision) => void;
+
 /** A request for a page or an unknown path, within the limits of its address. */
 interface AdmittedReader {
   readonly principal: undefined;
@@ -52,6 +55,7 @@ export class Admission {
     record: RequestRecord,
     startedAt: number,
     target: Target,
+    whileDeciding?: WhileDeciding,
   ): Coroutine<AdmittedCall | AdmittedReader | Response> {
     const { rateLimiter, whenCurrent, onUnauthenticated } = this.options;
     const { request } = record;
@@ -74,6 +78,8 @@ export class Admission {
       trace?.begin("rate limit");
       const { subject, limits } = this.#limited(record, target);
       const deciding = rateLimiter.decide(subject, limits);
+      if (deciding instanceof Promise && isPrincipal(authentication))
+        whileDeciding?.(authentication, rateLimiter.peek(subject, limits));
       const decision = deciding instanceof Promise ? yield* waitFor(deciding) : deciding;
       record.decision = decision;
       trace?.end();

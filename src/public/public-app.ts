@@ -8,7 +8,7 @@ import { INTERNAL_ERROR, methodNotAllowed, Rejection, rejectionOf } from "../api
 import { scheduler } from "../runtime/scheduler.ts";
 import { MAX_BODY_BYTES } from "../domain/size-limits.ts";
 import type { Clock } from "../domain/ports/clock.ts";
-import type { Decision } from "../domain/rate-limit.ts";
+import type { Decision, WindowState } from "../domain/rate-limit.ts";
 import {
   headerLine,
   type ProtocolErrorStatus,
@@ -108,13 +108,46 @@ export class PublicApp implements RequestHandler {
     const isCall = api.has(request.path);
     const page = isCall ? undefined : staticRouteAt(request.path);
     if (page?.isRateLimited === false) return orNotFound(page.respond(request, ""), "");
-    const admitting = runCoroutine(this.#admission.admit(record, startedAt, isCall ? "api" : page));
-    return andThen(admitting, (admitted) => {
+    let early: EarlyRead | undefined;
+    const admission = this.#admission.admit(
+      record,
+      startedAt,
+      isCall ? "api" : page,
+      (principal, decision) => {
+        early = this.#readEarly(record, { principal, decision, hasWaited: true });
+      },
+    );
+    return andThen(runCoroutine(admission), (admitted) => {
       if ("status" in admitted) return admitted;
       if (admitted.principal === undefined) return this.#respondWithPage(page, admitted.decision, record);
+      if (early) {
+        const { call, made } = early;
+        record.operation = call.endpoint.id;
+        return this.#respondToCall({ ...call, decision: admitted.decision }, made);
+      }
       const call = this.#route(record, admitted);
       return "status" in call ? call : this.#respondToCall(call);
     });
+  }
+
+  /**
+   * Reads what a request asks for while PostgreSQL decides about it, if its key is far from its limits and the response
+   * depends neither on the key nor on the decision. If the request is rejected after all, nothing shows what was read.
+   */
+  #readEarly(record: RequestRecord, expected: AdmittedCall): EarlyRead | undefined {
+    const { api, endpoints } = this.#options;
+    const { request, requestId } = record;
+    // The spans of a trace follow each other.
+    if (request.method !== "GET" || record.trace || !isFarFromLimits(expected.decision)) return undefined;
+    const id = api.find(request.path)?.route.operations.get(request.method);
+    const endpoint = id === undefined ? undefined : endpoints.get(id);
+    if (!endpoint?.reusable) return undefined;
+    const { operation } = endpoint;
+    const common = { request, requestId, identifier: "", maxBodyBytes: MAX_BODY_BYTES, record };
+    const call = { endpoint, operation, ...common, ...expected };
+    const made = Promise.try(() => this.#reuseOrDispatch(call));
+    made.catch(() => {});
+    return { call, made };
   }
 
   /** Finds the operation of a request within its limits. If there is none, returns the response. */
@@ -136,10 +169,10 @@ export class PublicApp implements RequestHandler {
   }
 
   /** reuse a response, or dispatch → respond */
-  #respondToCall(call: PublicCall): Awaitable<Response> {
+  #respondToCall(call: PublicCall, early?: EarlyRead["made"]): Awaitable<Response> {
     return recover(
       () =>
-        andThen(this.#reuseOrDispatch(call), (made) =>
+        andThen(early ?? this.#reuseOrDispatch(call), (made) =>
           made instanceof Rejection ? this.#reject(made, call) : respond(made, call),
         ),
       (error) => this.#fail(error, call),
@@ -186,6 +219,20 @@ export class PublicApp implements RequestHandler {
     this.#errorLog.report(call.endpoint.id, error, call);
     return this.#reject(rejectionOf(error), call);
   }
+}
+
+/** A read that began before the decision. */
+interface EarlyRead {
+  readonly call: PublicCall;
+  readonly made: Promise<Representation | Rejection>;
+}
+
+/** A key that is nearer to a limit may have used it on another server. */
+const FAR_PERCENT = 10;
+
+function isFarFromLimits({ outcome, minute, day }: Decision): boolean {
+  const isFar = ({ limit, remaining }: WindowState) => 100 * remaining >= FAR_PERCENT * limit;
+  return outcome === "allowed" && isFar(minute) && isFar(day);
 }
 
 function orNotFound(response: Awaitable<Response | undefined>, headerLines: string): Awaitable<Response> {

@@ -1,6 +1,25 @@
 import { expect, test } from "bun:test";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { startService } from "../../service.ts";
+import { startStallingProxy } from "../auth/stalling-proxy.ts";
+
+test("a list in open windows takes one round trip to PostgreSQL", async () => {
+  await using proxy = await startStallingProxy(new URL(await postgresUrl()));
+  const { call, stop } = await startService({ databaseUrl: proxy.url });
+  // The first one connects, opens the windows and prepares the statements.
+  for (let i = 0; i < 2; i++) await call({ path: "/pets" });
+  const roundTripMs = 100;
+  proxy.delay(roundTripMs);
+  const times: number[] = [];
+  for (let i = 0; i < 5; i++) {
+    const startedAt = performance.now();
+    expect(await call({ path: "/pets" })).toMatchObject({ status: 200 });
+    times.push(performance.now() - startedAt);
+  }
+  expect(Math.min(...times)).toBeWithin(roundTripMs - 5, 2 * roundTripMs - 5);
+  proxy.delay(0);
+  await stop();
+});
 
 test("each of the requests that share a response has its own usage, and the same page with another query its own link", async () => {
   const { call, newKey, stop } = await startService({ databaseUrl: await postgresUrl() });
