@@ -36,7 +36,8 @@ afterEach(() => {
 
 /** A key whose requests get 429 with this code. */
 async function rejectedKey(code: "rate_limited" | "key_banned"): Promise<string> {
-  const limits = { perMinute: 1, perDay: 1 };
+  // A ban ends when a request is allowed again.
+  const limits = { perMinute: 1, perDay: code === "key_banned" ? 1_000 : 1 };
   const { secret } = await server.newKey({ name: "rejected", plan: "enterprise", limits });
   await server.sendUntil(code, secret);
   return secret;
