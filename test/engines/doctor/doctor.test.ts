@@ -176,9 +176,9 @@ describe("replication of PostgreSQL", () => {
     const flags = ["--database-url", postgres.url];
     cli.clock.now = () => Date.now();
     const server = await cli.serve(flags);
-    const tooFew = "max_connections is 25, and 1 server with what else connects may need 36";
+    const tooFew = "max_connections is 25, and 1 server with what else connects may need 39";
     const found = async () => (await diagnose(cli, ...flags)).of("PostgreSQL");
-    await until(async () => (await found()).some(({ message }) => message === tooFew), 2_000);
+    await until(async () => (await found()).some(({ message }) => message === tooFew), 20_000);
     const backup = async () => (await diagnose(cli, ...flags)).of("backup");
     expect(await backup()).toMatchObject([
       { level: "warning", message: "petstore backup has never been run on this database" },
