@@ -16,7 +16,7 @@ import {
 } from "./disk-figures.ts";
 import type { Run } from "./rounds.ts";
 import { insertPets } from "./servers.ts";
-import { compileSlowSync } from "./slow-sync.ts";
+import { compileSlowSync } from "../trials/harness/slow-sync.ts";
 import { kindsOf, requestOf, requestValues, type Workload, workloadOf } from "./workloads.ts";
 
 /** The loads, each with the number of its connections and of those that write meanwhile. */

@@ -1,18 +1,23 @@
 /* Runs `npx bun trials/faults/history.ts`; its --help describes the options. */
 
 import { SQL } from "bun";
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
 import { encodeCursor } from "../../src/domain/cursor.ts";
-import { integer, runCommand } from "../harness/command-line.ts";
+import { temporaryDirectory } from "../harness/cleanup.ts";
+import { integer, isGiven, runCommand } from "../harness/command-line.ts";
 import { Fleet } from "../harness/fleet.ts";
 import {
   type Header,
   HttpConnection,
   type HttpRequest,
   type HttpResponse,
+  NoResponse,
 } from "../harness/http-connection.ts";
 import { adminFlags } from "../harness/petstore.ts";
 import { postgresUrl } from "../harness/postgres.ts";
 import { Random } from "../harness/random.ts";
+import { compileSlowSync } from "../harness/slow-sync.ts";
 import { countsOf } from "../harness/statistics.ts";
 import { formatCount } from "../harness/table.ts";
 
@@ -21,10 +26,24 @@ interface HistoryOptions {
   readonly seed: number;
 }
 
+/** What the database has in the end. */
+interface Contents {
+  readonly pets: readonly { readonly id: bigint | number; readonly name: string; readonly status: string }[];
+  /** The numbers of creates that were done twice, and the pets that were ordered twice. */
+  readonly doubled: readonly unknown[];
+  readonly ordered: readonly unknown[];
+}
+
 const SERVERS = 3;
 const CLIENTS = 48;
 const PAGE = 20;
 const MAX_KILL_EVERY_MS = 400;
+const MAX_SERVER_LIFE_MS = 1_500;
+/** How much longer each sync of a server on SQLite takes, so that many kills fall into one. */
+const SYNC_MS = 3;
+/** How long a client waits after it got no response, and how often it sends a create at most. */
+const PAUSE_MS = 50;
+const MAX_ATTEMPTS = 400;
 const TOKEN = "the-token-of-all-servers";
 
 /** The knowledge of clients about a pet, and the number of the response that they have it from. */
@@ -73,6 +92,7 @@ class History {
   readonly problems: string[] = [];
   readonly kinds: string[] = [];
   readonly errors: string[] = [];
+  unanswered = 0;
   readonly #random: Random;
   readonly #pets = new Map<number, Pet>();
   #newest = 0;
@@ -117,9 +137,20 @@ class History {
     if (!isRight) this.problems.push(problem());
   }
 
-  /** Sends a request. Returns undefined if the database was unavailable, which must be the only error. */
-  async #send(kind: string, response: Promise<HttpResponse>, ...expected: number[]) {
-    const { status, headers, body } = await response;
+  /**
+   * Sends a request. Returns undefined if the database was unavailable or the server was killed, which must be the only
+   * errors.
+   */
+  async #send(kind: string, sent: Promise<HttpResponse>, ...expected: number[]) {
+    const response = await sent.catch((error: unknown) => {
+      if (!(error instanceof NoResponse)) throw error;
+      return undefined;
+    });
+    if (response === undefined) {
+      this.unanswered++;
+      return void (await Bun.sleep(PAUSE_MS));
+    }
+    const { status, headers, body } = response;
     this.#responses++;
     if (status === 503) this.errors.push(kind);
     else this.kinds.push(status === 304 ? "304" : kind);
@@ -145,7 +176,7 @@ class History {
     const number = ++this.#creates;
     const body = `{"name":"0","categoryId":${number},"status":"available"}`;
     const newest = this.#newest;
-    for (let attempt = 0; attempt < 20; attempt++) {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const sent = client.post("/v1/pets", body, ["Idempotency-Key", `create-${number}`]);
       const response = await this.#send("create", sent, 201, 409);
       if (response?.status !== 201) continue;
@@ -179,7 +210,11 @@ class History {
     const version = ++pet.updates;
     const url = `${this.fleet.servers[client.server()]?.adminUrl}/api/pets/${pet.id}`;
     const headers = { Authorization: `Bearer ${TOKEN}`, "Content-Type": "application/json" };
-    const sent = fetch(url, { method: "PATCH", headers, body: `{"name":"${version}"}` });
+    const sent = fetch(url, { method: "PATCH", headers, body: `{"name":"${version}"}` }).catch(
+      (error: unknown) => {
+        throw new NoResponse(String(error));
+      },
+    );
     const response = sent.then(async (received) => {
       return { status: received.status, headers: {}, rawHeaders: [], body: await received.text(), bytes: 0 };
     });
@@ -241,10 +276,8 @@ class History {
   }
 
   /** Checks the final contents of the database. */
-  async judge(sql: SQL): Promise<void> {
-    const rows: { id: bigint; name: string; status: string }[] =
-      await sql`SELECT id, name, status FROM production.pets`;
-    const stored = new Map(rows.map((row) => [Number(row.id), row]));
+  judge({ pets, doubled, ordered }: Contents): void {
+    const stored = new Map(pets.map((row) => [Number(row.id), row]));
     for (const { id, known } of this.#pets.values()) {
       const [row, last] = [stored.get(id), known.at(-1)];
       const isKept = row && last && Number(row.name) >= last.version;
@@ -253,10 +286,7 @@ class History {
         () => `pet ${id} is lost`,
       );
     }
-    const doubled =
-      await sql`SELECT category_id FROM production.pets GROUP BY category_id HAVING count(*) > 1`;
     this.#check(doubled.length === 0, () => `${doubled.length} creates were done twice`);
-    const ordered = await sql`SELECT pet_id FROM production.orders GROUP BY pet_id HAVING count(*) > 1`;
     this.#check(ordered.length === 0, () => `${ordered.length} pets were ordered twice`);
   }
 }
@@ -312,32 +342,91 @@ async function killConnections(sql: SQL, random: Random, isOver: () => boolean):
   return killed;
 }
 
+const SELECT_PETS = "SELECT id, name, status FROM pets";
+const SELECT_DOUBLED = "SELECT category_id FROM pets GROUP BY category_id HAVING count(*) > 1";
+const SELECT_ORDERED = "SELECT pet_id FROM orders GROUP BY pet_id HAVING count(*) > 1";
+
 /** Sends requests of many clients to three servers, whose connections to PostgreSQL are killed. */
 export async function checkHistory(options: HistoryOptions) {
   const databaseUrl = await postgresUrl();
   const storage = ["--database-url", databaseUrl];
   const fleet = await Fleet.start({ size: SERVERS, storage, flags: adminFlags(TOKEN) });
   await using sql = new SQL(databaseUrl, { max: 1 });
+  return play(fleet, options, {
+    kill: (isOver) => killConnections(sql, new Random(options.seed + 1), isOver),
+    async contents() {
+      await sql.unsafe("SET search_path = production");
+      const [pets, doubled, ordered] = [SELECT_PETS, SELECT_DOUBLED, SELECT_ORDERED].map((query) =>
+        sql.unsafe(query),
+      );
+      return { pets: await pets, doubled: await doubled, ordered: await ordered };
+    },
+  });
+}
+
+/** Sends requests of many clients to a server on SQLite, which is killed and started again. */
+export async function checkSqliteHistory(options: HistoryOptions) {
+  const data = temporaryDirectory("history");
+  const slowSync = compileSlowSync();
+  const variables = typeof slowSync === "string" ? {} : slowSync(SYNC_MS);
+  const under = ["env", ...Object.entries(variables).map(([name, value]) => `${name}=${value}`)];
+  const storage = ["--data", data];
+  const fleet = await Fleet.start({ size: 1, storage, flags: adminFlags(TOKEN), under: () => under });
+  return play(fleet, options, {
+    kill: (isOver) => killServer(fleet, new Random(options.seed + 1), isOver),
+    async contents() {
+      using database = new Database(join(data, "production.db"), { readonly: true });
+      const select = <Row>(query: string) => database.query<Row, []>(query).all();
+      return {
+        pets: select<Contents["pets"][number]>(SELECT_PETS),
+        doubled: select(SELECT_DOUBLED),
+        ordered: select(SELECT_ORDERED),
+      };
+    },
+  });
+}
+
+/** Kills the server and starts it again. Returns how often. */
+async function killServer(fleet: Fleet, random: Random, isOver: () => boolean): Promise<number> {
+  let killed = 0;
+  while (!isOver()) {
+    await Bun.sleep(random.below(MAX_SERVER_LIFE_MS));
+    await fleet.stopServer(0, "SIGKILL");
+    await fleet.startServer(0);
+    killed++;
+  }
+  return killed;
+}
+
+interface Faults {
+  /** Kills until it is over, and returns how often. */
+  kill(isOver: () => boolean): Promise<number>;
+  contents(): Promise<Contents>;
+}
+
+async function play(fleet: Fleet, options: HistoryOptions, { kill, contents }: Faults) {
   const history = new History(fleet, (await fleet.createKey()).key, options);
   const startedAt = performance.now();
   let isOver = false;
-  const killing = killConnections(sql, new Random(options.seed + 1), () => isOver);
+  const killing = kill(() => isOver);
   await history.play().finally(() => (isOver = true));
   const kills = await killing;
   const seconds = (performance.now() - startedAt) / 1_000;
-  await history.judge(sql);
+  history.judge(await contents());
   await fleet.stop();
-  const { problems, kinds, errors, count } = history;
-  return { requests: count, kinds: countsOf(kinds), unavailable: errors.length, kills, seconds, problems };
+  const { problems, kinds, errors, unanswered, count } = history;
+  const unavailable = errors.length;
+  return { requests: count, kinds: countsOf(kinds), unavailable, unanswered, kills, seconds, problems };
 }
 
 const HELP = `Usage: npx bun trials/faults/history.ts [OPTIONS]
 
 Sends requests of ${CLIENTS} clients to ${SERVERS} servers on PostgreSQL: creates, orders, updates, lists, gets and
-conditional requests, while connections to PostgreSQL are killed at random. No acknowledged write may be missing in a
-later read on any server, no read may go back, no pet may be ordered twice, identifiers must grow, and 304 must be about
-what is current. Exits with 1 otherwise.
+conditional requests, while connections to PostgreSQL are killed at random. With --sqlite it is one server on SQLite, which
+is killed and starts again. No acknowledged write may be missing in a later read on any server, no read may go back, no pet
+may be ordered twice, identifiers must grow, and 304 must be about what is current. Exits with 1 otherwise.
 
+  --sqlite       One server on SQLite instead
   --requests N   Number of requests (default: 100000)
   --seed N       For the choice of requests (default: 1)
   --help         Show this
@@ -347,13 +436,14 @@ if (import.meta.main)
   await runCommand({
     name: "faults/history",
     help: HELP,
-    flags: { requests: integer(100_000, 10_000_000), seed: integer(1, 2 ** 31) },
+    flags: { sqlite: isGiven, requests: integer(100_000, 10_000_000), seed: integer(1, 2 ** 31) },
     maxMinutes: 30,
-    async main(options) {
-      const { requests, kinds, unavailable, kills, seconds, problems } = await checkHistory(options);
+    async main({ sqlite, ...options }) {
+      const check = sqlite ? checkSqliteHistory : checkHistory;
+      const { requests, kinds, unavailable, unanswered, kills, seconds, problems } = await check(options);
       const list = Object.entries(kinds).map(([kind, count]) => `${formatCount(count)} × ${kind}`);
       process.stdout.write(`${formatCount(requests)} requests in ${seconds.toFixed(1)} s: ${list.join(", ")}
-${kills} connections killed, ${formatCount(unavailable)} responses of 503
+${kills} ${sqlite ? "servers" : "connections"} killed, ${formatCount(unavailable)} responses of 503, ${formatCount(unanswered)} without a response
 ${problems.length === 0 ? "passed" : `FAILED\n${problems.join("\n")}`}\n`);
       return problems.length === 0 ? 0 : 1;
     },

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryDirectory } from "../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "./cleanup.ts";
 
 /** Makes every sync of a process take longer, as a slower disk does. Other processes are as fast as before. */
 const SOURCE = `#define _GNU_SOURCE
