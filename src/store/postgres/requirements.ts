@@ -86,11 +86,13 @@ export const REQUIREMENTS: readonly Requirement[] = [
     tries: [
       "synchronous_commit = off",
       "synchronous_commit = local",
-      "idle_in_transaction_session_timeout = 1",
-    ]
-      .concat(["statement_timeout = 1000", "lock_timeout = 1000", "enable_seqscan = off", "jit = off"])
-      .concat(["plan_cache_mode = force_generic_plan"])
-      .map((setting) => `SET LOCAL ${setting}`),
+      "idle_in_transaction_session_timeout = 10000",
+      "statement_timeout = 10000",
+      "lock_timeout = 10000",
+      "enable_seqscan = off",
+      "jit = off",
+      "plan_cache_mode = force_generic_plan",
+    ].map((setting) => `SET LOCAL ${setting}`),
   },
   {
     name: "messages in the log of writes",
