@@ -352,7 +352,7 @@ export async function checkHistory(options: HistoryOptions) {
   const storage = ["--database-url", databaseUrl];
   const fleet = await Fleet.start({ size: SERVERS, storage, flags: adminFlags(TOKEN) });
   await using sql = new SQL(databaseUrl, { max: 1 });
-  return play(fleet, options, {
+  return await play(fleet, options, {
     kill: (isOver) => killConnections(sql, new Random(options.seed + 1), isOver),
     async contents() {
       await sql.unsafe("SET search_path = production");
