@@ -102,7 +102,6 @@ export const COMMAND_RUNS: Readonly<Record<string, CommandRun | string>> = {
     args: async ({ backups, newStorage }) => [backups, ...(await newStorage())],
     needs: "backup",
   },
-  copy: "needs that all servers are stopped, so no client waits",
   openapi: { args: () => [] },
   completion: { args: () => ["bash"] },
 };

@@ -22,7 +22,8 @@ import {
   writeNewFile,
 } from "../runtime/own-files.ts";
 import { scheduler } from "../runtime/scheduler.ts";
-import { type DatabaseFacts, descriptionOf, readDescription } from "../store/sqlite/snapshot.ts";
+import { descriptionOf, readDescription } from "../store/sqlite/backup-tables.ts";
+import type { DatabaseFacts } from "../store/sqlite/snapshot.ts";
 import { formatTime } from "../text/formatting.ts";
 import type { OnProgress } from "./progress.ts";
 import { callInThread } from "./call-in-thread.ts";

@@ -4,12 +4,17 @@ import { join } from "node:path";
 import { describeStorage, NoDatabase, rejectMissingDatabase, type StorageConfig } from "../config/storage.ts";
 import { postgresOf } from "../adapters/postgres-options.ts";
 import { makeDirectory } from "../runtime/own-files.ts";
-import { OLDEST_READABLE_VERSION, postgresTables } from "../store/postgres/table-store.ts";
+import {
+  OLDEST_READABLE_VERSION,
+  type PostgresTables,
+  postgresTables,
+} from "../store/postgres/table-store.ts";
 import { publishDatabase } from "../store/sqlite/durable-files.ts";
 import { acquireLock } from "../store/sqlite/process-lock.ts";
-import { type DatabaseFacts, describeCopy } from "../store/sqlite/snapshot.ts";
+import { describeCopy, readSavedQuotas } from "../store/sqlite/backup-tables.ts";
+import type { DatabaseFacts } from "../store/sqlite/snapshot.ts";
 import { sqliteTables } from "../store/sqlite/table-store.ts";
-import type { TableStore } from "../store/sql/table-store.ts";
+import type { KeyQuotas, TableStore } from "../store/sql/table-store.ts";
 import { formatTime } from "../text/formatting.ts";
 import {
   bytesOf,
@@ -22,7 +27,7 @@ import {
   writeChecksum,
 } from "./backup-files.ts";
 import type { OnProgress } from "./progress.ts";
-import { fillNewTables } from "./copy-tables.ts";
+import { fillNewTables } from "./fill-tables.ts";
 import { callInThread } from "./call-in-thread.ts";
 
 interface BackupOptions {
@@ -63,12 +68,12 @@ export async function makeBackup(options: BackupOptions) {
   const { database } = storage.directory.files;
   let facts: DatabaseFacts;
   try {
-    await (postgres
+    const quotas = await (postgres
       ? copyTablesToFile(postgres, partial, onProgress)
-      : copyFile(database, partial, onProgress));
+      : copyFiles(storage.directory.files, partial, onProgress));
     // A damaged database makes a damaged copy.
     facts = await checkDatabase(partial, "the database", { step: "checking", onProgress });
-    describeCopy(partial, { environment, createdAt: formatTime(at), version });
+    describeCopy(partial, { environment, createdAt: formatTime(at), version, quotas });
     await writeChecksum(partial, path, onProgress);
     publishDatabase(partial, path);
   } finally {
@@ -86,14 +91,22 @@ export async function makeBackup(options: BackupOptions) {
   return { path, schemaVersion, rows, removed, bytes: bytesOf(path) };
 }
 
-/** Copies a database of SQLite with the tables that it has, because nothing is migrated. */
-async function copyFile(from: string, to: string, onProgress: OnProgress): Promise<void> {
+/** Copies a database of SQLite with the tables that it has, because nothing is migrated, and returns the quotas. */
+async function copyFiles(
+  files: { readonly database: string; readonly quotas: string },
+  to: string,
+  onProgress: OnProgress,
+): Promise<KeyQuotas> {
+  const from = files.database;
+  // A key that is created after this is not in the copy, and another key may get its identifier.
+  const quotas = readSavedQuotas(files.quotas);
   // The log can have most of the data.
   const expectedBytes = bytesOf(from) + bytesOf(`${from}-wal`);
   await callInThread("copySnapshot", [from, to], () => {
     const done = bytesOf(to);
     onProgress({ step: "copying", unit: "bytes", done, share: done / expectedBytes });
   });
+  return quotas;
 }
 
 /** Throws if there are no tables, or those of a newer release: a backup leaves nothing out. */
@@ -106,7 +119,14 @@ async function rejectOtherTables(storage: StorageConfig, tables: TableStore): Pr
   );
 }
 
-async function copyTablesToFile(tables: TableStore, to: string, onProgress: OnProgress): Promise<void> {
+/** Copies the tables of PostgreSQL, and returns the quotas at the same moment. */
+async function copyTablesToFile(
+  tables: PostgresTables,
+  to: string,
+  onProgress: OnProgress,
+): Promise<KeyQuotas> {
   await using source = await tables.read();
+  const { quotas } = await source.quotas();
   await fillNewTables({ source, to: sqliteTables(to), onProgress });
+  return quotas;
 }

@@ -31,31 +31,21 @@ interface ContentsOptions {
   readonly onProgress?: OnProgress | undefined;
   /** Called with all rows, in the order of the tables. */
   readonly onBatch?: (table: Table, rows: readonly Row[]) => Promise<void>;
-  /**
-   * The counters of the source of a copy. With them, the entry that the copy added to the audit trail when it was
-   * complete is left out.
-   */
-  readonly sourceCounters?: Counters | undefined;
 }
-
-const AUDIT = "audit";
 
 /** Reads every row, and counts and hashes them. */
 export async function contentsOf(
   reader: TableReader,
-  { tables = TABLES, step, onProgress, onBatch, sourceCounters }: ContentsOptions = {},
+  { tables = TABLES, step, onProgress, onBatch }: ContentsOptions = {},
 ): Promise<Contents> {
   const sums: Record<string, TableSum> = {};
-  const counters = { ...(await reader.counters()) };
-  const lastAudit = sourceCounters?.[AUDIT];
-  if (lastAudit !== undefined && counters[AUDIT] === lastAudit + 1n) counters[AUDIT] = lastAudit;
+  const counters = await reader.counters();
   const rowsInAll = onProgress ? await rowsIn(reader) : 0;
   let done = 0;
   for (const table of tables) {
     let count = 0;
     let sum = 0n;
-    const isCut = table.name === AUDIT && lastAudit !== undefined;
-    for await (const rows of reader.rows(isCut ? { ...table, where: `id <= ${lastAudit}` } : table)) {
+    for await (const rows of reader.rows(table)) {
       for (const row of rows) sum = BigInt.asUintN(64, sum + Bun.hash.xxHash64(JSON.stringify(row)));
       count += rows.length;
       await onBatch?.(table, rows);

@@ -7,18 +7,27 @@ import type { Attribution } from "../domain/audit.ts";
 import { postgresOf } from "../adapters/postgres-options.ts";
 import { link, makeTemporaryDirectory, removeDirectory, removeFile, statOf } from "../runtime/own-files.ts";
 import { EnvironmentInUse } from "../store/postgres/environment-lock.ts";
-import { OLDEST_READABLE_VERSION, lockPostgres, postgresTables } from "../store/postgres/table-store.ts";
+import {
+  lockPostgres,
+  type NewPostgresTables,
+  OLDEST_READABLE_VERSION,
+  type PostgresTableReader,
+  postgresTables,
+} from "../store/postgres/table-store.ts";
 import { publishDatabase, removeLog } from "../store/sqlite/durable-files.ts";
 import { COMPARED_TABLES, keyDifferences } from "../store/sqlite/key-differences.ts";
 import { isOpenElsewhere } from "../store/sqlite/process-lock.ts";
 import { assignedIds, checkSchema, emptyLog } from "../store/sqlite/snapshot.ts";
+import { readSavedQuotas } from "../store/sqlite/backup-tables.ts";
 import { sqliteTables } from "../store/sqlite/table-store.ts";
-import type { NewTables, TableReader } from "../store/sql/table-store.ts";
+import { openQuotaStore } from "../store/sqlite/quota-store.ts";
+import type { KeyQuotas, TableReader } from "../store/sql/table-store.ts";
 import { countOf } from "../text/formatting.ts";
 import { bytesOf, timedName } from "./backup-files.ts";
 import { contentsOf } from "./contents.ts";
 import type { OnProgress } from "./progress.ts";
-import { fillNewTables } from "./copy-tables.ts";
+import { fillNewTables } from "./fill-tables.ts";
+import { restoredQuotas } from "./restored-quotas.ts";
 
 /** The reason why a backup cannot be restored, for the operator. */
 export class RestoreRejection extends Error {}
@@ -32,6 +41,8 @@ interface DataLock extends AsyncDisposable {
 interface Publishing {
   /** The name that the present database gets, if there is one. */
   readonly replaced: string | undefined;
+  /** The quotas of keys in the backup. */
+  readonly quotas: KeyQuotas;
   readonly lock: DataLock;
   readonly by: Attribution;
   readonly onProgress: OnProgress;
@@ -56,7 +67,7 @@ export function compareFiles(backup: string, later: string, now: number) {
 }
 
 function sqliteTarget({ directory, environment }: StorageConfig) {
-  const { database } = directory.files;
+  const { database, quotas: quotaStore } = directory.files;
   return {
     name: directory.name,
     /** Whether the restored database has the newest tables. */
@@ -81,12 +92,25 @@ function sqliteTarget({ directory, environment }: StorageConfig) {
       return { confirm, async [Symbol.asyncDispose]() {} };
     },
     /** Makes a database of SQLite the present one in one step. */
-    async publish(copy: string, { replaced, lock }: Publishing): Promise<void> {
+    async publish(copy: string, { replaced, quotas, lock, by }: Publishing): Promise<void> {
       await lock.confirm();
+      // A restore that is killed after this has lifted no ban, and the next one finds all of the quotas again.
+      if (quotas.length > 0) putBack(quotaStore, quotas, by.at);
       if (replaced !== undefined) keepAs(replaced, database);
       publishDatabase(copy, database);
     },
   };
+}
+
+/** Adds quotas to those that a server has saved. */
+function putBack(quotaStore: string, quotas: KeyQuotas, now: number): void {
+  const restored = restoredQuotas(quotas, readSavedQuotas(quotaStore), now);
+  const store = openQuotaStore(quotaStore);
+  try {
+    store.save(restored.map(([id, quota]) => [{ kind: "key", id }, quota]));
+  } finally {
+    store.close();
+  }
 }
 
 /** Gives a closed database another name in addition, and removes its log. */
@@ -113,7 +137,9 @@ function postgresTarget(storage: StorageConfig): RestoreTarget {
   const tables = postgresTables({ ...target, readsEarlier: true });
   const name = describeStorage(storage).data;
   /** Reads the present data, unless they are of a release before 1.1.0. */
-  const readPresent = async <T>(work: (present: TableReader) => Promise<T>): Promise<T | undefined> => {
+  const readPresent = async <T>(
+    work: (present: PostgresTableReader) => Promise<T>,
+  ): Promise<T | undefined> => {
     const { version } = await tables.schema();
     if (version < OLDEST_READABLE_VERSION) return undefined;
     await using present = await tables.read();
@@ -144,12 +170,12 @@ function postgresTarget(storage: StorageConfig): RestoreTarget {
     },
     nameReplaced: (at) => timedName(`${environment}-replaced`, at).toLowerCase().replaceAll("-", "_"),
     lock: () => lockPostgres(target).catch(rejectUse),
-    async publish(copy, { replaced, lock, by, onProgress }) {
+    async publish(copy, { replaced, quotas, lock, by, onProgress }) {
       await using source = await sqliteTables(copy, by).read();
-      const beforePublish = async (_: TableReader, target: NewTables) => {
-        // The counts of today hold.
-        const quotas = replaced && (await readPresent(async (present) => present.quotas?.()));
-        if (quotas) await target.putQuotas?.(quotas);
+      const beforePublish = async (target: NewPostgresTables) => {
+        const present = replaced && (await readPresent(async (reader) => reader.quotas()));
+        const { quotas: kept, now } = present || { quotas: [], now: by.at };
+        await target.putQuotas(restoredQuotas(quotas, kept, now));
         await lock.confirm();
       };
       await fillNewTables({ source, to: tables, replaced, beforePublish, onProgress }).catch(rejectUse);

@@ -8,6 +8,7 @@ import type { Attribution } from "../domain/audit.ts";
 import { schemaState } from "../store/sql/migrations.ts";
 import { removeDatabase } from "../store/sqlite/durable-files.ts";
 import { SQLITE_MIGRATIONS } from "../store/sqlite/migrations.ts";
+import { readBackupQuotas } from "../store/sqlite/backup-tables.ts";
 import { completeRestoredCopy } from "../store/sqlite/snapshot.ts";
 import { databaseOf, isBackup, listBackups, verifyBackup } from "./backup-files.ts";
 import type { OnProgress } from "./progress.ts";
@@ -143,8 +144,9 @@ export async function restoreBackup(
     const plan = await planFor({ ...request, copy }, target);
     if (plan.obstacle !== undefined) throw new RestoreRejection(plan.obstacle);
     await show(plan);
+    const quotas = readBackupQuotas(copy);
     completeCopy(plan, by);
-    await target.publish(copy, { replaced: plan.replaced, lock: dataLock, by, onProgress });
+    await target.publish(copy, { replaced: plan.replaced, quotas, lock: dataLock, by, onProgress });
   } finally {
     removeDatabase(copy);
   }

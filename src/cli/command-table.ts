@@ -4,7 +4,6 @@ import { audit } from "./commands/audit.ts";
 import type { Command } from "./command.ts";
 import { completion } from "./completion.ts";
 import { backup } from "./commands/data/backup.ts";
-import { copy } from "./commands/data/copy.ts";
 import { exportCommand } from "./commands/data/export.ts";
 import { importCommand } from "./commands/data/import.ts";
 import { migrateCommand } from "./commands/data/migrate.ts";
@@ -34,7 +33,7 @@ export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
   "Pets and orders": PET_AND_ORDER_COMMANDS,
   Operators: [login, logout, whoami, ...OPERATOR_COMMANDS, adminUrl, audit, webhookShow, webhookTest],
   // A command whose words begin those of another comes after it.
-  Data: [apply, exportConfig, importCommand, exportCommand, backup, restore, copy, migrateCommand],
+  Data: [apply, exportConfig, importCommand, exportCommand, backup, restore, migrateCommand],
   More: [openapi, completion],
 };
 

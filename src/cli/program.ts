@@ -1,6 +1,7 @@
 import packageJson from "../../package.json" with { type: "json" };
 import { alternatives, printable, printableLines } from "../text/formatting.ts";
 import type { Flags } from "../config/parse-options.ts";
+import { REMOVED_COMMANDS } from "../config/removed-settings.ts";
 import { checkVariables } from "../config/variables.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { didYouMean, nearest } from "../text/nearest.ts";
@@ -125,6 +126,8 @@ function helpOn(
 
 /** A suggestion has the first word that was typed, or the nearest one. */
 function unknownCommand([first = "", second]: readonly string[], commands: readonly Command[]): UsageError {
+  const removed = REMOVED_COMMANDS.get(first);
+  if (removed !== undefined) return new UsageError(`${first} ${removed}`);
   const words = commands.map(({ name }) => name.split(" "));
   const byFirst = Map.groupBy(words, ([word = ""]) => word);
   const group = nearest(first, [...byFirst.keys()]);

@@ -8,3 +8,11 @@ export const REMOVED_SETTINGS: ReadonlyMap<string, string> = new Map([
   ["limits-ca", POSTGRES_COUNTS],
   ["limits-timeout", POSTGRES_COUNTS],
 ]);
+
+/** Commands of earlier releases, and what a message says of them after their name. */
+export const REMOVED_COMMANDS: ReadonlyMap<string, string> = new Map([
+  [
+    "copy",
+    "is no longer a command; use petstore backup, and petstore restore with the settings of the other database",
+  ],
+]);

@@ -35,6 +35,7 @@ export const AUDIT_ACTIONS = [
   // Releases up to 1.1.0 recorded an export of hashes.
   "data.exported",
   "data.restored",
+  // Releases before 2.0 had a command that copied data to another database.
   "data.copied",
   "database.migrated",
   "admin.signed-in",

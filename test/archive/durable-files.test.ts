@@ -126,7 +126,7 @@ const CASES: Readonly<Record<string, Case>> = {
     },
     named: /^limits\.db\.rescued limits\.db $/,
   },
-  "a copy to SQLite": {
+  "a backup of PostgreSQL": {
     by: ["store/sqlite/table-store.ts"],
     async prepare() {
       const target = await sqliteTables(join(cliDirectory(), "copy.db")).create();
@@ -171,9 +171,6 @@ test("rejected rows are on the disk when the import is complete", async () => {
   expect(readdirSync(directory)).toEqual(["rejected.csv"]);
 });
 
-/** Where counts of PostgreSQL become those of SQLite: test/engines/archive/copy.test.ts. */
-const IN_OTHER_TESTS = ["archive/copy.ts"];
-
 test("every file of src that names what is complete is in the table, and nothing else syncs or renames", () => {
   const src = join(import.meta.dir, "../../src");
   const code = [...new Glob("**/*.ts").scanSync(src)].map((path) => ({
@@ -188,9 +185,7 @@ test("every file of src that names what is complete is in the table, and nothing
   );
   const naming = others.filter(({ text }) => imported.test(text));
   const inTable = Object.values(CASES).flatMap(({ by }) => by);
-  expect(naming.map(({ path }) => path).toSorted()).toEqual(
-    [...new Set([...inTable, ...IN_OTHER_TESTS])].toSorted(),
-  );
+  expect(naming.map(({ path }) => path).toSorted()).toEqual([...new Set(inTable)].toSorted());
   const bare = others.filter(({ text }) =>
     /\b(?:f(?:data)?sync|rename|link)(?:Sync)?\b[^;]*\} from "node:fs/.test(text),
   );

@@ -46,7 +46,7 @@ test("a backup that needs a newer release is made, and its restore names that re
   migrate("production.db", "999.1.0");
   const backups = cliDirectory();
   const { path } = await cli.json<{ path: string }>("backup", backups);
-  const other = new InProcessCli();
+  const other = new InProcessCli({ hasData: false });
   expect(await other.err(["restore", backups])).toBe(`the backup ${path} cannot be used: ${REJECTION}`);
   expect(await other.err(["restore", backups, "--allow-older"])).toContain(REJECTION);
 });

@@ -76,6 +76,11 @@ test.each<[name: string, steps: readonly Step[], problem: string]>([
     "it has the trigger x, which no release of Petstore has made",
   ],
   ["view", ["CREATE VIEW x AS SELECT 1"], "it has the view x, which"],
+  [
+    "table of quotas",
+    ["ALTER TABLE quotas ADD COLUMN x INTEGER AS (hex(key_id))"],
+    "its table quotas is not the one that",
+  ],
   ["virtual table", ["CREATE VIRTUAL TABLE x USING fts5(y)"], "it has the virtual table x, which"],
   ["table", ["CREATE TABLE x (y)"], "it has the table x, which"],
   ["default", [["DEFAULT 'write'", "DEFAULT 'wrote'"]], "its table api_keys is not the one that"],

@@ -52,6 +52,12 @@ function makeTables(path: string, version: number): void {
   openDatabase(path, { migrations, synchronous: "NORMAL", cacheKiB: 64, busyTimeoutMs: 0 }).close();
 }
 
+/** Writes the checksum of a backup that has changed. */
+function writeChecksum(path: string): void {
+  const checksum = new Bun.CryptoHasher("sha256").update(readFileSync(path)).digest("hex");
+  writeFileSync(`${path}.sha256`, `${checksum}  ${basename(path)}\n`);
+}
+
 /** Has data and a backup of it, which each test gets a copy of. */
 const original = cliDirectory();
 
@@ -148,7 +154,11 @@ describe("petstore restore", () => {
     // The time of the backup was recorded after it.
     const [audit, settings] = [Number(rows["audit"]) + 1, Number(rows["server_settings"]) - 1];
     expect(inspect()).toMatchObject({ rows: { ...rows, audit, server_settings: settings }, problems: [] });
-    expect(readdirSync(cli.dataDir).toSorted()).toEqual(["production.db", "production.lock"]);
+    expect(readdirSync(cli.dataDir).toSorted()).toEqual([
+      "production-limits.db",
+      "production.db",
+      "production.lock",
+    ]);
   });
 
   test("shows its progress on standard error", async () => {
@@ -305,11 +315,18 @@ describe("petstore restore", () => {
     await expect(restore(earlier, "--replace")).rejects.toThrow("is incomplete: production.db is missing");
   });
 
-  test("counts and bans are those of today", async () => {
-    await changeData();
+  test("of a release before 2.0, which has no quotas, leaves those of today", async () => {
+    {
+      using database = new Database(backup);
+      database.run("DROP TABLE quotas");
+    }
+    writeChecksum(backup);
     const before = readFileSync(inData("production-limits.db"));
     await restored(backup, "--replace");
     expect(readFileSync(inData("production-limits.db")).equals(before)).toBeTrue();
+    removeData();
+    await restored(backup);
+    expect(existsSync(inData("production-limits.db"))).toBeFalse();
   });
 
   test("without present databases, a later backup beside it tells which keys changed since", async () => {
@@ -326,8 +343,7 @@ describe("petstore restore", () => {
     const database = new Database(backup);
     for (const statement of statements) database.run(statement);
     database.close();
-    const checksum = new Bun.CryptoHasher("sha256").update(readFileSync(backup)).digest("hex");
-    writeFileSync(`${backup}.sha256`, `${checksum}  ${basename(backup)}\n`);
+    writeChecksum(backup);
   }
 
   test("a file without its description, or with another file's checksum, is no backup", async () => {
@@ -353,8 +369,7 @@ describe("petstore restore", () => {
         using database = new Database(path);
         database.run(statement);
       }
-      const checksum = new Bun.CryptoHasher("sha256").update(readFileSync(backup)).digest("hex");
-      writeFileSync(`${backup}.sha256`, `${checksum}  ${basename(backup)}\n`);
+      writeChecksum(backup);
       await expect(restore(backup, "--replace")).rejects.toThrow(
         `the backup ${backup} is not sound: ${problem}`,
       );

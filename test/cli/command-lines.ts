@@ -48,7 +48,6 @@ const MORE: Readonly<Record<string, readonly string[]>> = {
   "ban-rules update": ["--strikes", "7"],
   "pets update": ["--name", "Max"],
   "operators update": ["--role", "support"],
-  copy: ["--to", "postgres://127.0.0.1:1/petstore"],
 };
 
 /** The command line of a command, from its definition. */

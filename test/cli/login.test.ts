@@ -192,7 +192,7 @@ test("a URL without TLS needs --plain-http, unless it is on this machine or was 
 test("commands about a machine say so, and ignore the login", async () => {
   const { origin, run } = await elsewhere();
   await run(`login ${origin}`);
-  for (const line of ["serve", "backup dir", "restore dir", "doctor", "admin-url", "copy --to dir"]) {
+  for (const line of ["serve", "backup dir", "restore dir", "doctor", "admin-url"]) {
     expect(await run(`${line} --server ${origin}`)).toEqual(
       wrongUsage(`${line.split(" ")[0]} works on this machine only; run it on the machine of the server`),
     );

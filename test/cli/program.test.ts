@@ -242,6 +242,8 @@ const POSTGRES_COUNTS =
 const WRONG = {
   serv: 'unknown command "serv"; did you mean serve?',
   "frobnicate now": 'unknown command "frobnicate"; see petstore --help',
+  "copy --to postgres://db/petstore":
+    "copy is no longer a command; use petstore backup, and petstore restore with the settings of the other database",
   "help frobnicate": 'unknown command "frobnicate"; see petstore --help',
   keys: `keys needs a subcommand: ${alternatives(subcommandsOf("keys"))}`,
   "keys craete --name x": 'unknown command "keys craete"; did you mean keys create?',
@@ -340,7 +342,7 @@ test("a wrong variable is reported by its name, and one of another command is ig
   );
 });
 
-test.each(["json", "status", "replace", "csv", "yes", "to"])("--%s has no variable", async (flag) => {
+test.each(["json", "status", "replace", "csv", "yes"])("--%s has no variable", async (flag) => {
   const name = `PETSTORE_${flag.toUpperCase()}`;
   const path = join(cliDirectory(), "production.env");
   writeFileSync(path, `${name}=true\n`);

@@ -8,14 +8,14 @@ import { contentsIn, postgresIn, sqliteIn } from "../harness/contents.ts";
 import { runPetstore, succeed } from "../harness/petstore.ts";
 import { postgresUrl } from "../harness/postgres.ts";
 import { verifyBackup } from "../../src/archive/backup-files.ts";
-import { type Contents, differencesBetween } from "../../src/archive/contents.ts";
+import type { Contents } from "../../src/archive/contents.ts";
 import { postgresTables } from "../../src/store/postgres/table-store.ts";
 import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
-import { newQuota, type Quota } from "../../src/domain/rate-limit.ts";
+import { newQuota } from "../../src/domain/rate-limit.ts";
+import { readBackupQuotas, readSavedQuotas } from "../../src/store/sqlite/backup-tables.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
-import { readAllQuotas } from "../../src/store/postgres/quota-rows.ts";
 import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
-import type { TableStore } from "../../src/store/sql/table-store.ts";
+import type { KeyQuotas } from "../../src/store/sql/table-store.ts";
 
 /** Prepares new data for a command that is killed repeatedly, in a directory that is removed afterwards. */
 export type Prepare = (directory: string) => Promise<Attempt>;
@@ -53,6 +53,8 @@ export async function createFixture(pets: number) {
   saveQuota(data);
   await succeed("backup", backups, "--data", data);
   cpSync(data, laterData, { recursive: true });
+  // So the quotas after a restore are those of the backup.
+  rmSync(join(laterData, LIMITS));
   await addPets(laterData, MORE_PETS);
   const name = readdirSync(backups).find((entry) => entry.endsWith(".db")) ?? "";
   const contents = await contentsIn(sqliteIn(data));
@@ -73,11 +75,15 @@ async function addPets(data: string, count: number): Promise<void> {
   await close();
 }
 
+const LIMITS = "production-limits.db";
+
 /** The number of requests of key 1 in its day. */
 const USED = 55;
 
+const lacksQuota = (quotas: KeyQuotas) => quotas.find(([id]) => id === 1)?.[1].day.used !== USED;
+
 function saveQuota(data: string): void {
-  const quotas = openQuotaStore(join(data, "production-limits.db"));
+  const quotas = openQuotaStore(join(data, LIMITS));
   const day = { openedAt: Date.now(), used: USED, graceBeganAt: -1, strikes: 0 };
   const subject = { kind: "key", id: 1 } as const;
   quotas.save([[subject, { ...newQuota(), day }]]);
@@ -113,6 +119,7 @@ async function backup({ data, backup, contents }: Fixture, isPostgres: boolean):
         const read = await verifyBackup(path, { onProgress() {} }).catch((error: unknown) => String(error));
         if (typeof read === "string") problems.push(read);
         else if (keptIn(await contentsOfFile(path)) !== keptIn(contents)) problems.push("other rows");
+        else if (lacksQuota(readBackupQuotas(path))) problems.push("other quotas");
       }
       return problems;
     };
@@ -143,6 +150,11 @@ async function contentsOfFile(path: string): Promise<Contents> {
   }
 }
 
+async function quotasIn(url: string): Promise<KeyQuotas> {
+  await using reader = await postgresIn(url).read();
+  return (await reader.quotas()).quotas;
+}
+
 async function restore(fixture: Fixture, isPostgres: boolean): Promise<Prepare> {
   const { backup, laterData, contents } = fixture;
   const later = await contentsIn(sqliteIn(laterData));
@@ -158,6 +170,7 @@ async function restore(fixture: Fixture, isPostgres: boolean): Promise<Prepare> 
     if (!isPostgres) cpSync(laterData, data, { recursive: true });
     const tables = url === undefined ? sqliteIn(data) : postgresIn(url);
     const storage = ["--data", data, ...(url === undefined ? [] : ["--database-url", url])];
+    const quotas = () => (url === undefined ? readSavedQuotas(join(data, LIMITS)) : quotasIn(url));
     /** The contents of everything that was replaced. */
     const replaced = async (): Promise<string[]> => {
       const prefix = "production[-_]replaced[-_]";
@@ -179,8 +192,12 @@ async function restore(fixture: Fixture, isPostgres: boolean): Promise<Prepare> 
         const { code, out, err } = await runPetstore("pets", "list", "--json", ...storage);
         if (code !== 0) return [`pets list fails: ${err}`];
         if (JSON.parse(out).length === 0) return ["a command sees an empty store"];
-        const isWhole = [keptIn(contents), keptIn(later)].includes(keptIn(await contentsIn(tables)));
-        return isWhole ? [] : ["rows are missing or changed"];
+        const kept = keptIn(await contentsIn(tables));
+        return problemsOf({
+          "rows are missing or changed": ![keptIn(contents), keptIn(later)].includes(kept),
+          "the data are there without the quota of the key":
+            kept === keptIn(contents) && lacksQuota(await quotas()),
+        });
       },
       async checkAtEnd() {
         const now = await contentsIn(tables);
@@ -189,70 +206,12 @@ async function restore(fixture: Fixture, isPostgres: boolean): Promise<Prepare> 
           "the restored database has other rows than the backup": keptIn(now) !== keptIn(contents),
           "the restored database has not one audit entry of the restore":
             now.tables["audit"]?.rows !== entries,
+          "the quota of the key is not restored": lacksQuota(await quotas()),
           "identifiers would be assigned again": now.counters["pets"] !== later.counters["pets"],
           "the replaced database is lost": !(await replaced()).includes(keptIn(later)),
           "a copy is left": existsSync(join(data, "production.db.restored")),
         });
       },
-    };
-  };
-}
-
-/** Finds problems of a copy, which must be complete if it is visible. */
-async function checkCopy(end: TableStore, contents: Contents): Promise<string[]> {
-  if (!(await end.exists())) return [];
-  const different = differencesBetween(contents, await contentsIn(end, contents.counters));
-  const entries = (await contentsIn(end)).tables["audit"]?.rows;
-  return problemsOf({
-    [`the copy differs in ${different.join(", ")}`]: different.length > 0,
-    "the copy has not one audit entry": entries !== Number(contents.tables["audit"]?.rows) + 1,
-  });
-}
-
-/** The checks of a copy. `quota` reads the quota of key 1 from the target. */
-function copyChecks(to: TableStore, contents: Contents, quota: () => Promise<Quota | undefined>) {
-  return {
-    checkAfterKill: () => checkCopy(to, contents),
-    async checkAtEnd() {
-      if (!(await to.exists())) return ["the copy is not visible after the end"];
-      const isCounted = (await quota())?.day.used === USED;
-      return [
-        ...(await checkCopy(to, contents)),
-        ...problemsOf({ "the quota of the key is not copied": !isCounted }),
-      ];
-    },
-  };
-}
-
-function copyTo({ data, contents }: Fixture): Prepare {
-  return async () => {
-    const database = await postgresUrl();
-    const quota = async () => {
-      await using sql = new SQL(database, { max: 1, connection: { search_path: "production" } });
-      return (await readAllQuotas(sql)).find(([id]) => id === 1)?.[1];
-    };
-    return {
-      argv: ["copy", "--to", database, "--data", data],
-      database,
-      ...copyChecks(postgresIn(database), contents, quota),
-    };
-  };
-}
-
-async function copyFrom({ data }: Fixture): Promise<Prepare> {
-  const url = await postgresUrl();
-  await succeed("copy", "--to", url, "--data", data);
-  const contents = await contentsIn(postgresIn(url));
-  return async (directory) => {
-    const quota = async () => {
-      const quotas = openQuotaStore(join(directory, "production-limits.db"));
-      const found = quotas.find({ kind: "key", id: 1 });
-      quotas.close();
-      return found;
-    };
-    return {
-      argv: ["copy", "--from", url, "--data", directory],
-      ...copyChecks(sqliteIn(directory), contents, quota),
     };
   };
 }
@@ -324,8 +283,6 @@ export const COMMANDS: Readonly<Record<string, (fixture: Fixture) => Prepare | P
   restore: (fixture) => restore(fixture, false),
   "backup-postgres": (fixture) => backup(fixture, true),
   "restore-postgres": (fixture) => restore(fixture, true),
-  "copy-to": copyTo,
-  "copy-from": copyFrom,
   import: (fixture) => importRows(fixture, false),
   export: (fixture) => exportRows(fixture, false),
   "import-postgres": (fixture) => importRows(fixture, true),

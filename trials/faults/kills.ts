@@ -17,7 +17,7 @@ const NAMES = Object.keys(COMMANDS);
 
 const HELP = `Usage: npx bun trials/faults/kills.ts [OPTIONS]
 
-Kills petstore backup and restore (of SQLite and PostgreSQL), copy, import and export at random moments, and runs each again.
+Kills petstore backup and restore (of SQLite and PostgreSQL), import and export at random moments, and runs each again.
 Nothing may be lost or doubled, nobody may see anything half done, and the last run must finish. Exits with 1 otherwise.
 
   --kills N     Kills of each command (default: 50)

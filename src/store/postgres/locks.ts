@@ -8,7 +8,8 @@ import { scheduler } from "../../runtime/scheduler.ts";
 export const LOCK_SPACE = 0x70657473;
 
 export const MIGRATIONS_LOCK = 1;
-export const COPY_LOCK = 2;
+/** Its holder writes to tables that are not published yet. */
+export const NEW_TABLES_LOCK = 2;
 
 /** Takes a lock that is held until the session ends. Returns whether it became free in time. */
 export function takeLock(sql: SQL, lock: number, maxMs: number): Promise<boolean> {

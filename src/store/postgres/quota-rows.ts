@@ -187,10 +187,15 @@ const PUT = `INSERT INTO quotas (key_id, numbers, expires_at)
   SELECT unnest(${GIVEN_IDS}), unnest(string_to_array($2, ';'))::int8[], unnest(string_to_array($3, ',')::int8[])
   ON CONFLICT (key_id, part) DO UPDATE SET numbers = excluded.numbers, expires_at = excluded.expires_at`;
 
-/** Reads the quotas of all keys. */
-export async function readAllQuotas(sql: SQL): Promise<KeyQuotas> {
-  const { rows } = rowsOf(await select(sql, READ_ALL, []));
-  return [...rows].map(([keyId, { quota }]) => [keyId, quota]);
+/** The quotas of all keys, and the time of the clock that counts them. */
+export interface QuotasAndTime {
+  readonly quotas: KeyQuotas;
+  readonly now: number;
+}
+
+export async function readAllQuotas(sql: SQL): Promise<QuotasAndTime> {
+  const { rows, now } = rowsOf(await select(sql, READ_ALL, []));
+  return { quotas: [...rows].map(([keyId, { quota }]) => [keyId, quota]), now };
 }
 
 /** Stores the quotas of keys in tables that no server uses. */

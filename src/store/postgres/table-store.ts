@@ -2,7 +2,6 @@ import { DAY_MS } from "../../text/time-units.ts";
 import type { SQL } from "bun";
 import { OutcomeUnknown } from "../../api/errors.ts";
 import { messageOf } from "../../runtime/message-of.ts";
-import { addAudit } from "../audit.ts";
 import { rowsOf, type Statements, type Steps } from "../sql/steps.ts";
 import { canonicalRowOf, selectCount, insertRows, selectRows } from "../sql/table-rows.ts";
 import {
@@ -29,8 +28,8 @@ import {
   unpublishedSchema,
 } from "./environment-lock.ts";
 import { isFromServer, postgresUnavailable } from "./errors.ts";
-import { COPY_LOCK, takeLock } from "./locks.ts";
-import { putQuotas, readAllQuotas } from "./quota-rows.ts";
+import { NEW_TABLES_LOCK, takeLock } from "./locks.ts";
+import { putQuotas, readAllQuotas, type QuotasAndTime } from "./quota-rows.ts";
 import { migratePostgres, readSchema, tableExists } from "./migrate.ts";
 import { POSTGRES_MIGRATIONS } from "./migrations.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";
@@ -90,13 +89,24 @@ interface OnPrimary {
   readonly primary: Primary;
 }
 
+export interface NewPostgresTables extends NewTables {
+  /** Adds the quotas of keys. */
+  putQuotas(quotas: KeyQuotas): Promise<void>;
+}
+
+/** Tables whose schema has the quotas of keys, too. */
+export interface PostgresTables extends TableStore {
+  read(): Promise<PostgresTableReader>;
+  create(): Promise<NewPostgresTables>;
+}
+
 /** The tables of an environment, which are in a schema of their own. */
 export function postgresTables({
   url: anyServer,
   schema,
   readsEarlier,
   ...options
-}: PostgresTablesOptions): TableStore {
+}: PostgresTablesOptions): PostgresTables {
   const onPrimary = async (): Promise<OnPrimary> => {
     const primary = await Primary.of(anyServer, { ...options, schema });
     return { url: primary.url, schema, primary };
@@ -136,7 +146,7 @@ const ROWS_PER_BATCH = 2_000;
 async function openReader(
   { url, schema, primary }: OnPrimary,
   readsEarlier: boolean = false,
-): Promise<TableReader> {
+): Promise<PostgresTableReader> {
   if (!readsEarlier) await migratePostgres(url, { schema, use: "existing" });
   const sql = connect(url, { ...CONNECT_OPTIONS, schema });
   // Each query sees what was committed before the first one.
@@ -145,7 +155,7 @@ async function openReader(
   return new PostgresTableReader(sql, primary, lackingAt(version));
 }
 
-class PostgresTableReader implements TableReader {
+export class PostgresTableReader implements TableReader {
   constructor(
     private readonly sql: SQL,
     private readonly primary: Primary,
@@ -191,8 +201,9 @@ class PostgresTableReader implements TableReader {
     return Object.fromEntries(rows.map(({ name, value }) => [name, BigInt(value)]));
   }
 
-  async quotas(): Promise<KeyQuotas> {
-    return this.lacking.has("quotas") ? [] : inTime(readAllQuotas(this.sql));
+  /** Reads the quotas of keys, and the time by which they are counted. */
+  async quotas(): Promise<QuotasAndTime> {
+    return this.lacking.has("quotas") ? { quotas: [], now: 0 } : inTime(readAllQuotas(this.sql));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -241,14 +252,14 @@ class PostgresSharedTables implements SharedTables {
 }
 
 /** Creates the tables in a schema of another name, which is renamed when it is published. */
-async function createTables({ url, schema, primary }: OnPrimary): Promise<NewTables> {
+async function createTables({ url, schema, primary }: OnPrimary): Promise<NewPostgresTables> {
   const unpublished = unpublishedSchema(schema);
   const sql = connect(url, { ...CONNECT_OPTIONS, schema: unpublished });
   const close = () => sql.close({ timeout: 0 });
   const dropUnpublished = () => inTime(sql`DROP SCHEMA IF EXISTS ${sql(unpublished)} CASCADE`);
   try {
-    if (!(await inTime(takeLock(sql, COPY_LOCK, SESSION_END_MS))))
-      throw new Error("another petstore copy or restore is writing to this database");
+    if (!(await inTime(takeLock(sql, NEW_TABLES_LOCK, SESSION_END_MS))))
+      throw new Error("another petstore restore is writing to this database");
     // Nothing of this is seen before the last transaction, which waits for the disk and for standbys.
     await inTime(sql`SET synchronous_commit = off`);
     await dropUnpublished();
@@ -277,7 +288,7 @@ async function createTables({ url, schema, primary }: OnPrimary): Promise<NewTab
     },
     read: () => openReader({ url, schema: unpublished, primary }),
     /** Replaces a schema that an administrator has created for the environment. Unless it is empty, this fails. */
-    async publish({ entry, replaced }) {
+    async publish({ replaced }) {
       for (const { name } of TABLES) await inTime(sql.unsafe(`ANALYZE ${name}`));
       await primary.mark(unpublished);
       // Most who use the tables are found before anything is locked.
@@ -286,7 +297,6 @@ async function createTables({ url, schema, primary }: OnPrimary): Promise<NewTab
       let isCommitting = false;
       const published = sql.begin(async (tx) => {
         if (replaced !== undefined) await lockTables(tx, schema);
-        if (entry !== undefined) await runAll(tx, () => addAudit(entry));
         await (replaced === undefined
           ? tx`DROP SCHEMA IF EXISTS ${tx(schema)}`
           : tx`ALTER SCHEMA ${tx(schema)} RENAME TO ${tx(replaced)}`);
@@ -301,7 +311,7 @@ async function createTables({ url, schema, primary }: OnPrimary): Promise<NewTab
     async [Symbol.asyncDispose]() {
       try {
         // A new session has lost the lock, and another run may have it.
-        if (await inTime(takeLock(sql, COPY_LOCK, 0))) await dropUnpublished();
+        if (await inTime(takeLock(sql, NEW_TABLES_LOCK, 0))) await dropUnpublished();
       } catch {
         // The next run drops what is left.
       } finally {

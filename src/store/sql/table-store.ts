@@ -1,6 +1,5 @@
 /* What archives read and write: all rows of a database, or many at a time. */
 
-import type { NewAuditEntry } from "../../domain/audit.ts";
 import type { Quota } from "../../domain/rate-limit.ts";
 import type { SchemaState } from "./migrations.ts";
 import type { SqlDatabase, Steps } from "./steps.ts";
@@ -20,10 +19,8 @@ export interface TableReader extends AsyncDisposable {
   /** Reads the rows in batches. Several tables can be read at the same time, each of them once. */
   rows(table: Table): AsyncIterable<readonly Row[]>;
   counters(): Promise<Counters>;
-  /** Reads the quotas of keys, if the database has them. */
-  quotas?(): Promise<KeyQuotas>;
-  /** Throws if what was read is not the latest state any more, as far as the database shows. It is the last call. */
-  confirm(): Promise<void>;
+  /** Throws if servers use another database by now, as after a promotion. It is the last call. */
+  confirm?(): Promise<void>;
 }
 
 /**
@@ -43,8 +40,6 @@ export interface SharedTables extends AsyncDisposable, Pick<SqlDatabase, "dialec
 export interface NewTables extends AsyncDisposable {
   /** Adds all of these rows or none. They have all columns. */
   insert(table: Table, rows: readonly NewRow[]): Promise<void>;
-  /** Adds the quotas of keys, or replaces them, if the database has them. */
-  putQuotas?(quotas: KeyQuotas): Promise<void>;
   /** Sets the counters after all rows are inserted. */
   complete(counters: Counters): Promise<void>;
   /** Reads the rows that were inserted. */
@@ -57,8 +52,6 @@ export interface NewTables extends AsyncDisposable {
 }
 
 export interface Publication {
-  /** The entry for the audit trail. */
-  readonly entry?: NewAuditEntry | undefined;
   /** The name that the present database gets; undefined if there is none. */
   readonly replaced?: string | undefined;
 }

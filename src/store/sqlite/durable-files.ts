@@ -11,7 +11,7 @@ export function publishDatabase(from: string, to: string): void {
 }
 
 /** Gives a database and the files that SQLite keeps next to it other names, as far as they exist. */
-export function moveAway(path: string): void {
+function moveAway(path: string): void {
   const time = new Date().toISOString().replaceAll(":", "");
   for (const suffix of ["-wal", "-shm", "-journal", ""]) {
     const from = path + suffix;

@@ -39,7 +39,7 @@ export const QUOTA_MIGRATIONS: readonly Migration[] = [
  * A row of counts, in the order of the columns. Times and counts are far below 2^53, so they are read as numbers: a
  * start reads many rows.
  */
-type Row = Readonly<Record<string, string | number>>;
+type Row = Readonly<Record<string, string | number | bigint>>;
 
 /** What a server does when its file was deleted or replaced. */
 interface QuotaStoreOptions extends Omit<RescueOptions, "to"> {
@@ -75,9 +75,20 @@ function withHint(error: unknown): Error {
   return new Error(`${messageOf(error)}; counts start anew when that file is moved away`, { cause: error });
 }
 
-/** The columns, in the order of `toStored`. A later release may have added others. */
-const COLUMNS = `subject, minute_opened_at, minute_used, minute_refused_at, minute_strikes,
-  day_opened_at, day_used, day_refused_at, day_strikes, banned_at, banned_until`;
+/** The columns of the numbers of `toStored`, in its order. A later release may have added others. */
+export const QUOTA_COLUMNS = [
+  "minute_opened_at",
+  "minute_used",
+  "minute_refused_at",
+  "minute_strikes",
+  "day_opened_at",
+  "day_used",
+  "day_refused_at",
+  "day_strikes",
+  "banned_at",
+  "banned_until",
+] as const;
+const COLUMNS = ["subject", ...QUOTA_COLUMNS].join(", ");
 const SELECT_ALL = `SELECT ${COLUMNS} FROM standings`;
 const SELECT_ONE = `${SELECT_ALL} WHERE subject = ?`;
 const SAVE = `INSERT OR REPLACE INTO standings (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
@@ -120,8 +131,7 @@ class SqliteQuotaStore implements QuotaStore {
 
   *load(): Generator<readonly [Subject, Quota]> {
     try {
-      const all = this.#connection.prepared<Row>(SELECT_ALL);
-      for (const row of all.iterate()) yield entryOf(row);
+      yield* quotasIn(this.#connection);
     } catch (error) {
       throw this.#readError(error);
     }
@@ -159,6 +169,11 @@ class SqliteQuotaStore implements QuotaStore {
     const reason = messageOf(error);
     return withHint(new Error(`cannot read the counts in ${this.path}: ${reason}`, { cause: error }));
   }
+}
+
+/** Reads all quotas, as a server has saved them. */
+export function* quotasIn(connection: Connection): Generator<readonly [Subject, Quota]> {
+  for (const row of connection.prepared<Row>(SELECT_ALL).iterate()) yield entryOf(row);
 }
 
 const KEY = "key:";

@@ -8,9 +8,18 @@ import { Database } from "bun:sqlite";
 import { latestVersion, type Migration } from "../sql/migrations.ts";
 import { Connection } from "./connection.ts";
 import { CREATE_VERSION_TABLE, stepsOf } from "./migrate.ts";
+import { QUOTA_COLUMNS } from "./quota-store.ts";
 
-/** The table in which a backup says what it is. */
-export const CREATE_BACKUP_TABLE = "CREATE TABLE backup (environment TEXT, created_at TEXT, version TEXT)";
+/** What a backup has in addition to the tables of a store: what it is, and the quotas of keys. */
+export const BACKUP_TABLES = {
+  backup: "CREATE TABLE backup (environment TEXT, created_at TEXT, version TEXT)",
+  quotas: `CREATE TABLE quotas (key_id INTEGER PRIMARY KEY, ${QUOTA_COLUMNS.map((name) => `${name} INTEGER NOT NULL`).join(", ")}) STRICT`,
+} as const;
+
+/** Removes them from the copy of a backup, or from a database that is one. */
+export function dropBackupTables(connection: Connection): void {
+  for (const name of Object.keys(BACKUP_TABLES)) connection.exec(`DROP TABLE IF EXISTS ${name}`);
+}
 
 /** An object of a schema, by the SQL that makes it. What its row of the schema says in addition has no effect. */
 interface SchemaObject {
@@ -85,7 +94,7 @@ function releasedSchemas(migrations: readonly Migration[]): ReleasedSchemas {
   const connection = new Connection(new Database(":memory:"));
   try {
     connection.exec(CREATE_VERSION_TABLE);
-    connection.exec(CREATE_BACKUP_TABLE);
+    for (const sql of Object.values(BACKUP_TABLES)) connection.exec(sql);
     const optional = new Map(objectsIn(connection));
     // Release 1.1.0 made the table of versions without this column.
     connection.exec("ALTER TABLE schema_migrations DROP COLUMN oldest_release");

@@ -1,8 +1,6 @@
-/* Copies of whole databases: making them, describing them and checking them. */
+/* Copies of whole databases: making them, checking them, and making them the data of a service again. */
 
 import { existsSync } from "node:fs";
-import { dateTime, type Infer, Invalid, object, oneOf, text } from "../../api/schema.ts";
-import { ENVIRONMENTS } from "../../domain/environments.ts";
 import type { NewAuditEntry } from "../../domain/audit.ts";
 import { LAST_BACKUP } from "../../domain/stored-values.ts";
 import { countOf } from "../../text/formatting.ts";
@@ -15,7 +13,7 @@ import { createDatabaseFile, keepLogFiles, openFile } from "./database-file.ts";
 import { failureOf } from "./errors.ts";
 import { hasTable, rejectForeignDatabase, stepsOf } from "./migrate.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
-import { CREATE_BACKUP_TABLE, schemaProblems } from "./schema-check.ts";
+import { dropBackupTables, schemaProblems } from "./schema-check.ts";
 import { STATEMENT_WAIT_MS } from "./waits.ts";
 
 const CACHE_KIB = 16 * 1024;
@@ -161,44 +159,6 @@ function rowsByTable(connection: Connection): Record<string, number> {
   return Object.fromEntries(tables.map(({ name }) => [name, count(name)]));
 }
 
-/** What a backup is. The backup itself says it, in the row of a table. */
-const Description = object({
-  environment: oneOf(ENVIRONMENTS),
-  createdAt: dateTime(),
-  /** The release that made the backup. */
-  version: text(100),
-});
-
-export type BackupDescription = Infer<typeof Description>;
-
-/** Writes to a copy what it is, and makes it a database in one file, which can be read where nothing can be written. */
-export function describeCopy(path: string, { environment, createdAt, version }: BackupDescription): void {
-  withDatabase(path, (connection) => {
-    connection.value("PRAGMA journal_mode = DELETE");
-    // Somebody may have copied a backup to the place of a database.
-    connection.exec("DROP TABLE IF EXISTS backup");
-    connection.exec(CREATE_BACKUP_TABLE);
-    connection.value("INSERT INTO backup VALUES (?, ?, ?)", environment, createdAt, version);
-  });
-}
-
-/** Reads what a backup is. `place` names the backup, of which the path can be a copy. */
-export function readDescription(path: string, place: string): BackupDescription {
-  const found = withDatabase(path, (connection) =>
-    hasTable(connection, "backup")
-      ? connection.get("SELECT environment, created_at AS createdAt, version FROM backup")
-      : undefined,
-  );
-  return descriptionOf(found, place);
-}
-
-/** Throws if the value does not describe a backup. `place` names where it was read. */
-export function descriptionOf(value: unknown, place: string): BackupDescription {
-  const description = Description.read(value);
-  if (description instanceof Invalid) throw new Error(`${place} does not describe a backup`);
-  return description;
-}
-
 /** The last identifier of each table that assigns them. */
 export type AssignedIds = readonly { readonly name: string; readonly seq: bigint }[];
 
@@ -217,7 +177,7 @@ interface RestoredCopy {
 export function completeRestoredCopy(path: string, { assigned, entry }: RestoredCopy): void {
   withDatabase(path, (connection) => {
     connection.transaction(() => {
-      connection.exec("DROP TABLE IF EXISTS backup");
+      dropBackupTables(connection);
       for (const { name, seq } of assigned) {
         const last = connection.value("SELECT max(seq) FROM sqlite_sequence WHERE name = ?", name);
         if (typeof last !== "bigint" || last < seq) setLastId(connection, name, seq);

@@ -1,5 +1,4 @@
 import { existsSync } from "node:fs";
-import { addAudit } from "../audit.ts";
 import type { TableUse } from "../sql/migrations.ts";
 import { rowsOf, type Statements, type Steps } from "../sql/steps.ts";
 import { canonicalRowOf, selectCount, insertRows, selectRows } from "../sql/table-rows.ts";
@@ -49,23 +48,13 @@ const ROWS_PER_BATCH = 2_000;
 
 function openReader(path: string, use: TableUse = "existing"): TableReader {
   const connection = openDatabase(path, { ...OPTIONS, use });
-  const version = connection.dataVersion();
   connection.exec("BEGIN");
-  return new SqliteTableReader(connection, version);
+  return new SqliteTableReader(connection);
 }
 
 /** Reads the tables in one transaction, which sees the database as it was at its first read. */
 class SqliteTableReader implements TableReader {
-  constructor(
-    private readonly connection: Connection,
-    private readonly version: unknown,
-  ) {}
-
-  async confirm(): Promise<void> {
-    this.connection.exec("COMMIT");
-    if (this.connection.dataVersion() !== this.version)
-      throw new Error("another command has written to the source meanwhile");
-  }
+  constructor(private readonly connection: Connection) {}
 
   async count(table: Table): Promise<number> {
     return Number(this.connection.value(selectCount(table)));
@@ -180,8 +169,7 @@ function createTables(path: string): NewTables {
       });
     },
     read: async () => openReader(unpublished),
-    async publish({ entry }) {
-      if (entry !== undefined) connection.runAll(() => addAudit(entry));
+    async publish() {
       connection.value("PRAGMA wal_checkpoint(TRUNCATE)");
       connection.close();
       publishDatabase(unpublished, path);

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { version } from "../../../package.json";
 import { makeBackup } from "../../../src/archive/backup.ts";
-import { fillNewTables } from "../../../src/archive/copy-tables.ts";
+import { fillNewTables } from "../../../src/archive/fill-tables.ts";
 import { scheduler } from "../../../src/runtime/scheduler.ts";
 import { openPostgres } from "../../../src/store/postgres/open-postgres.ts";
 import { inspectDatabase } from "../../../src/store/sqlite/snapshot.ts";
@@ -110,7 +110,7 @@ test("a server that stops responding ends a backup, which leaves nothing", async
   second.thaw();
 });
 
-test("a server that stops responding ends a restore or a copy", async () => {
+test("a server that stops responding ends a restore", async () => {
   const server = await startPostgres();
   const source = new InProcessCli();
   expect(await source.run("pets add --name Rex --category 7")).toMatchObject({ code: 0 });

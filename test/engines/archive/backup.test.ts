@@ -103,7 +103,11 @@ describe("backups of both databases are the same", () => {
       },
     ]);
     expect(inspectDatabase(store)).toMatchObject({ problems: [] });
-    expect(readdirSync(back.dataDir).toSorted()).toEqual(["production.db", "production.lock"]);
+    expect(readdirSync(back.dataDir).toSorted()).toEqual([
+      "production-limits.db",
+      "production.db",
+      "production.lock",
+    ]);
   });
 
   test("a backup of PostgreSQL has what one of SQLite has, and a file that says what it is", async () => {
@@ -210,8 +214,8 @@ describe("a restore to PostgreSQL", () => {
     expect(after.tables["pets"]).toEqual(original.tables["pets"] as never);
     const kept = await contentsIn(postgresTables({ url, schema: replaced }));
     expect(kept).toEqual(before);
-    const counted = await sql`SELECT key_id::int AS id FROM production.quotas`;
-    expect([...counted]).toEqual([{ id: 2 }]);
+    const counted = await sql`SELECT key_id::int AS id FROM production.quotas ORDER BY 1`;
+    expect([...counted]).toEqual([{ id: 1 }, { id: 2 }]);
     // Identifiers of lost rows are not assigned again.
     const added = await cli.json<{ id: number }>(
       "pets",

@@ -2,7 +2,6 @@ import { Database } from "bun:sqlite";
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Config } from "../../../src/config/config.ts";
 import { DataDirectory } from "../../../src/data-directory.ts";
-import { cpSync } from "node:fs";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { succeed } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
@@ -12,7 +11,7 @@ import { SCENARIOS } from "../../recorded/scenarios.ts";
 
 setDefaultTimeout(60_000);
 
-/** Moves data from SQLite to PostgreSQL and back to SQLite, with a backup and a restore each. */
+/** Moves data and quotas from SQLite to PostgreSQL and back to SQLite, with a backup and a restore each. */
 async function throughBackups(config: Config): Promise<Config> {
   const { environment } = config.directory;
   const backUpAndRestore = async (from: readonly string[], to: readonly string[]) => {
@@ -26,8 +25,6 @@ async function throughBackups(config: Config): Promise<Config> {
   const onPostgres = ["--database-url", await postgresUrl(), "--data", temporaryDirectory("data")];
   const data = temporaryDirectory("data");
   const directory = new DataDirectory({ path: data, environment });
-  // Counts and bans are in no backup. Those that a restore finds hold.
-  cpSync(config.directory.files.quotas, directory.files.quotas);
   await backUpAndRestore(["--data", config.directory.path], onPostgres);
   await backUpAndRestore(onPostgres, ["--data", data]);
   using database = new Database(directory.files.database);

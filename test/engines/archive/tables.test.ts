@@ -54,7 +54,7 @@ test("every column of PostgreSQL is copied", async () => {
   expect(relevant(rows.map(({ name }) => name))).toEqual(copied.toSorted());
 });
 
-test("the commit that publishes a copy or a restore in PostgreSQL waits for the disk", async () => {
+test("the commit that publishes a restore in PostgreSQL waits for the disk", async () => {
   const url = await postgresUrl();
   await using sql = new SQL(url, { max: 1 });
   const note = `CREATE TABLE public.renamed (waits text);

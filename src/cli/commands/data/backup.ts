@@ -13,7 +13,7 @@ export const backup = defineCommand({
   name: "backup",
   summary: "Back up everything while servers run",
   description:
-    "Copies the data of an environment, which is in SQLite or in PostgreSQL, to a new file in DIR, a database of SQLite, and its checksum to a file next to it, and reads all of the copy to verify it. Servers may be running. A backup has its name only when it is complete, so the command can be run by cron and be interrupted at any time. A backup has no used quotas, no bans and no sessions.",
+    "Copies the data of an environment, which is in SQLite or in PostgreSQL, to a new file in DIR, a database of SQLite, and its checksum to a file next to it, and reads all of the copy to verify it. Servers may be running. A backup has its name only when it is complete, so the command can be run by cron and be interrupted at any time. Used quotas and bans of keys are in it, and sessions are not.",
   data: "inspects",
   positionals: { DIR: { ...directory, expected: "the path of a directory for backups" } },
   options: {

@@ -23,7 +23,7 @@ export const restore = defineCommand({
   name: "restore",
   summary: "Restore a backup",
   description:
-    "Verifies a backup that petstore backup made, shows what it will do, and restores it to SQLite in --data or to PostgreSQL, wherever it was made. Of a directory of backups it takes the one with the latest time in its name. All servers must be stopped. It overwrites nothing: present data is a failure, or gets another name with --replace. The restored data is there in one step: if the command is interrupted, nothing has changed.",
+    "Verifies a backup that petstore backup made, shows what it will do, and restores it to SQLite in --data or to PostgreSQL, wherever it was made. So a backup and a restore move data to another database. Of a directory of backups it takes the one with the latest time in its name. All servers must be stopped. It overwrites nothing: present data is a failure, or gets another name with --replace. The restored data is there in one step: if the command is interrupted, nothing has changed.",
   data: "replaces",
   positionals: { BACKUP: backupPath },
   options: {
