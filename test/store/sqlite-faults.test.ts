@@ -126,6 +126,18 @@ describe("idempotent requests", () => {
     await store.close();
   });
 
+  test("after a restart, what a server itself stores before the first write deletes no record", async () => {
+    using db = temporaryDatabase();
+    const before = new SqliteClientStore(db.connection);
+    await before.createPet(big, DAY_MS, request);
+    await before.close();
+    const stores = openSqlite(db.path, { server: {} });
+    await stores.serverReports.report("one", "a report");
+    const again = await stores.clientStore.createPet(big, DAY_MS + 1, request);
+    expect(again).toMatchObject({ replayed: true });
+    await stores.close();
+  });
+
   test("expired records are deleted by later writes: 16 in each transaction and 2 for each write", async () => {
     using db = temporaryDatabase();
     const store = new SqliteClientStore(db.connection);

@@ -56,7 +56,8 @@ export class SqliteClientStore extends SqlClientStore implements ClientStore {
   readonly #records: SqliteIdempotencyRecords;
   readonly #inProgress = new InProgressRequests();
   readonly #recentPets: RecentPets;
-  #lastWriteAt = 0;
+  /** The time of the last write of a client. Before the first one, no record is known to have expired. */
+  #lastWriteAt: number | undefined;
 
   constructor(
     private readonly connection: Connection,
@@ -67,7 +68,7 @@ export class SqliteClientStore extends SqlClientStore implements ClientStore {
     const recentPets = new RecentPets(connection);
     const records = new SqliteIdempotencyRecords(connection, retentionNow);
     const atEnd = (writes: number) => {
-      records.purge(this.#lastWriteAt, writes);
+      if (this.#lastWriteAt !== undefined) records.purge(this.#lastWriteAt, writes);
       recentPets.indexIfMany();
     };
     const commits = new CommitQueue({ connection, disk, atEnd }, options);
