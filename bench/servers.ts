@@ -1,3 +1,4 @@
+import { storePolicy, UNLIMITED } from "../trials/harness/policy.ts";
 import { Database } from "bun:sqlite";
 import { copyFileSync, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -118,8 +119,8 @@ async function spawnCandidate(options: StartOptions) {
   if (id === "ours") {
     // The workloads measure 401 and 429 responses, so these must be neither limited nor slowed because one connection
     // gets many in a row.
-    const unlimited = ["--anonymous-limits", "1000000000/1000000000", "--trust-proxy", "127.0.0.1"];
-    const flags = ["--data", dataset.directory, ...unlimited];
+    await storePolicy(["--data", dataset.directory], UNLIMITED);
+    const flags = ["--data", dataset.directory, "--trust-proxy", "127.0.0.1"];
     const child = spawn(...PETSTORE, "serve", "--port", String(port), ...flags);
     return { child, portFor, database: dataset.database, started: child.line(/Rate limits/) };
   }

@@ -7,9 +7,9 @@ import { Authenticator } from "./auth/authenticator.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { ChangeReader } from "./changes/change-reader.ts";
 import { followChanges, type ChangeFollower } from "./changes/follow-changes.ts";
-import { type GivenPolicyChange, saveGivenPolicy } from "./changes/save-given-policy.ts";
 import { CacheStatistics } from "./runtime/bounded-cache.ts";
 import { createClock } from "./clock.ts";
+import { auditRetentionOf } from "./config/audit-retention.ts";
 import type { Config } from "./config/config.ts";
 import { type FollowedSetting, followSetting } from "./config/follow-files.ts";
 import { listenUrl, originOf } from "./config/listen-urls.ts";
@@ -21,7 +21,6 @@ import type { Clock } from "./domain/ports/clock.ts";
 import { ActivityCollector } from "./domain/servers.ts";
 import { scheduler, yieldToEventLoop } from "./runtime/scheduler.ts";
 import { HttpServer, type RequestHandler, slowRejectedClients, type TlsCertificate } from "./http1/index.ts";
-import { byServer } from "./background/attribution.ts";
 import { watchFloods } from "./observe/authentication-floods.ts";
 import { logConnectionLimit, logKeyChanges, reportSettingFiles } from "./observe/event-reports.ts";
 import { LastBackup } from "./background/last-backup.ts";
@@ -132,6 +131,7 @@ export async function serveOn(
   // What has to be read or written to start comes first: once a server listens, a database that fails does not end it.
   const { keys, policy, rateLimiter } = adapters;
   const { environment } = config;
+  const auditRetentionMs = await auditRetentionOf(config.auditRetentionMs, adapters.storedValues);
   const authenticator = new Authenticator({ keys, environment, policy, clock, rateLimiter });
   const changeReader = await ChangeReader.open({ keys, authenticator, clock });
   const observers = add(await openObservers(context));
@@ -159,9 +159,7 @@ export async function serveOn(
   // Commands and other servers know at once where it listens.
   await servers.report();
   add(await followCertificate({ ...context, tls }, admin ? [server, admin] : [server]));
-  // A server that cannot listen has changed no limits.
-  const policyChange = add(await savePolicy(context, changes));
-  add(startWork(context, policyChange));
+  add(startWork(context, auditRetentionMs));
 
   const started = parts.move();
   return {
@@ -422,23 +420,9 @@ async function followCertificate(
   return { close: () => [following, reports].forEach((each) => each.close()) };
 }
 
-function savePolicy(
-  { adapters, config, clock, log }: Context,
-  changes: ChangeFollower,
-): Promise<GivenPolicyChange> {
-  return saveGivenPolicy({
-    policies: adapters.policies,
-    givenPolicy: config.givenPolicy,
-    by: () => byServer(clock),
-    changes,
-    onError: (error) => log.event("limits.save-failed", { error }),
-  });
-}
-
-function startWork({ adapters, clock, log }: Context, policyChange: GivenPolicyChange): Closable {
-  const { policy, retentionNow } = adapters;
-  const isPolicyStored = () => policyChange.isStored;
-  return startRegularWork({ stores: adapters, policy, retentionNow, isPolicyStored, clock, log });
+function startWork({ adapters, clock, log }: Context, auditRetentionMs: number | null): Closable {
+  const { retentionNow } = adapters;
+  return startRegularWork({ stores: adapters, auditRetentionMs, retentionNow, clock, log });
 }
 
 /** Gives the other servers and operators a report of what this server does. */

@@ -5,6 +5,7 @@ import { bearer } from "./bearer.ts";
 import { parseJson } from "./exact-json.ts";
 import type { NewKey } from "../src/domain/api-keys.ts";
 import { generateSecret, toNewSecret } from "../src/domain/secrets.ts";
+import type { PolicyChange } from "../src/domain/policy.ts";
 import type { KeyStore } from "../src/domain/ports/keys.ts";
 import { silentLog } from "../src/observe/log.ts";
 import type { OperatorRate } from "../src/operator/operator-rates.ts";
@@ -13,6 +14,7 @@ import { expectConforms } from "./conforms.ts";
 import { disposableDirectory } from "./disposable-directory.ts";
 import { TestClock } from "./test-clock.ts";
 import { BY } from "./key-store-arguments.ts";
+import { storePolicyIn } from "../trials/harness/policy.ts";
 
 export { TestClock };
 
@@ -83,8 +85,11 @@ export function configIn(dataDir: string): Config {
 /** No test exceeds it. */
 const NO_RATE: OperatorRate = { max: Infinity, perSecond: 1 };
 
+/** The configuration of a service, and what is stored before it starts. */
+export type ServiceConfig = Partial<Config> & { readonly policy?: PolicyChange };
+
 export async function startService(
-  config: Partial<Config> = {},
+  { policy, ...config }: ServiceConfig = {},
   log = silentLog,
   operatorRate = NO_RATE,
 ): Promise<Service> {
@@ -92,6 +97,7 @@ export async function startService(
   const clock = new TestClock();
   const settings = { ...configIn(dataDir), ...config };
   const options = { clock, log, operatorRate };
+  if (policy !== undefined) await storePolicyIn(settings, policy);
   let app = await startApp(settings, options);
 
   const newKey = (key: Partial<NewKey> = {}) =>
@@ -147,7 +153,7 @@ export async function addKey(
 }
 
 /** Runs for the tests of the file that calls this. */
-export async function useService(config: Partial<Config> = {}): Promise<Service> {
+export async function useService(config: ServiceConfig = {}): Promise<Service> {
   const service = await startService(config);
   afterAll(() => service.stop());
   return service;

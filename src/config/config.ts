@@ -9,7 +9,6 @@ import {
   type WEBHOOK_OPTIONS,
 } from "./options.ts";
 import type { ValuesOf } from "./parse-options.ts";
-import { givenPolicy } from "./policy-options.ts";
 import { type OnceValues, storageOf } from "./storage.ts";
 
 /** The settings of a server, parsed once. URLs of the API include BASE_PATH. */
@@ -41,7 +40,7 @@ export function configOf(values: ValuesOf<typeof SETTINGS> & OnceValues) {
     accessLog: values["access-log"],
     accessLogOmit: values["access-log-omit"],
     requestLogBytes: values["request-log"],
-    givenPolicy: givenPolicy(values),
+    auditRetentionMs: values["audit-retention"],
     admin: adminOf(values),
     webhook: webhookOf(values),
     tracing: tracingOf(values),

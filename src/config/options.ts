@@ -1,8 +1,11 @@
-import { MINUTE_MS } from "../text/time-units.ts";
+import { typedDuration } from "../text/durations.ts";
+import { DAY_MS, MINUTE_MS } from "../text/time-units.ts";
+import { LONGEST_BAN_MS } from "../domain/ban-rules.ts";
 import { type Environment, ENVIRONMENTS } from "../domain/environments.ts";
 import { DEFAULT_WEBHOOK_EVENTS } from "../domain/webhooks.ts";
 import { ACCESS_LOG_FIELDS, LOG_FORMATS, LOG_LEVELS } from "../domain/logging.ts";
 import { BASE_PATH } from "../domain/paths.ts";
+import { DEFAULT_AUDIT_RETENTION_MS } from "./audit-retention.ts";
 import {
   baseUrl,
   host,
@@ -18,13 +21,13 @@ import {
 } from "./address-types.ts";
 import type { Options, SettingRows } from "./parse-options.ts";
 import { clientId, clientSecret, issuerUrl, roleRules } from "./sign-in-types.ts";
-import { LIMIT_OPTIONS, POLICY_OPTIONS, VALUE_OPTIONS } from "./policy-options.ts";
 import {
   adminToken,
   switchOption,
   choice,
   directory,
   duration,
+  durationOrForever,
   file,
   integerWithin,
   list,
@@ -82,7 +85,14 @@ export const ADMIN_OPTIONS = {
     concerns: "service",
     ...switchOption("Respond to /metrics on that listener without the token"),
   },
-  "audit-retention": VALUE_OPTIONS["audit-retention"],
+  "audit-retention": {
+    concerns: "service",
+    // Where PostgreSQL counts, the banned keys are found by these entries.
+    type: durationOrForever({ min: LONGEST_BAN_MS, max: 3_650 * DAY_MS }),
+    // Without the setting a server looks for what an earlier release has stored.
+    defaultText: typedDuration(DEFAULT_AUDIT_RETENTION_MS),
+    help: "Age at which entries of the audit trail are deleted",
+  },
 } as const satisfies SettingRows;
 
 /** The provider with which people sign in. */
@@ -315,7 +325,6 @@ export const SETTINGS = {
     help: "Memory for the last requests, which petstore requests shows; 0 for none",
   },
   ...TRACING_OPTIONS,
-  ...POLICY_OPTIONS,
 } as const satisfies SettingRows;
 
 /** The settings in the groups of the help. Settings without a group concern the server as a whole. */
@@ -323,5 +332,4 @@ export const SETTING_GROUPS: Readonly<Record<string, Options>> = {
   Data: DATABASE_OPTIONS,
   Address: ADDRESS_OPTIONS,
   Operators: { ...ADMIN_OPTIONS, ...OIDC_OPTIONS, ...WEBHOOK_OPTIONS },
-  "Rate limits and bans": LIMIT_OPTIONS,
 };

@@ -1,7 +1,5 @@
 import { alternatives, grouped } from "../text/formatting.ts";
 import { isOnCalendar } from "../api/schema.ts";
-import { MAX_REQUEST_LIMIT } from "../domain/key-fields.ts";
-import { type Limits } from "../domain/rate-limit.ts";
 import { typedDuration, parseTypedDuration } from "../text/durations.ts";
 import { DAY_MS } from "../text/time-units.ts";
 import { actionNamed } from "../domain/audit.ts";
@@ -73,24 +71,6 @@ export function integerWithin({ min, max }: Bounds): ValueType<number> {
 function within(value: number | undefined, { min, max }: Bounds): number | undefined {
   return value !== undefined && value >= min && value <= max ? value : undefined;
 }
-
-const requestCount = integerWithin({ min: 1, max: MAX_REQUEST_LIMIT });
-
-/**
- * Both limits of a plan, such as `60/1000`. The limit per day may be lower than that per minute: the windows are
- * independent, so an operator can lower one number alone.
- */
-export const limitPair: ValueType<Limits> = {
-  placeholder: "MINUTE/DAY",
-  expected: `requests per minute and per day such as 60/1000, from ${requestCount.range} each`,
-  range: `${requestCount.range} each`,
-  parse: (text) => {
-    const [perMinute, perDay, ...rest] = text.split("/").map(requestCount.parse);
-    if (perMinute === undefined || perDay === undefined || rest.length > 0) return undefined;
-    return { perMinute, perDay };
-  },
-  format: ({ perMinute, perDay }) => `${perMinute}/${perDay}`,
-};
 
 /** A share of a whole. */
 export const ratio: ValueType<number> = {

@@ -50,6 +50,7 @@ export const AUDIT_ACTIONS = [
   "server-secret.rotated",
   "plan.updated",
   "ban-rules.updated",
+  // Release 1.3 stored --audit-retention.
   "settings.updated",
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];

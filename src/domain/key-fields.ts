@@ -20,7 +20,7 @@ export const KEY_NOTES = { maxLength: 2_000 };
 export const KEY_LABEL = { maxLength: 50 };
 export const MAX_LABELS = 20;
 /** The largest limit. It is far above any real plan, and the sum of two limits is still exact. */
-export const MAX_REQUEST_LIMIT = 1_000_000_000;
+const MAX_REQUEST_LIMIT = 1_000_000_000;
 
 const time = (description: string) => dateTime({ description, examples: [EXAMPLE_TIME] });
 const requestLimit = (description: string) => integer({ min: 1, max: MAX_REQUEST_LIMIT, description });

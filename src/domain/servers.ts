@@ -36,8 +36,6 @@ export const ServerReport = object(
     settings: array(object("A setting", { name: line(60), value: line(MAX_VALUE_LENGTH) })),
     /** The port of its listener for clients. */
     port: integer({ min: 0, max: 65_535 }),
-    /** The flags and variables with which its start sets the policy of all servers. */
-    setsPolicy: array(line(100)),
     /** Its clock minus that of the database; null if the database has none of its own, or has not responded yet. */
     clockAheadMs: nullable(integer({ min: -8.64e15, max: 8.64e15 })),
   },
@@ -55,7 +53,7 @@ export interface ServerActivity extends Omit<ServerReport, keyof ServerIdentity 
 }
 
 /** What a server reports about its settings. The policy is not reported: it is the same on all servers. */
-export type ReportedSettings = Required<Pick<ServerReport, "settings" | "setsPolicy">>;
+export type ReportedSettings = Required<Pick<ServerReport, "settings">>;
 export type ReportedSetting = ReportedSettings["settings"][number];
 
 /** Returns the value as it is reported, or its hash if it is long. */
@@ -79,23 +77,6 @@ export function differingSettings(
   });
   const byServer = Map.groupBy(differing, ({ id }) => id);
   return new Map([...byServer].map(([id, some]) => [id, some.map(({ name, value }) => ({ name, value }))]));
-}
-
-/** A flag or variable with which a server that starts sets the policy of all servers. */
-export const PolicySetter = object("A server that was started with the setting", {
-  server: line(300, { description: "Name of its machine", examples: ["web-1"] }),
-  setting: line(100, { description: "The flag or the variable", examples: ["--free-limits"] }),
-});
-export type PolicySetter = Infer<typeof PolicySetter>;
-
-/** Lists each setting once for each machine. */
-export function policySetters(
-  servers: readonly Pick<ServerState, "name" | "setsPolicy">[],
-): readonly PolicySetter[] {
-  const setters = servers.flatMap(({ name: server, setsPolicy = [] }) =>
-    setsPolicy.map((setting) => ({ server, setting })),
-  );
-  return [...new Map(setters.map((each) => [`${each.server} ${each.setting}`, each])).values()];
 }
 
 export interface ServerState extends ServerIdentity, ServerActivity {

@@ -283,11 +283,7 @@ export const LOG_EVENTS = {
     "the URL of the API cannot be saved, so petstore keys may show that of an earlier start",
     ["error"],
   ),
-  "limits.changed": info("limits, ban rules or shared values were changed, and apply from now on"),
-  "limits.save-failed": warn(
-    "limits, ban rules and shared values that this server sets cannot be saved yet; the stored ones apply",
-    ["error"],
-  ),
+  "limits.changed": info("limits or ban rules were changed, and apply from now on"),
   "data-directory.made-private": info("files that other users could read were made private", ["files"]),
   "data-directory.open-to-others": warn(
     "other users have access to the data directory; run chmod 700 on it",

@@ -1,23 +1,20 @@
-import { type PlanName, PLANS, type Plans } from "../domain/plans.ts";
+import { type PlanName, PLANS } from "../domain/plans.ts";
 import type { Attribution } from "../domain/audit.ts";
 import {
   applyPolicyChange,
+  DEFAULT_POLICY,
   LIMITED_PLANS,
   type LimitedPlan,
   type Policy,
   type PolicyChange,
   policyEntries,
-  policyOf,
-  type StoredPolicy,
 } from "../domain/policy.ts";
 import type { PolicyStore } from "../domain/ports/policy.ts";
 import type { BanRules } from "../domain/ban-rules.ts";
 import type { Limits } from "../domain/rate-limit.ts";
-import { parseStored, SHARED_VALUE_NAMES, type SharedValues } from "../domain/shared-values.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import { nextRevision } from "./api-keys.ts";
 import { addAudit } from "./audit.ts";
-import { SAVE_VALUE } from "./stored-values.ts";
 import { objectsOf, requireRow, rowsOf, type SqlDatabase, type Steps } from "./sql/steps.ts";
 
 const SELECT_PLANS = `SELECT name, per_minute AS "perMinute", per_day AS "perDay" FROM plans`;
@@ -28,8 +25,6 @@ const PUT_PLANS = `INSERT INTO plans (name, per_minute, per_day) VALUES ${LIMITE
 const PUT_BAN_RULES = `INSERT INTO ban_rules (sole, strikes, grace_ms, length_ms, max_length_ms)
   VALUES (1, ?, ?, ?, ?) ON CONFLICT (sole) DO UPDATE SET strikes = excluded.strikes,
   grace_ms = excluded.grace_ms, length_ms = excluded.length_ms, max_length_ms = excluded.max_length_ms`;
-const SELECT_SHARED_VALUES = `SELECT name, value FROM server_settings
-  WHERE name IN (${SHARED_VALUE_NAMES.map((name) => `'${name}'`).join(", ")})`;
 /** SQLite would sort the keys to group them. */
 const COUNT_KEYS = `SELECT ${PLANS.map((plan) => `count(*) FILTER (WHERE plan = '${plan}') AS ${plan}`).join(", ")}
   FROM api_keys WHERE revoked_at IS NULL`;
@@ -38,26 +33,20 @@ export class SqlPolicyStore implements PolicyStore {
   constructor(private readonly database: SqlDatabase) {}
 
   readPolicy(): Awaitable<Policy> {
-    return this.database.read(function* () {
-      return policyOf(yield* readStoredPolicy());
-    });
+    return this.database.read(readStoredPolicy);
   }
 
-  /** Reads first: a server whose start changes nothing starts on a full disk, too. */
   async updatePolicy(change: PolicyChange, by: Attribution): Promise<Policy> {
-    const stored = await this.database.read(readStoredPolicy);
-    const after = applyPolicyChange(policyOf(stored), change);
-    if (isStored(stored, after)) return after;
+    const current = await this.database.read(readStoredPolicy);
+    if (Bun.deepEquals(applyPolicyChange(current, change), current)) return current;
     return this.database.write(function* () {
       yield* nextRevision();
       const before = yield* readStoredPolicy();
-      const policy = applyPolicyChange(policyOf(before), change);
-      const { plans, ban, sharedValues } = policy;
+      const policy = applyPolicyChange(before, change);
+      const { plans, ban } = policy;
       const rows = LIMITED_PLANS.map((name) => [name, plans[name].perMinute, plans[name].perDay]);
       yield* rowsOf(PUT_PLANS, ...rows.flat());
       yield* rowsOf(PUT_BAN_RULES, ban.strikes, ban.graceMs, ban.lengthMs, ban.maxLengthMs);
-      for (const [name, value] of Object.entries(sharedValues))
-        yield* rowsOf(SAVE_VALUE, name, String(value));
       for (const entry of policyEntries(before, policy, by)) yield* addAudit(entry);
       return policy;
     });
@@ -71,17 +60,10 @@ export class SqlPolicyStore implements PolicyStore {
   }
 }
 
-export function* readStoredPolicy(): Steps<StoredPolicy> {
+/** Tables have the rows since they were made. What a backup of tables of release 1.3 lacks has its default. */
+export function* readStoredPolicy(): Steps<Policy> {
   const rows = yield* objectsOf<Limits & { name: LimitedPlan }>(SELECT_PLANS);
-  const plans = Object.fromEntries(rows.map(({ name, ...limits }) => [name, limits])) as Partial<Plans>;
+  const plans = Object.fromEntries(rows.map(({ name, ...limits }) => [name, limits]));
   const [ban] = yield* objectsOf<BanRules>(SELECT_BAN_RULES);
-  const values = yield* rowsOf<{ name: string; value: string }>(SELECT_SHARED_VALUES);
-  const sharedValues: Partial<SharedValues> = Object.fromEntries(
-    values.map(({ name, value }) => [name, parseStored(value)]),
-  );
-  return { plans, ban, sharedValues };
-}
-
-function isStored({ plans, ban, sharedValues }: StoredPolicy, after: Policy): boolean {
-  return Bun.deepEquals({ plans, ban, sharedValues }, after);
+  return { plans: { ...DEFAULT_POLICY.plans, ...plans }, ban: ban ?? DEFAULT_POLICY.ban };
 }

@@ -91,7 +91,7 @@ describe("the OpenAPI document of the admin API", () => {
       "0 9007199254740991":
         "active admitted banned bannedKeys clientError connections deprecatedKeys disabled durationMs errors expired expiringKeys hidden id keyRequests keys limit limited rejections requests revoked serverError serverErrors strikes success times total used waiting",
       "1": "Retry-After",
-      "1 100": "address code events id keyName name nonce server setting state type usedPercent",
+      "1 100": "address code events id keyName name nonce server state type usedPercent",
       "1 1000": "problem",
       "1 10000": "default given message value",
       "1 10000 100": "limit",
@@ -106,7 +106,7 @@ describe("the OpenAPI document of the admin API", () => {
       "1 2000": "adminUrl help notes publicUrl response url",
       "1 2147483648": "pid",
       "1 2500": "subject",
-      "1 300": "address error name provider server value",
+      "1 300": "address error name provider value",
       "1 3000": "response",
       "1 310": "name",
       "1 3600": "step",

@@ -3,8 +3,6 @@ import { hostname } from "node:os";
 import { version } from "../../package.json" with { type: "json" };
 import { NO_ACTIVITY } from "../../src/domain/servers.ts";
 import { LATENCY_BUCKETS } from "../../src/observe/histogram.ts";
-import { formatPolicy } from "../../src/config/policy-options.ts";
-import { DEFAULT_POLICY } from "../../src/domain/policy.ts";
 import { settingHandlers } from "../../src/operator/handlers/settings.ts";
 import { serverHandlers, serverListHandlers } from "../../src/operator/handlers/servers.ts";
 import { formatTime } from "../../src/text/formatting.ts";
@@ -133,8 +131,7 @@ test.each([
   },
 );
 
-test("getSettings: what the database, the machine or the system has decided instead, with what was given", async () => {
-  const free = formatPolicy(DEFAULT_POLICY)["free-limits"] ?? expect.unreachable();
+test("getSettings: what the machine or the system has decided instead, with what was given", async () => {
   const setting = (name: string, value: string | null, source: "default" | "flag") => ({
     name,
     variable: name,
@@ -145,8 +142,6 @@ test("getSettings: what the database, the machine or the system has decided inst
   });
   const shown = [
     setting("log-level", "info", "default"),
-    setting("free-limits", free, "flag"),
-    setting("free-limits", "5/50", "flag"),
     setting("max-connections", "1000", "flag"),
     setting("max-connections", "1000", "default"),
     setting("max-connections", null, "flag"),
@@ -156,20 +151,12 @@ test("getSettings: what the database, the machine or the system has decided inst
   const settingsWith = async (list: readonly object[]) => {
     const services = {
       servers: { self, list: () => list },
-      policy: { current: DEFAULT_POLICY },
       shownSettings: shown,
       valuesInEffect: { "max-connections": "500" },
     };
     return (await settingHandlers(services as never).getSettings()).items;
   };
-  const changes = [
-    {},
-    {},
-    { value: free, source: "database" },
-    { value: "500", given: "1000" },
-    { value: "500" },
-    { value: "500" },
-  ];
+  const changes = [{}, { value: "500", given: "1000" }, { value: "500" }, { value: "500" }];
   const expected: object[] = changes.map((change, i) => Object.assign({}, shown[i], change));
   const address = shown.at(-1) ?? expect.unreachable();
   const listening = { ...address, value: "127.0.0.1:8091", given: "127.0.0.1:0" };

@@ -209,7 +209,8 @@ describe("petstore backup", () => {
   });
 
   test("while a server writes: the copy is sound and has every pet that was acknowledged before", async () => {
-    const { url, secret = "", stop } = await cli.serve(["--free-limits", "100000/100000"]);
+    const { url, secret = "", stop } = await cli.serve();
+    await cli.run("plans update free --per-minute 100000 --per-day 100000");
     const stopped = new AbortController();
     let created = 0;
     const writing = (async () => {

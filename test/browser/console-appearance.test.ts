@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { test, untilTrue } from "./browser.ts";
 import { consoleFixture, showPage, TOKEN, untilAt } from "./console-fixture.ts";
 
-const { server, browser, open } = await consoleFixture(["--ban-strikes", "3", "--ban-grace", "0s"]);
+const { server, browser, open } = await consoleFixture({ strikes: 3, graceMs: 0 });
 /** All pages are shown in it, so that the console and axe are loaded once. */
 const { page, look, takeProblems } = await browser.open(server.adminUrl);
 

@@ -3,18 +3,20 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { toJson } from "../../src/api/json.ts";
+import type { BanRules } from "../../src/domain/ban-rules.ts";
 import { matchPage } from "../../src/operator/console/pages.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { runPetstore, startPetstore } from "../../trials/harness/petstore.ts";
+import { storePolicy } from "../../trials/harness/policy.ts";
 import { freePorts } from "../../trials/harness/server.ts";
 import { bearer } from "../bearer.ts";
 import { parseJson } from "../exact-json.ts";
 import { reportOnFailure, startBrowser, type TestPage, untilTrue } from "./browser.ts";
 
 /** One server, one browser and one page for the tests of a file. */
-export async function consoleFixture(flags: readonly string[] = []) {
+export async function consoleFixture(ban: Partial<BanRules> = {}, flags: readonly string[] = []) {
   const browser = await startBrowser();
-  const server = await startConsoleServer(flags);
+  const server = await startConsoleServer(ban, flags);
   afterAll(() => server.stop());
   let opened: TestPage | undefined;
   return {
@@ -58,7 +60,7 @@ const LOG_LINES = 30;
 const MAX_REQUESTS = 200;
 
 /** A server with an admin listener, in a process of its own, so that it can be stopped and started again. */
-async function startConsoleServer(flags: readonly string[] = []) {
+async function startConsoleServer(ban: Partial<BanRules>, flags: readonly string[]) {
   const data = temporaryDirectory("data");
   const tokenFile = join(data, "token");
   writeFileSync(tokenFile, TOKEN, { mode: 0o600 });
@@ -66,6 +68,7 @@ async function startConsoleServer(flags: readonly string[] = []) {
   const address = `127.0.0.1:${adminPort}`;
   const listeners = ["--port", `${port}`, "--admin-address", address, "--admin-token-file", tokenFile];
   const start = () => startPetstore([...listeners, "--data", data, ...flags]);
+  await storePolicy(["--data", data], { ban });
   let running = await start();
   reportOnFailure(() => {
     const lines = running.log.slice(-LOG_LINES).map(({ text }) => text);

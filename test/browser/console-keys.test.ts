@@ -6,7 +6,7 @@ import { test, untilTrue } from "./browser.ts";
 import { consoleFixture, untilAt } from "./console-fixture.ts";
 
 /** Three requests after the limit ban a key, at once. */
-const { server, open, failOnProblems } = await consoleFixture(["--ban-strikes", "3", "--ban-grace", "0s"]);
+const { server, open, failOnProblems } = await consoleFixture({ strikes: 3, graceMs: 0 });
 failOnProblems();
 const HOSTILE_NAME = `<script>alert("1")</script> مفتاح 🐕`;
 

@@ -8,7 +8,7 @@ import { consoleFixture, showPage } from "./console-fixture.ts";
 /** A server on a busy machine reuses for up to 30 seconds what took long to load. */
 const WAIT_MS = 45_000;
 
-const { server, open } = await consoleFixture(["--ban-strikes", "3", "--ban-grace", "0s"]);
+const { server, open } = await consoleFixture({ strikes: 3, graceMs: 0 });
 const { secret } = await server.newKey({ name: "mobile app" });
 const limits = { perMinute: 1, perDay: 100 };
 const banned = await server.newKey({ name: "banned", plan: "enterprise", limits });

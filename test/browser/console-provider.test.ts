@@ -6,7 +6,7 @@ import { consoleFixture } from "./console-fixture.ts";
 const provider = await startIdentityProvider();
 afterAll(() => provider[Symbol.asyncDispose]());
 const { host } = new URL(provider.issuer);
-const { server, browser } = await consoleFixture(providerFlags(provider));
+const { server, browser } = await consoleFixture({}, providerFlags(provider));
 
 /** Logs in at the provider, whose page has a form of its own. */
 async function logIn(page: Page, login: string): Promise<void> {

@@ -226,7 +226,6 @@ const VIEWS: Readonly<Record<string, View>> = {
         strikes: 1,
         graceMs: 0,
         maxLengthMs: 300_000,
-        setBy: [{ server: "web-1", setting: "--ban-strikes" }],
       },
     },
     press: ["Edit ban rules"],

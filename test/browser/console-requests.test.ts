@@ -3,7 +3,7 @@ import { bearer } from "../bearer.ts";
 import { test } from "./browser.ts";
 import { consoleFixture, untilAt } from "./console-fixture.ts";
 
-const { server, open, failOnProblems } = await consoleFixture(["--ban-strikes", "3", "--ban-grace", "0s"]);
+const { server, open, failOnProblems } = await consoleFixture({ strikes: 3, graceMs: 0 });
 failOnProblems();
 
 test("requests are shown as they arrive, are found by what they have and by their id, and links lead to their moment", async () => {

@@ -339,21 +339,12 @@ export const RESPONSES: Responses = {
   },
   listPlans: {
     items: [
-      { plan: "anonymous", perMinute: 30, perDay: 1_000, keys: null, setBy: [] },
-      {
-        plan: "free",
-        perMinute: 60,
-        perDay: 10_000,
-        keys: 1_234,
-        setBy: [
-          { server: "web-1", setting: "--free-limits" },
-          { server: "web-2", setting: "PETSTORE_FREE_LIMITS" },
-        ],
-      },
-      { plan: "pro", perMinute: 600, perDay: 100_000, keys: 0, setBy: [] },
+      { plan: "anonymous", perMinute: 30, perDay: 1_000, keys: null },
+      { plan: "free", perMinute: 60, perDay: 10_000, keys: 1_234 },
+      { plan: "pro", perMinute: 600, perDay: 100_000, keys: 0 },
     ],
   },
-  getBanRules: { strikes: 30, graceMs: 1_500, lengthMs: 300_000, maxLengthMs: 86_400_000, setBy: [] },
+  getBanRules: { strikes: 30, graceMs: 1_500, lengthMs: 300_000, maxLengthMs: 86_400_000 },
   getSettings: {
     items: [
       {
@@ -374,12 +365,12 @@ export const RESPONSES: Responses = {
         isVariableOnly: true,
       },
       {
-        name: "ban-length",
-        variable: "PETSTORE_BAN_LENGTH",
+        name: "drain-delay",
+        variable: "PETSTORE_DRAIN_DELAY",
         value: null,
         default: "5m",
         source: "default",
-        help: "Length of a first ban.",
+        help: "Time to keep serving after a stop signal.",
         given: "4m",
       },
       {
@@ -387,7 +378,7 @@ export const RESPONSES: Responses = {
         variable: "PETSTORE_DATA",
         value: null,
         default: null,
-        source: "database",
+        source: "env file",
         help: "A directory.",
       },
     ],

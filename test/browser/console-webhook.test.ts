@@ -6,7 +6,7 @@ import { consoleFixture } from "./console-fixture.ts";
 
 const receiver = startReceiver(() => new Response("no such hook\n", { status: 404 }));
 afterAll(receiver.close);
-const { server, open, failOnProblems } = await consoleFixture(webhookFlags(receiver, "operator.*"));
+const { server, open, failOnProblems } = await consoleFixture({}, webhookFlags(receiver, "operator.*"));
 failOnProblems();
 
 test("settings show what is delivered to the webhook and what waits, and send a test event", async () => {

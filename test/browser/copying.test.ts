@@ -8,7 +8,7 @@ import { consoleFixture } from "./console-fixture.ts";
  * Over plain HTTP a browser has a clipboard on the loopback address only. The names that end in .test are this machine,
  * and no loopback address to a browser.
  */
-const { server, browser } = await consoleFixture(["--admin-hostname", "console.test"]);
+const { server, browser } = await consoleFixture({}, ["--admin-hostname", "console.test"]);
 const service = await startService();
 afterAll(() => service.stop());
 const elsewhere = (url: string, host: string) => url.replace(/(?<=\/\/)[^:/]+/, host);

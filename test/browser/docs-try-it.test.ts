@@ -2,7 +2,7 @@ import { afterEach, describe, expect } from "bun:test";
 import { test } from "./browser.ts";
 import { consoleFixture } from "./console-fixture.ts";
 
-const { server, browser } = await consoleFixture(["--ban-strikes", "2", "--ban-grace", "0s"]);
+const { server, browser } = await consoleFixture({ strikes: 2, graceMs: 0 });
 const { secret: key } = await server.newKey({ name: "docs" });
 const { page, look, takeProblems } = await browser.open(server.apiUrl.replace("/v1", "/docs"));
 

@@ -1,13 +1,11 @@
 import { expect, test } from "bun:test";
 import { ChangeReader } from "../../src/changes/change-reader.ts";
 import { PolicyReads } from "../../src/changes/policy-reads.ts";
-import { saveGivenPolicy } from "../../src/changes/save-given-policy.ts";
 import type { ApiKey } from "../../src/domain/api-keys.ts";
 import type { Policy } from "../../src/domain/policy.ts";
 import type { ChangedKey, StoredChanges } from "../../src/domain/ports/keys.ts";
 import { followSilently } from "../auth/open-authenticator.ts";
-import { advance, useFakeTimers } from "../fake-timers.ts";
-import { BY } from "../key-store-arguments.ts";
+import { useFakeTimers } from "../fake-timers.ts";
 import { TestClock } from "../test-clock.ts";
 
 useFakeTimers();
@@ -132,41 +130,4 @@ test("a policy that is read late undoes no later one, and one that changed meanw
   await last;
   expect(policies.isCurrent).toBeTrue();
   expect(applied.at(-1)).toEqual(policyOf("last"));
-});
-
-test("a policy that cannot be stored at the start is tried every second until it is, and reported once", async () => {
-  const events: unknown[] = [];
-  let failures = 2;
-  const start = () =>
-    saveGivenPolicy({
-      policies: {
-        async updatePolicy(change, by) {
-          events.push([change, by]);
-          if (failures-- > 0) throw new Error("disk full");
-          return policyOf("stored");
-        },
-      },
-      givenPolicy: {},
-      by: () => BY,
-      changes: { applyNow: async () => void events.push("applied") },
-      onError: (error) => events.push(String(error)),
-    });
-  const attempt = [{}, BY];
-  const saved = await start();
-  expect(saved.isStored).toBeFalse();
-  await advance(999);
-  expect(events.splice(0)).toEqual([attempt, "Error: disk full"]);
-  await advance(1);
-  expect([saved.isStored, ...events.splice(0)]).toEqual([false, attempt]);
-  await advance(1_000);
-  expect([saved.isStored, ...events.splice(0)]).toEqual([true, attempt, "applied"]);
-  await advance(5_000);
-  await saved.close();
-  expect((await start()).isStored).toBeTrue();
-  await advance(5_000);
-  expect(events.splice(0)).toEqual([attempt, "applied"]);
-  failures = 9;
-  await (await start()).close();
-  await advance(5_000);
-  expect(events).toEqual([attempt, "Error: disk full"]);
 });

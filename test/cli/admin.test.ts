@@ -138,11 +138,9 @@ test("the token of a variable is that of the operator bootstrap, and no file is 
   expect(server.startMessage).toContain(`  Admin        ${server.adminUrl}\n`);
   expect(await whoIs(server, TOKEN)).toEqual({ ...ADMIN, name: "bootstrap" });
   expect(existsSync(tokenFileOf(cli))).toBeFalse();
-  const banLength = { value: "5m", source: "database", variable: "PETSTORE_BAN_LENGTH" };
   const host = { value: "localhost", source: "flag", default: "127.0.0.1" };
   expect<unknown>(await settingOf(server, "admin-token")).toMatchObject({ value: "…", source: "variable" });
   expect<unknown>(await settingOf(server, "host")).toMatchObject(host);
-  expect<unknown>(await settingOf(server, "ban-length")).toMatchObject(banLength);
   await server.stop();
   expect(server.lines.join("\n")).not.toContain(TOKEN);
 });

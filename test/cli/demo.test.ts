@@ -31,13 +31,13 @@ beforeEach(() => void (temporary = cliDirectory()));
 afterEach(() => {
   jest.restoreAllMocks();
   delete process.env["TMPDIR"];
-  delete process.env["PETSTORE_FREE_LIMITS"];
+  delete process.env["PETSTORE_AUDIT_RETENTION"];
   Object.assign(process.env, variables);
 });
 
 test("a newcomer sees keys of every plan, limits and a ban; the demo touches no other data and leaves nothing behind", async () => {
   const cli = new InProcessCli({ hasData: false });
-  const settings = { PETSTORE_FREE_LIMITS: "1000000/1000000" };
+  const settings = { PETSTORE_AUDIT_RETENTION: "30d" };
   Object.assign(process.env, settings, { TMPDIR: temporary });
   // Ten seconds pass within two. Faster, the clock would leave the requests behind on a busy machine.
   const { setTimeout } = globalThis;

@@ -2,6 +2,7 @@ import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { generateSecret, isWellFormedSecret } from "../../src/domain/secrets.ts";
+import { storePolicy } from "../../trials/harness/policy.ts";
 import {
   cleanUpAfterAll,
   EXECUTABLE,
@@ -279,7 +280,9 @@ describe("the settings of the server, which it keeps with its data", () => {
   const cli = new InProcessCli();
   let server: InProcessServer;
   beforeAll(async () => {
-    server = await cli.serve(["--free-limits", "7/80", "--pro-limits", "8/90", "--business-limits", "9/100"]);
+    const plans = { free: { perMinute: 7, perDay: 80 }, pro: { perMinute: 8, perDay: 90 } };
+    await storePolicy(["--data", cli.dataDir], { plans });
+    server = await cli.serve();
   });
 
   async function keys(argv: readonly string[], variables = {}): Promise<string> {
@@ -312,9 +315,8 @@ describe("the settings of the server, which it keeps with its data", () => {
       "curl -i https://api.example.com/v1/pets -H",
     );
     expect(await create(["--port", "9000"])).toContain("curl -i http://127.0.0.1:9000/v1/pets -H");
-    const variables = { PETSTORE_FREE_LIMITS: "3/4", PETSTORE_PUBLIC_URL: "https://pets.example" };
+    const variables = { PETSTORE_PUBLIC_URL: "https://pets.example" };
     const out = await create([], variables);
-    // It is for the next start of a server.
     expect(out).toContain("7 requests per minute, 80 per day");
     expect(out).toContain("curl -i https://pets.example/v1/pets -H");
     expect(await create([], { PETSTORE_PORT: "0" })).toContain(`curl -i ${server.url}/pets -H`);

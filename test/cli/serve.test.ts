@@ -7,6 +7,7 @@ import { bearer } from "../bearer.ts";
 import { certificateOf } from "../http1/certificate.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { createPet } from "../../trials/harness/api-client.ts";
+import { storePolicy } from "../../trials/harness/policy.ts";
 import {
   cleanUpAfterAll,
   failure,
@@ -140,15 +141,13 @@ test("--access-log writes a line for each request, without the fields of --acces
 
 test("--env-file is read for serve and for commands", async () => {
   const file = join(cliDirectory(), "petstore.env");
-  writeFileSync(file, "PETSTORE_FREE_LIMITS=7/80\nPETSTORE_PUBLIC_URL=https://api.example.com/pets\n");
+  writeFileSync(file, "PETSTORE_PUBLIC_URL=https://api.example.com/pets\n");
   const { startMessage, stop } = await cli.serve(["--env-file", file]);
   expect(startMessage).toContain("  API          https://api.example.com/pets/v1\n");
   expect(startMessage).toContain("  OpenAPI      https://api.example.com/pets/openapi.json\n");
   expect(startMessage).toContain("curl -i https://api.example.com/pets/v1/pets -H");
-  expect(startMessage).toContain("(free plan, 7 requests per minute, 80 per day)");
-  expect(await cli.json("keys", "list", "--env-file", file)).toMatchObject([
-    { id: 1, limits: { perMinute: 7, perDay: 80 } },
-  ]);
+  expect(startMessage).toContain("(free plan, 60 requests per minute, 1,000 per day)");
+  expect(await cli.json("keys", "list", "--env-file", file)).toMatchObject([{ id: 1 }]);
   await stop();
 });
 
@@ -241,11 +240,12 @@ test("a first key whose message cannot be printed is revoked, and its file remov
 
 describe("commands beside a running server", () => {
   const cli = new InProcessCli();
-  const bans = ["--ban-strikes", "1", "--ban-grace", "0", "--ban-length", "1h"];
   let server: InProcessServer;
   beforeAll(async () => {
     cli.clock.now = () => Date.now();
-    server = await cli.serve(bans);
+    const ban = { strikes: 1, graceMs: 0, lengthMs: 3_600_000 };
+    await storePolicy(["--data", cli.dataDir], { ban });
+    server = await cli.serve();
   });
   afterAll(() => server.stop());
 

@@ -2,13 +2,14 @@ import { expect, test } from "bun:test";
 import * as client from "../../src/client/index.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { createKey, startPetstore } from "../../trials/harness/petstore.ts";
+import { storePolicy } from "../../trials/harness/policy.ts";
 import { bearer } from "../bearer.ts";
 import { rejection } from "./scripted.ts";
 
 test("with the day used up every call is a RateLimitError at once, and so it is during a ban", async () => {
   const storage = ["--data", temporaryDirectory("day-used-up")];
-  const bans = ["--ban-strikes", "1", "--ban-grace", "0"];
-  const server = await startPetstore([...storage, ...bans, "--port", "0", "--admin-address", "off"]);
+  await storePolicy(storage, { ban: { strikes: 1, graceMs: 0 } });
+  const server = await startPetstore([...storage, "--port", "0", "--admin-address", "off"]);
   const { key } = await createKey(storage, "enterprise", "--per-minute", "9", "--per-day", "2");
   let sent = 0;
   const petstore = new client.Petstore({ key, baseUrl: server.url, onRequest: () => void sent++ });

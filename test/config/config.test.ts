@@ -1,4 +1,3 @@
-import { Glob } from "bun";
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +7,6 @@ import { expectedUrl, listenUrl } from "../../src/config/listen-urls.ts";
 import { plainTextConnections } from "../../src/config/plain-text.ts";
 import { formatIpNetwork } from "../../src/runtime/ip-network.ts";
 import { SETTINGS } from "../../src/config/options.ts";
-import { SHARED_VALUE_NAMES } from "../../src/domain/shared-values.ts";
 import type { Flags } from "../../src/config/parse-options.ts";
 import { DataDirectory } from "../../src/data-directory.ts";
 import { WEBHOOK_SECRET } from "../../trials/harness/webhook-receiver.ts";
@@ -16,12 +14,12 @@ import { directoryAt, storageIn } from "../data-directory.ts";
 import { parseConfig, parseValues, usageError } from "./parsing.ts";
 
 test("--audit-retention: from 30 days on, or forever", () => {
-  const valuesOf = (text: string) => parseConfig({ "audit-retention": [text] }).givenPolicy.sharedValues;
-  expect(valuesOf("30d")).toEqual({ "audit-retention": 2_592_000_000 });
-  expect(valuesOf("forever")).toEqual({ "audit-retention": null });
+  const retentionOf = (text: string) => parseConfig({ "audit-retention": [text] }).auditRetentionMs;
+  expect(retentionOf("30d")).toBe(2_592_000_000);
+  expect(retentionOf("forever")).toBeNull();
 });
 
-test("by default a server serves production on loopback, and sets no limits and no ban rules", () => {
+test("by default a server serves production on loopback", () => {
   expect<object>(parseConfig()).toEqual({
     environment: "production",
     host: "127.0.0.1",
@@ -34,7 +32,6 @@ test("by default a server serves production on loopback, and sets no limits and 
     drainDelayMs: 0,
     accessLogOmit: [],
     requestLogBytes: 33_554_432,
-    givenPolicy: { plans: {}, ban: {}, sharedValues: {} },
     admin: {
       host: "127.0.0.1",
       port: 8090,
@@ -80,27 +77,6 @@ test.each(["short", "with blanks in it all", "ünïcode-ünïcode-ünïcode", "x
   },
 );
 
-test("flags set plans and ban rules; a limit per day may be lower than that per minute", () => {
-  const { plans, ban } = parseConfig({
-    "free-limits": ["60/5"],
-    "pro-limits": ["3/4"],
-    "business-limits": ["5/6"],
-    "anonymous-limits": ["7/8"],
-    "ban-strikes": ["3"],
-    "ban-grace": ["0"],
-    "ban-length": ["90s"],
-    "ban-max-length": ["1h"],
-  }).givenPolicy;
-  expect(plans).toEqual({
-    free: { perMinute: 60, perDay: 5 },
-    pro: { perMinute: 3, perDay: 4 },
-    business: { perMinute: 5, perDay: 6 },
-    anonymous: { perMinute: 7, perDay: 8 },
-  });
-  expect(ban).toEqual({ strikes: 3, graceMs: 0, lengthMs: 90_000, maxLengthMs: 3_600_000 });
-  expect(parseConfig({ "ban-length": ["1h"] }).givenPolicy.ban).toEqual({ lengthMs: 3_600_000 });
-});
-
 test("several proxies: the flag repeated, or one variable with commas", () => {
   const flags = parseConfig({ "trust-proxy": ["10.0.0.0/8", "192.0.2.1"] });
   expect(flags.trustedProxies.map(formatIpNetwork)).toEqual(["10.0.0.0/8", "192.0.2.1/32"]);
@@ -114,16 +90,9 @@ const WRONG = {
   "admin-address must be a host and a port such as 127.0.0.1:8090 or [::1]:8090, or off":
     "8090 127.0.0.1 127.0.0.1:65536 ::1:8090 :8090 http://127.0.0.1:8090 on",
   "audit-retention must be forever, or a duration from 30d to 3650d": "29d 3651d",
-  "ban-grace must be a duration from 0 to 1h, such as": "-1s 3601s",
-  "ban-length must be a duration from 1s to 30d, such as 90s, 15m, 24h or 30d":
-    "999ms 31d 5 5M 1.5h -1s 05s s 1h30m",
-  "ban-max-length must be a duration from 1s to 30d, such as": "999ms 31d",
-  "ban-strikes must be an integer from 1 to 1,000,000": "0 1000001 1.5 ten",
   "cors-origin must be the origin of a page such as https://":
     "* null https://*.example.com app.example.com ftp://a https://u:p@a file:///a",
   "drain-delay must be a duration from 0 to 5m, such as": "-1s 300001ms",
-  "free-limits must be requests per minute and per day such as 60/1000, from 1 to 1,000,000,000 each":
-    "60 60/ /60 0/10 10/0 1/2/3 1000000001/1 1/1000000001 1e3/1 -1/5 06/5",
   "host must be an IP address or host name without a port": `127.0.0.1:80 1.2.3.999 10.1 -a http://x [127.0.0.1] ${"x".repeat(64)}`,
   "public-url must be an http:// or https:// URL without user, query or fragment, such as https://api.example.com/v1":
     "a.example ftp://a.example https:// https:/a.example https://user:secret@a.example https://user@a.example https://a.example/v1?x=1 https://a.example/v1? https://a.example/v1#top https://a.example/a\\b https://a.example:99999",
@@ -142,7 +111,7 @@ test.each(Object.entries(WRONG))("--%s: not %s", (rule, texts) => {
 
 test.each([
   ["admin-address", "9000", "127.0.0.1:9000"],
-  ["ban-length", "300", "300s"],
+  ["drain-delay", "300", "300s"],
   ["cors-origin", "https://a.example/x", "https://a.example"],
   ["security-contact", "http://a.example/security", "https://a.example/security"],
   ["trust-proxy", "10.1.2.3/8", "10.0.0.0/8 or 10.1.2.3/32"],
@@ -249,11 +218,4 @@ test("every setting is read: one that is only a row and a line of the documentat
     const text = readFileSync(join(import.meta.dir, "../../src", file), "utf8");
     expect([code, text.includes(code)]).toEqual([code, true]);
   }
-});
-
-test.each(SHARED_VALUE_NAMES)("%s: a value that all servers share is applied somewhere", (name) => {
-  const src = join(import.meta.dir, "../../src");
-  const files = [...new Glob("**/*.{ts,tsx}").scanSync(src)];
-  const users = files.filter((file) => readFileSync(join(src, file), "utf8").includes(`"${name}"`));
-  expect(users.filter((file) => !/^config\/|^domain\/shared-values/.test(file))).not.toEqual([]);
 });

@@ -8,13 +8,11 @@ import { parseValues, shownWith, usageError } from "./parsing.ts";
 
 const FLAGS = {
   port: ["9000"],
-  "free-limits": ["60/5"],
 };
 const VARIABLES = {
   PETSTORE_ADMIN_TOKEN_FILE: "/run/token",
   PETSTORE_TRUST_PROXY: "10.0.0.9, 10.0.0.2",
   PETSTORE_DRAIN_DELAY: "5s",
-  PETSTORE_BAN_LENGTH: "1h",
 };
 
 const shown = shownSettings(
@@ -51,12 +49,12 @@ test("operators see the value, the default and the source of each setting, and n
   expect(JSON.stringify(shown)).not.toContain("s3cret");
 });
 
-test("a server reports the settings that all servers should share, and which of them set the policy", () => {
-  const { settings, setsPolicy } = reportedSettings(shown, "http://127.0.0.1:9000/v1");
-  expect(setsPolicy).toEqual(["--free-limits", "PETSTORE_BAN_LENGTH"]);
+test("a server reports the settings that all servers should share", () => {
+  const { settings } = reportedSettings(shown, "http://127.0.0.1:9000/v1");
   expect(settings.map(({ name, value }) => `${name}: ${value}`)).toEqual([
     "public-url: http://127.0.0.1:9000/v1",
     "metrics-public: false",
+    "audit-retention: 400d",
     "oidc-issuer: none",
     "oidc-client-id: not set",
     "oidc-role: not set",

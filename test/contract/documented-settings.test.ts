@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { SETTINGS } from "../../src/config/options.ts";
 import type { SettingRow, SettingsWith } from "../../src/config/parse-options.ts";
 import { settingBlocks } from "../../src/docs-site/guide-pages.ts";
-import { applyPolicyChange, DEFAULT_POLICY } from "../../src/domain/policy.ts";
+import { DEFAULT_POLICY } from "../../src/domain/policy.ts";
 import { openApiJson } from "../../src/petstore/openapi/document.ts";
 import { parseConfig } from "../config/parsing.ts";
 
@@ -27,20 +27,12 @@ const OTHER_VALUES: Readonly<Record<ServiceSetting, string>> = {
   "drain-delay": "7s",
   "access-log-omit": "address",
   "otlp-sample": "0.7",
-  "free-limits": "7/70",
-  "pro-limits": "8/80",
-  "business-limits": "9/90",
-  "anonymous-limits": "11/110",
-  "ban-strikes": "7",
-  "ban-grace": "7s",
-  "ban-length": "7m",
-  "ban-max-length": "77m",
 };
 
 /** The texts of the guides and the OpenAPI document of a server with a setting. */
 function documentation(setting?: ServiceSetting): string {
   const config = parseConfig(setting && { [setting]: [OTHER_VALUES[setting]] });
-  const policy = { current: applyPolicyChange(DEFAULT_POLICY, config.givenPolicy) };
+  const policy = { current: DEFAULT_POLICY };
   const settings = { ...config, baseUrl: config.publicUrl ?? "http://127.0.0.1:8080/v1", policy };
   return JSON.stringify(settingBlocks(settings)) + openApiJson(settings);
 }

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import {
   differingSettings,
-  policySetters,
   NO_ACTIVITY,
   reportedSetting,
   ServerReport,
@@ -58,12 +57,6 @@ test("a long value is reported as its hash, so that every server can read the re
   expect(one).not.toBe(other ?? "");
 });
 
-test("the servers that set the policy, each setting once for each machine", () => {
-  const setsPolicy = ["--free-limits", "PETSTORE_BAN_LENGTH"];
-  const setters = policySetters([{ name: "a", setsPolicy }, { name: "a", setsPolicy }, server("b")]);
-  expect(setters).toEqual(setsPolicy.map((setting) => ({ server: "a", setting })));
-});
-
 test("a report has no more than pages have room for, and a server that has just started has done nothing", () => {
   expect(NO_ACTIVITY).toEqual({
     adminUrl: undefined,
@@ -89,7 +82,6 @@ test("a report has no more than pages have room for, and a server that has just 
     adminUrl: [300, (adminUrl) => ({ adminUrl })],
     "name of a setting": [60, (name) => ({ settings: [{ name, value: "x" }] })],
     "value of a setting": [300, (value) => ({ settings: [{ name: "x", value }] })],
-    setsPolicy: [100, (setting) => ({ setsPolicy: [setting] })],
   };
   for (const [name, [maxLength, of]] of Object.entries(texts)) {
     const areRead = [maxLength, maxLength + 1].map((length) => isRead(of("x".repeat(length))));

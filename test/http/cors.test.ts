@@ -43,8 +43,8 @@ describe("with --cors-origin", () => {
 
   test("a preflight counts neither against a key nor against the address", async () => {
     const limits = { perMinute: 2, perDay: 2 };
-    const givenPolicy = { plans: { anonymous: limits } };
-    const limited = await startService({ corsOrigins: [APP], givenPolicy });
+    const policy = { plans: { anonymous: limits } };
+    const limited = await startService({ corsOrigins: [APP], policy });
     const { secret } = await limited.newKey({ limits });
     const headers = { ...preflightOf(APP, "GET"), ...bearer(secret) };
     for (let i = 0; i < 5; i++) {

@@ -8,6 +8,7 @@ import {
   runPetstore,
   startPetstore,
 } from "../../trials/harness/petstore.ts";
+import { storePolicy } from "../../trials/harness/policy.ts";
 import { RawConnection } from "../../trials/harness/http-connection.ts";
 import { bearer } from "../bearer.ts";
 import { until } from "../timing.ts";
@@ -82,8 +83,8 @@ test("SIGTERM with --drain-delay: /healthz responds 503 while the server still r
 }, 60_000);
 
 test("kill -9: acknowledged pets, usage and a ban are stored; `keys unban` before a start ends the ban", async () => {
-  const flags = ["--ban-grace", "0s", "--ban-strikes", "3"];
-  const server = await serve(flags);
+  await storePolicy(["--data", directory], { ban: { graceMs: 0, strikes: 3 } });
+  const server = await serve();
   const acknowledged: unknown[] = [];
   for (let i = 0; i < 30; i++) {
     const body = JSON.stringify({ name: `Rex ${i}`, categoryId: i });
@@ -99,14 +100,14 @@ test("kill -9: acknowledged pets, usage and a ban are stored; `keys unban` befor
   await call(server, key);
   await server.stop("SIGKILL");
 
-  const second = await serve(flags);
+  const second = await serve();
   const pets = await call(second, server.key, "/pets?limit=100");
   expect(await pets.json()).toEqual(acknowledged as never);
   expect(await codeOf(await call(second, key))).toBe("key_banned");
   await second.stop();
 
   expect((await runPetstore("keys", "unban", id, "--data", directory)).code).toBe(0);
-  const third = await serve(flags);
+  const third = await serve();
   expect(await codeOf(await call(third, key))).not.toBe("key_banned");
   await third.stop();
 }, 60_000);

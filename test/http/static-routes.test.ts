@@ -109,7 +109,7 @@ describe("public pages", () => {
 
   test("they have a quota per address, beside that of requests without a key; /healthz has none", async () => {
     const anonymous = { perMinute: 3, perDay: 100 };
-    const own = await startService({ givenPolicy: { plans: { anonymous } } });
+    const own = await startService({ policy: { plans: { anonymous } } });
     const get = (path: string, headers = {}) =>
       fetch(own.url.replace("/v1", path), { headers, redirect: "manual" });
     const statusesOf = async (...paths: string[]) => {

@@ -5,6 +5,7 @@ import { type App, serveOn } from "../../src/app.ts";
 import type { Config } from "../../src/config/config.ts";
 import { IDEMPOTENCY_CONFLICT } from "../../src/domain/idempotency.ts";
 import { Unavailable } from "../../src/api/errors.ts";
+import type { PolicyChange } from "../../src/domain/policy.ts";
 import type { NewKey } from "../../src/domain/api-keys.ts";
 import { generateSecret, toNewSecret } from "../../src/domain/secrets.ts";
 import type { Attribution } from "../../src/domain/audit.ts";
@@ -19,6 +20,7 @@ export interface ServerOptions {
   /** The keys by the name that requests use. */
   readonly keys?: Readonly<Record<string, Partial<NewKey>>>;
   readonly config?: Partial<Config>;
+  readonly policy?: PolicyChange;
   readonly shownSettings?: readonly Setting[];
   /** Timeouts of connections are counted in seconds of this length. */
   readonly secondMs?: number;
@@ -46,14 +48,14 @@ export class Server {
   }
 
   static async start(all: ServerOptions): Promise<Server> {
-    const { keys = {}, prepare, moveData, config: given, ...options } = all;
+    const { keys = {}, policy = {}, prepare, moveData, config: given, ...options } = all;
     let config: Config = { ...configIn(temporaryDirectory("recorded")), publicUrl: `${ORIGIN}/v1`, ...given };
     const clock = new TestClock();
     const adapters = await openAdapters(config, clock, silentLog, clock);
     const server = new Server(adapters, clock);
     // The ban rules apply while the data is prepared.
     const byServer = { ...server.by, actor: { kind: "server", name: hostname() } } as const;
-    await adapters.policies.updatePolicy(config.givenPolicy, byServer);
+    await adapters.policies.updatePolicy(policy, byServer);
     adapters.applyPolicy(await adapters.policies.readPolicy());
     for (const [name, key] of Object.entries(keys)) {
       const secret = generateSecret(config.environment);

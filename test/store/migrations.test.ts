@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { hash } from "node:crypto";
 import { RELEASES, releaseOfTables, unregisteredRelease } from "../../src/store/sql/migrations.ts";
@@ -128,3 +129,26 @@ test.each([
     }
   },
 );
+
+const POLICY_STEP = "the first limits of the plans and ban rules";
+
+test.each([
+  ["none", ""],
+  [
+    "those that release 1.3.0 has stored",
+    `INSERT INTO plans VALUES ('free', 7, 70), ('pro', 8, 80), ('business', 9, 90), ('anonymous', 1, 10);
+     INSERT INTO ban_rules VALUES (1, 3, 0, 60000, 60000);`,
+  ],
+])("tables get the limits and ban rules of release 1.3.0, unless they have some: %s", (_, stored) => {
+  using database = new Database(":memory:");
+  for (const { name, sql } of SQLITE_MIGRATIONS) database.run(name === POLICY_STEP ? stored + sql : sql);
+  const plans = database.query("SELECT * FROM plans").values();
+  const rules = database.query("SELECT * FROM ban_rules").values();
+  const isStored = stored !== "";
+  expect(Object.fromEntries(plans.map(([name, ...limits]) => [name, limits]))).toEqual(
+    isStored
+      ? { free: [7, 70], pro: [8, 80], business: [9, 90], anonymous: [1, 10] }
+      : { free: [60, 1_000], pro: [300, 10_000], business: [1_000, 100_000], anonymous: [300, 10_000] },
+  );
+  expect(rules).toEqual([isStored ? [1, 3, 0, 60_000, 60_000] : [1, 10, 1_000, 300_000, 2_400_000]]);
+});

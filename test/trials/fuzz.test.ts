@@ -3,7 +3,7 @@ import { runFuzz } from "../../trials/attacks/fuzz-run.ts";
 import { NO_LIMITS, startService } from "../service.ts";
 
 test("2,000 bad requests get declared statuses, and good requests among them get 200", async () => {
-  const service = await startService({ givenPolicy: { plans: { anonymous: NO_LIMITS } } });
+  const service = await startService({ policy: { plans: { anonymous: NO_LIMITS } } });
   const { problem, sent, statuses } = await runFuzz({
     url: service.url,
     key: service.key,

@@ -3,7 +3,8 @@
 import { temporaryDirectory } from "../harness/cleanup.ts";
 import { integer, limitRunTime, runCommand } from "../harness/command-line.ts";
 import { machineNow } from "../harness/machine.ts";
-import { createKey, startPetstore, UNLIMITED_PER_MINUTE } from "../harness/petstore.ts";
+import { createKey, startPetstore } from "../harness/petstore.ts";
+import { storePolicy, UNLIMITED } from "../harness/policy.ts";
 import { isRunning, peakMb, residentMb } from "../harness/processes.ts";
 import { formatCount, formatFigure, publishTables, tableOf } from "../harness/table.ts";
 import { runFuzz } from "./fuzz-run.ts";
@@ -37,9 +38,9 @@ await runCommand({
   async main({ count, seconds, seed }) {
     process.stderr.write(`seed ${seed}\n`);
     limitRunTime(seconds / 60 + 1);
-    const unlimited = `${UNLIMITED_PER_MINUTE}/${UNLIMITED_PER_MINUTE}`;
     const storage = ["--data", temporaryDirectory("fuzz")];
-    const server = await startPetstore(["--port", "0", "--anonymous-limits", unlimited, ...storage]);
+    await storePolicy(storage, UNLIMITED);
+    const server = await startPetstore(["--port", "0", ...storage]);
     const { key } = await createKey(storage);
     let warmMb: number | undefined;
     let nextProgress = PROGRESS_EVERY;

@@ -1,5 +1,6 @@
 /* Runs `npx bun trials/faults/patroni.ts`; its --help describes the options. */
 
+import { storePolicy, UNLIMITED } from "../harness/policy.ts";
 import { temporaryDirectory } from "../harness/cleanup.ts";
 import { integer, runCommand } from "../harness/command-line.ts";
 import { Fleet } from "../harness/fleet.ts";
@@ -61,7 +62,8 @@ class Deployment implements Played {
     const database = `petstore_${seed}`;
     await cluster.createDatabase(database);
     const url = cluster.url(way === "through HAProxy" ? "proxy" : "all servers", database);
-    const flags = [...adminFlags(TOKEN), "--anonymous-limits", "1000000/100000000"];
+    const flags = adminFlags(TOKEN);
+    await storePolicy(["--database-url", url], UNLIMITED);
     const fleet = await Fleet.start({ size: SERVERS, storage: ["--database-url", url], flags });
     const storage = ["--database-url", url, "--data", temporaryDirectory("data")];
     return new Deployment(fleet, storage, database, cluster);

@@ -3,7 +3,7 @@ import { rateLimitStatus } from "../harness/api-client.ts";
 import { runProgram } from "../harness/child.ts";
 import { temporaryDirectory } from "../harness/cleanup.ts";
 import { Fleet, startStores } from "../harness/fleet.ts";
-import { UNLIMITED_PER_MINUTE } from "../harness/petstore.ts";
+import { adminFlags, succeed, UNLIMITED_PER_MINUTE } from "../harness/petstore.ts";
 import { promote, startStandby } from "../harness/postgres.ts";
 import * as expect from "./figures.ts";
 import { checkBursts, checkBurstsWithKill, withBusyCores } from "./limits.ts";
@@ -173,11 +173,13 @@ async function stopAll(fleet: Fleet, ...databases: { stop(): Promise<void> }[]):
 /** Starts one server on SQLite, on a disk in memory that is mounted for its process only and vanishes with it. */
 async function startSmallDiskDeployment() {
   const path = temporaryDirectory("disk");
+  const flags = adminFlags("the-token-of-the-server-on-a-small-disk");
+  const token = flags.slice(-2);
   const fleet = await Fleet.start({
     size: 1,
     storage: ["--data", path],
     // Commands on keys cannot access the disk, so the load uses the first key.
-    flags: ["--free-limits", "1000000/100000000"],
+    flags,
     under: () => [
       "unshare",
       "--mount",
@@ -189,6 +191,8 @@ async function startSmallDiskDeployment() {
   });
   const [server] = fleet.servers;
   const filler = `/proc/${server?.pid}/root${path}/filler`;
+  const limits = ["--per-minute", "1000000", "--per-day", "100000000"];
+  await succeed("plans", "update", "free", ...limits, "--server", server?.adminUrl ?? "", ...token);
   return {
     fleet,
     key: server?.key ?? "",

@@ -1,7 +1,5 @@
 import { DEFAULT_URL, expectedUrl } from "../../config/listen-urls.ts";
 import { ADDRESS_OPTIONS, SETTINGS, STORAGE_OPTIONS } from "../../config/options.ts";
-import { DOCUMENTED_OPTIONS, givenPolicy } from "../../config/policy-options.ts";
-import { applyPolicyChange, DEFAULT_POLICY } from "../../domain/policy.ts";
 import { defineCommand } from "../command.ts";
 import { DOCUMENTED_DEFAULTS } from "../documented-defaults.ts";
 
@@ -9,13 +7,12 @@ export const openapi = defineCommand({
   name: "openapi",
   summary: "Print the OpenAPI document",
   description:
-    "Prints the OpenAPI 3.1 document of the API as JSON, with the URLs of both environments, and with limits and ban rules that are given here, or the defaults. A running server has it at /openapi.json, with its own. Postman and generators import it from there or from a file.",
+    "Prints the OpenAPI 3.1 document of the API as JSON, with the URLs of both environments and the first limits and ban rules. A running server has it at /openapi.json, with its own. Postman and generators import it from there or from a file.",
   data: "nothing",
   options: {
     ...STORAGE_OPTIONS,
     ...ADDRESS_OPTIONS,
     "other-environment-url": SETTINGS["other-environment-url"],
-    ...DOCUMENTED_OPTIONS,
   },
   examples: [
     "petstore openapi > openapi.json",
@@ -25,8 +22,7 @@ export const openapi = defineCommand({
     const { openApiJson } = await import("../../petstore/openapi/document.ts");
     const { env: environment, "other-environment-url": otherEnvironmentUrl } = values;
     const baseUrl = expectedUrl(values) ?? DEFAULT_URL[environment];
-    const policy = { current: applyPolicyChange(DEFAULT_POLICY, givenPolicy(values)) };
-    const given = { environment, baseUrl, otherEnvironmentUrl, policy };
+    const given = { environment, baseUrl, otherEnvironmentUrl };
     return `${openApiJson({ ...DOCUMENTED_DEFAULTS, ...given, now: Date.now })}\n`;
   },
 });

@@ -1,40 +1,23 @@
+import { typedDuration } from "../../text/durations.ts";
 import { grouped } from "../../text/formatting.ts";
-import { formatPolicy } from "../../config/policy-options.ts";
 import { duration } from "../../config/value-types.ts";
-import { DEFAULT_POLICY, POLICY_SETTINGS } from "../../domain/policy.ts";
 import { BAN_BOUNDS } from "../../domain/ban-rules.ts";
-import type { BanRulesView, PlanLimits } from "../../operator/operations.ts";
+import type { BanRulesView } from "../../operator/operations.ts";
 import type { Command } from "../command.ts";
 import { listCommand } from "../list-command.ts";
 import { operationCommand } from "../operation-command.ts";
 import { convertedFlag } from "../operation-flags.ts";
 import { columns, formatLimits } from "../output.ts";
 
-type SetBy = PlanLimits["setBy"];
-
 const WITHIN_A_SECOND = "Running servers apply it within a second.";
 
-function settersText(setBy: SetBy): string {
-  return setBy.map(({ server, setting }) => `${server} ${setting}`).join(", ");
-}
-
-/** What would undo a change. */
-export function setByWarning(setBy: SetBy): string | undefined {
-  if (setBy.length === 0) return undefined;
-  const where = setBy.map(({ server, setting }) => `${setting} on ${server}`);
-  return `the next start of a server sets it again (${where.join(", ")}); change it there, too`;
-}
-
-function rulesTable(rules: BanRulesView, ...more: readonly (readonly string[])[]): string {
-  const values = formatPolicy({ ...DEFAULT_POLICY, ban: rules });
-  const { strikes, graceMs, lengthMs, maxLengthMs } = POLICY_SETTINGS.ban;
-  return `${columns([
-    ["Strikes", values[strikes] ?? ""],
-    ["Grace period", values[graceMs] ?? ""],
-    ["First ban", values[lengthMs] ?? ""],
-    ["Longest ban", values[maxLengthMs] ?? ""],
-    ...more,
-  ])}`;
+function rulesTable({ strikes, graceMs, lengthMs, maxLengthMs }: BanRulesView): string {
+  return columns([
+    ["Strikes", `${strikes}`],
+    ["Grace period", typedDuration(graceMs)],
+    ["First ban", typedDuration(lengthMs)],
+    ["Longest ban", typedDuration(maxLengthMs)],
+  ]);
 }
 
 const lengthFlag = (flag: string, bounds: (typeof BAN_BOUNDS)[keyof typeof BAN_BOUNDS], help: string) => ({
@@ -47,7 +30,7 @@ export const PLAN_COMMANDS: readonly Command[] = [
     name: "plans list",
     operation: "listPlans",
     description:
-      "Lists the limits of the plans, which all servers apply, and those of clients without a valid key (anonymous). KEYS counts the keys of a plan that are not revoked. SET BY names the servers that set the limits when they start. Each Enterprise key has its own limits.",
+      "Lists the limits of the plans, which all servers apply, and those of clients without a valid key (anonymous). KEYS counts the keys of a plan that are not revoked. Each Enterprise key has its own limits.",
     examples: ["petstore plans list", "petstore plans list --json"],
     noun: "plans",
     columns: [
@@ -55,33 +38,31 @@ export const PLAN_COMMANDS: readonly Command[] = [
       ["PER MINUTE", ({ perMinute }) => grouped(perMinute), "number"],
       ["PER DAY", ({ perDay }) => grouped(perDay), "number"],
       ["KEYS", ({ keys }) => (keys === null ? "-" : grouped(keys)), "number"],
-      ["SET BY", ({ setBy }) => settersText(setBy) || "-"],
     ],
   }),
   operationCommand({
     name: "plans update",
     operation: "updatePlan",
     description:
-      "Changes the limits of a plan, or of clients without a valid key (anonymous), on every server within a second. What keys have used in open windows stays. A server that is started with the setting for it, such as --free-limits, sets it again.",
+      "Changes the limits of a plan, or of clients without a valid key (anonymous), on every server within a second. What keys have used in open windows stays.",
     positionals: ["plan"],
     examples: [
       "petstore plans update free --per-minute 60 --per-day 1000",
       "petstore plans update anonymous --per-minute 100 --json",
     ],
     text: (plan) => `Plan ${plan.plan}: ${formatLimits(plan)}. ${WITHIN_A_SECOND}\n`,
-    warning: ({ setBy }) => setByWarning(setBy),
   }),
   operationCommand({
     name: "ban-rules show",
     operation: "getBanRules",
     examples: ["petstore ban-rules show", "petstore ban-rules show --json"],
-    text: (rules) => rulesTable(rules, ["Set by", settersText(rules.setBy) || "-"]),
+    text: rulesTable,
   }),
   operationCommand({
     name: "ban-rules update",
     operation: "updateBanRules",
     description:
-      "Changes the ban rules, on every server within a second. A ban keeps its length, or ends when it has lasted as long as the longest ban may. A first ban above --max-length raises that too. A server that is started with the setting for it, such as --ban-length, sets it again.",
+      "Changes the ban rules, on every server within a second. A ban keeps its length, or ends when it has lasted as long as the longest ban may. A first ban above --max-length raises that too.",
     fields: {
       graceMs: lengthFlag(
         "grace",
@@ -96,6 +77,5 @@ export const PLAN_COMMANDS: readonly Command[] = [
       "petstore ban-rules update --grace 2s --json",
     ],
     text: (rules) => `${rulesTable(rules)}${WITHIN_A_SECOND}\n`,
-    warning: ({ setBy }) => setByWarning(setBy),
   }),
 ];

@@ -53,7 +53,6 @@ export const serve = defineCommand({
     "petstore serve --env-file /etc/petstore/production.env",
     "petstore serve --host 0.0.0.0 --port 443 --tls-cert cert.pem --tls-key key.pem",
     "petstore serve --host 0.0.0.0 --public-url https://api.example.com --trust-proxy 10.0.0.0/8",
-    "petstore serve --free-limits 120/5000 --ban-length 15m",
   ],
   async run({ values, source }, context) {
     rejectIncompleteSettings(values);

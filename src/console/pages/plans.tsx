@@ -42,12 +42,7 @@ const COLUMNS: readonly Column<PlanLimits>[] = [
   {
     heading: "Plan",
     position: "lead",
-    cell: (plan) => (
-      <>
-        <span class="name">{nameOf(plan)}</span>
-        <SetBy setBy={plan.setBy} />
-      </>
-    ),
+    cell: (plan) => <span class="name">{nameOf(plan)}</span>,
   },
   { heading: "Per minute", isNumber: true, cell: ({ perMinute }) => grouped(perMinute) },
   { heading: "Per day", isNumber: true, cell: ({ perDay }) => grouped(perDay) },
@@ -67,35 +62,6 @@ const COLUMNS: readonly Column<PlanLimits>[] = [
       ),
   },
 ];
-
-/** Which servers set the values when they start. */
-function SetBy({ setBy }: Pick<PlanLimits, "setBy">) {
-  if (setBy.length === 0) return null;
-  return (
-    <span class="sub">
-      Set by <Setters setBy={setBy} />
-    </span>
-  );
-}
-
-function Setters({ setBy }: Pick<PlanLimits, "setBy">) {
-  return setBy.map(({ server, setting }, i) => (
-    <>
-      {i > 0 && ", "}
-      <code>{setting}</code> on <bdi>{server}</bdi>
-    </>
-  ));
-}
-
-/** What would undo a change. */
-function SetByNotice({ setBy }: Pick<PlanLimits, "setBy">) {
-  if (setBy.length === 0) return null;
-  return (
-    <p class="notice">
-      The next start of a server sets it again: <Setters setBy={setBy} />. Change it there, too.
-    </p>
-  );
-}
 
 type LimitDraft = Readonly<Record<"perMinute" | "perDay", string>>;
 const limitsOf = ({ perMinute, perDay }: LimitDraft) => ({
@@ -119,7 +85,6 @@ function PlanDialog({ plan }: { readonly plan: PlanLimits }) {
       }
       done="Saved the limits:"
     >
-      <SetByNotice setBy={plan.setBy} />
       <TextField {...inputOf("perMinute")} label="Requests per minute" type="number" required autofocus />
       <TextField {...inputOf("perDay")} label="Requests per day" type="number" required />
     </ActionDialog>
@@ -127,7 +92,7 @@ function PlanDialog({ plan }: { readonly plan: PlanLimits }) {
 }
 
 function RulesSection({ rules }: { readonly rules: BanRulesView }) {
-  const { strikes, graceMs, lengthMs, maxLengthMs, setBy } = rules;
+  const { strikes, graceMs, lengthMs, maxLengthMs } = rules;
   return (
     <PageSection
       title="Ban rules"
@@ -149,7 +114,6 @@ function RulesSection({ rules }: { readonly rules: BanRulesView }) {
           "Grace period": longDuration(graceMs),
           "First ban": longDuration(lengthMs),
           "Longest ban": longDuration(maxLengthMs),
-          ...(setBy.length > 0 && { "Set by": <Setters setBy={setBy} /> }),
         }}
       />
     </PageSection>
@@ -182,7 +146,6 @@ function RulesDialog({ rules }: { readonly rules: BanRulesView }) {
       run={() => sendChanges(rulesOf, (body) => call("updateBanRules", { body }))}
       done="Saved the ban rules"
     >
-      <SetByNotice setBy={rules.setBy} />
       <TextField {...inputOf("strikes")} label="Strikes that ban a key" type="number" required autofocus />
       <TextField
         {...inputOf("graceMs")}

@@ -1,22 +1,11 @@
 import { Rejection } from "../../api/errors.ts";
-import { variableOf } from "../../config/parse-options.ts";
-import {
-  LIMITED_PLANS,
-  type LimitedPlan,
-  type Policy,
-  POLICY_SETTINGS,
-  type PolicyChange,
-} from "../../domain/policy.ts";
+import { LIMITED_PLANS, type LimitedPlan, type Policy, type PolicyChange } from "../../domain/policy.ts";
 import type { Attribution } from "../../domain/audit.ts";
-import type { BanRules } from "../../domain/ban-rules.ts";
-import { type PolicySetter, policySetters } from "../../domain/servers.ts";
 import { reuseByCost } from "../../runtime/reuse-by-cost.ts";
 import type { AdminHandlers } from "./context.ts";
 import type { Services } from "../services.ts";
 
-interface PolicyServices extends Pick<Services, "policies" | "operatorReads" | "applyChanges"> {
-  readonly servers: Pick<Services["servers"], "list" | "lost">;
-}
+type PolicyServices = Pick<Services, "policies" | "operatorReads" | "applyChanges">;
 
 /** Handles the operations on the limits of the plans and on the ban rules. */
 export function policyHandlers(services: PolicyServices) {
@@ -37,13 +26,13 @@ export function policyHandlers(services: PolicyServices) {
       return viewIn(await update({ plans: { [plan]: limits } }, by), plan);
     },
 
-    getBanRules: async () => rulesView(await policies.readPolicy()),
+    getBanRules: async () => (await policies.readPolicy()).ban,
 
     async updateBanRules({ body }, { by }) {
       const { ban } = await policies.readPolicy();
       const { lengthMs = ban.lengthMs, maxLengthMs = Infinity } = body;
       if (maxLengthMs < lengthMs) return SHORTER_THAN_FIRST;
-      return rulesView(await update({ ban: body }, by), body);
+      return (await update({ ban: body }, by)).ban;
     },
   } satisfies Partial<AdminHandlers>;
 
@@ -55,33 +44,14 @@ export function policyHandlers(services: PolicyServices) {
 
   async function planViews() {
     const counts = await countKeys();
-    const setters = await listSetters();
     return ({ plans }: Policy, plan: LimitedPlan) => ({
       plan,
       ...plans[plan],
       keys: plan === "anonymous" ? null : counts[plan],
-      setBy: settersOf(setters, [POLICY_SETTINGS.plans[plan]]),
     });
-  }
-
-  /** `setBy` has who sets one of the given rules. */
-  async function rulesView({ ban }: Policy, rules: Partial<BanRules> = ban) {
-    const names = Object.entries(POLICY_SETTINGS.ban).flatMap(([rule, name]) => (rule in rules ? name : []));
-    return { ...ban, setBy: settersOf(await listSetters(), names) };
-  }
-
-  /** Lists the flags and variables with which servers set the policy when they start. */
-  async function listSetters(): Promise<readonly PolicySetter[]> {
-    const { servers } = services;
-    return policySetters([...(await servers.list()), ...(await servers.lost())]);
   }
 }
 
 const SHORTER_THAN_FIRST = new Rejection("invalid_body", [
   { path: ["maxLengthMs"], message: "must be at least the length of a first ban" },
 ]);
-
-function settersOf(setters: readonly PolicySetter[], names: readonly string[]): readonly PolicySetter[] {
-  const given = new Set(names.flatMap((name) => [`--${name}`, variableOf(name)]));
-  return setters.filter(({ setting }) => given.has(setting));
-}

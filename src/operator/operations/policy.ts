@@ -2,10 +2,7 @@ import { array, type Infer, integer, nullable, object, oneOf, updateSchema } fro
 import { LIMITED_PLANS } from "../../domain/policy.ts";
 import { BAN_BOUNDS } from "../../domain/ban-rules.ts";
 import { REQUEST_LIMITS } from "../../domain/key-fields.ts";
-import { PolicySetter } from "../../domain/servers.ts";
 import { count, ok, tagged } from "./rows.ts";
-
-const setBy = array(PolicySetter, { json: "The servers whose next start sets the values again" });
 
 const plan = oneOf(LIMITED_PLANS, "Plan; `anonymous` is for clients without a valid key");
 
@@ -13,7 +10,6 @@ export const PlanLimits = object("A plan with its limits", {
   plan,
   ...REQUEST_LIMITS,
   keys: nullable(count("API keys with the plan that are not revoked"), "Null for `anonymous`"),
-  setBy,
 });
 export type PlanLimits = Infer<typeof PlanLimits>;
 
@@ -37,7 +33,7 @@ const banRules = {
   }),
 };
 
-export const BanRulesView = object("When and for how long API keys are banned", { ...banRules, setBy });
+export const BanRulesView = object("When and for how long API keys are banned", banRules);
 export type BanRulesView = Infer<typeof BanRulesView>;
 
 export const BanRulesUpdate = updateSchema("The rules to change, at least one", banRules);
@@ -58,7 +54,7 @@ export const POLICY_OPERATIONS = tagged("Plans", {
     audited: "plan.updated",
     summary: "Change the limits of a plan",
     description:
-      "Changes the given limits, on every server within a second. What keys have used in open windows stays. A server that is started with the setting sets the limits again; `setBy` names those that run.",
+      "Changes the given limits, on every server within a second. What keys have used in open windows stays.",
     body: PlanUpdate,
     success: ok("The changed plan", PlanLimits),
   },
@@ -75,7 +71,7 @@ export const POLICY_OPERATIONS = tagged("Plans", {
     audited: "ban-rules.updated",
     summary: "Change when API keys are banned, and for how long",
     description:
-      "Changes the given rules, on every server within a second. A ban keeps its length, or ends when it has lasted as long as the longest ban may. A length above the longest ban raises that too. A server that is started with the setting for a rule sets it again; `setBy` names those that run and would undo this change.",
+      "Changes the given rules, on every server within a second. A ban keeps its length, or ends when it has lasted as long as the longest ban may. A length above the longest ban raises that too.",
     body: BanRulesUpdate,
     success: ok("The ban rules", BanRulesView),
   },

@@ -1,13 +1,13 @@
 import { array, boolean, type Infer, line, nullable, object, oneOf, text } from "../../api/schema.ts";
 import { ok, tagged } from "./rows.ts";
 
-export const SETTING_SOURCES = ["default", "flag", "variable", "env file", "database"] as const;
+export const SETTING_SOURCES = ["default", "flag", "variable", "env file"] as const;
 
 const Setting = object(
   "A setting of the server that responds",
   {
-    name: line(60, { description: "The flag without its dashes", examples: ["ban-length"] }),
-    variable: line(80, { description: "The environment variable", examples: ["PETSTORE_BAN_LENGTH"] }),
+    name: line(60, { description: "The flag without its dashes", examples: ["drain-delay"] }),
+    variable: line(80, { description: "The environment variable", examples: ["PETSTORE_DRAIN_DELAY"] }),
     value: nullable(text(10_000, "The value in effect. Secrets are masked.")),
     default: nullable(text(10_000, "The value if nothing is set")),
     source: oneOf(SETTING_SOURCES, "Where the value comes from"),

@@ -13,7 +13,7 @@ import {
   type TableReader,
   type TableStore,
 } from "../sql/table-store.ts";
-import { type NewRow, type Row, type Table, TABLES, TABLES_WITH_IDS } from "../sql/tables.ts";
+import { EMPTY_TABLES, type NewRow, type Row, type Table, TABLES, TABLES_WITH_IDS } from "../sql/tables.ts";
 import { LAST_BACKUP } from "../../domain/stored-values.ts";
 import { withTimeout } from "../../runtime/timeout.ts";
 import { SAVE_VALUE } from "../stored-values.ts";
@@ -264,6 +264,7 @@ async function createTables({ url, schema, primary }: OnPrimary): Promise<NewPos
     await inTime(sql`SET synchronous_commit = off`);
     await dropUnpublished();
     await migratePostgres(url, { schema: unpublished, use: "create" });
+    await inTime(sql.unsafe(EMPTY_TABLES));
   } catch (error) {
     await close();
     throw error;

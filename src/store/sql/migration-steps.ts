@@ -17,6 +17,15 @@ interface MigrationStep {
   readonly worksWith: string;
 }
 
+/** Up to release 1.3.0 a server stored limits and ban rules when it started. */
+const FIRST_POLICY = `
+  INSERT INTO plans (name, per_minute, per_day)
+    VALUES ('free', 60, 1000), ('pro', 300, 10000), ('business', 1000, 100000), ('anonymous', 300, 10000)
+    ON CONFLICT DO NOTHING;
+  INSERT INTO ban_rules (sole, strikes, grace_ms, length_ms, max_length_ms)
+    VALUES (1, 10, 1000, 300000, 2400000) ON CONFLICT DO NOTHING;
+`;
+
 const NEW_STEPS: readonly MigrationStep[] = [
   {
     name: "the session in which a sign-in code was made",
@@ -37,6 +46,12 @@ const NEW_STEPS: readonly MigrationStep[] = [
       ALTER TABLE quotas ADD COLUMN part bigint NOT NULL DEFAULT 0;
       ALTER TABLE quotas DROP CONSTRAINT quotas_pkey, ADD PRIMARY KEY (key_id, part);
     `,
+    worksWith: "1.3.0",
+  },
+  {
+    name: "the first limits of the plans and ban rules",
+    sqlite: FIRST_POLICY,
+    postgres: FIRST_POLICY,
     worksWith: "1.3.0",
   },
 ];

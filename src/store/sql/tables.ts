@@ -159,5 +159,8 @@ function table<Column extends string>(
   return { name, columns, order, where: "TRUE", assignsIds: false };
 }
 
+/** Removes the rows that new tables have: the policy. */
+export const EMPTY_TABLES = TABLES.map(({ name }) => `DELETE FROM ${name}`).join("; ");
+
 /** The tables whose identifiers the database assigns. */
 export const TABLES_WITH_IDS = TABLES.filter(({ assignsIds }) => assignsIds).map(({ name }) => name);

@@ -1,7 +1,7 @@
 /* Compares the keys, plans and operators of a backup with those of a later database: what does a restore undo? */
 
 import { type PlanName, limitsOf, type Plans } from "../../domain/plans.ts";
-import { DEFAULT_POLICY, LIMITED_PLANS, type Policy, policyOf } from "../../domain/policy.ts";
+import { DEFAULT_POLICY, LIMITED_PLANS, type Policy } from "../../domain/policy.ts";
 import type { BanRules } from "../../domain/ban-rules.ts";
 import type { Limits } from "../../domain/rate-limit.ts";
 import { withoutLinks } from "../../runtime/own-files.ts";
@@ -94,7 +94,7 @@ export interface RestrictedKey {
 /** Reads the limits of the plans and the ban rules. Release 1.1.0 stored none. */
 function policyIn(path: string): Policy {
   return withDatabase(path, (connection) =>
-    hasTable(connection, "plans") ? policyOf(connection.runAll(readStoredPolicy)) : DEFAULT_POLICY,
+    hasTable(connection, "plans") ? connection.runAll(readStoredPolicy) : DEFAULT_POLICY,
   );
 }
 

@@ -10,7 +10,7 @@ import {
   type TableReader,
   type TableStore,
 } from "../sql/table-store.ts";
-import { PETS, type Row, type Table, TABLES_WITH_IDS } from "../sql/tables.ts";
+import { EMPTY_TABLES, PETS, type Row, type Table, TABLES_WITH_IDS } from "../sql/tables.ts";
 import type { Connection } from "./connection.ts";
 import { sqliteUnavailable } from "./errors.ts";
 import { SQLITE_DIALECT } from "./dialect.ts";
@@ -157,6 +157,7 @@ function createTables(path: string): NewTables {
   const unpublished = `${path}.copy`;
   removeDatabase(unpublished);
   const connection = openDatabase(unpublished, OPTIONS);
+  connection.exec(EMPTY_TABLES);
   return {
     async insert(table, rows) {
       connection.runAll(() => insertRows(table, rows, { dialect: SQLITE_DIALECT }));

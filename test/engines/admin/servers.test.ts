@@ -122,9 +122,9 @@ test("a server without a listener for operators answers, too", async () => {
   await until(async () => (await serversOn(first)).length === 2, 5_000);
 }, 60_000);
 
-test("a server that was killed is lost within 5 seconds, until it starts again, and its limits are still known", async () => {
+test("a server that was killed is lost within 5 seconds, until it starts again", async () => {
   const [port = 0] = freePorts(1);
-  const third = await start("127.0.0.3", port, ["--free-limits", "60/1000"]);
+  const third = await start("127.0.0.3", port);
   const name = `${hostname()}:${port}`;
   const registered = async (): Promise<ServerList> => jsonOf("servers", "list");
   const stateIn = ({ items }: ServerList) => items.find((each) => each.name === name)?.state;
@@ -142,9 +142,6 @@ test("a server that was killed is lost within 5 seconds, until it starts again, 
   expect(items.map(({ state }) => state)).toEqual(["up", "up", "lost"]);
   expect(total.requests).toBe((items[0]?.requests ?? 0) + (items[1]?.requests ?? 0));
   expect(await isComplete(first)).toBeTrue();
-  // It sets the limits again when it restarts.
-  const plans = await jsonOf("plans", "list");
-  expect(plans[0].setBy).toEqual([{ server: hostname(), setting: "--free-limits" }]);
   const again = await start("127.0.0.3", port);
   expect((await registered()).items.map(({ state }) => state)).toEqual(["up", "up", "up"]);
   await again.stop();

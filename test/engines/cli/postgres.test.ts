@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { bearer } from "../../bearer.ts";
 import { version } from "../../../package.json" with { type: "json" };
 import { CertificateAuthority } from "../../../trials/harness/certificates.ts";
+import { storePolicy } from "../../../trials/harness/policy.ts";
 import { postgresUrl, startPostgres } from "../../../trials/harness/postgres.ts";
 import { cleanUp, EXECUTABLE, InProcessCli, spawnTracked, cliDirectory } from "../../cli/cli.ts";
 
@@ -61,7 +62,7 @@ test("over TLS, with a private authority: no warning of plain text, and the keys
 
 test("the URL of the database can be in a file that can be read only once, and commands use the saved settings", async () => {
   const url = await postgresUrl();
-  await (await new InProcessCli().serve(["--free-limits", "7/80", "--database-url", url])).stop();
+  await storePolicy(["--database-url", url], { plans: { free: { perMinute: 7, perDay: 80 } } });
   const line = '"$0" keys create --name x --plan free --database-url-file <(echo "$1")';
   const child = spawnTracked(["bash", "-c", line, EXECUTABLE, url], { cwd: cliDirectory() });
   expect(await child.stdout.text()).toContain("free plan, 7 requests per minute, 80 per day");

@@ -6,6 +6,7 @@ import { laterOf, type Timeline, UNKNOWN_TIMELINE } from "../../../src/domain/ti
 import { createLog } from "../../../src/observe/log.ts";
 import { openPostgres } from "../../../src/store/postgres/open-postgres.ts";
 import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
+import { storePolicy, UNLIMITED } from "../../../trials/harness/policy.ts";
 import type { Server } from "../../../trials/harness/server.ts";
 import { bearer } from "../../bearer.ts";
 import { cleanUp, InProcessCli } from "../../cli/cli.ts";
@@ -65,8 +66,6 @@ async function detach({ url }: Server): Promise<void> {
   await until(async () => (await sql`SELECT FROM pg_stat_wal_receiver`).length === 0, 10_000);
 }
 
-const UNLIMITED = ["--free-limits", "1000000/1000000", "--business-limits", "1000000/1000000"];
-
 /** Why a command cannot open the database. */
 const refusal = (cli: InProcessCli, argv: readonly string[]) =>
   cli.run(argv).then(
@@ -109,7 +108,8 @@ test("of two standbys that were promoted independently, all processes use the on
   const cli = new InProcessCli();
   // All processes are on one machine.
   const storage = ["--database-url", url, "--data", cli.dataDir];
-  const server = await cli.serve([...storage, ...UNLIMITED]);
+  await storePolicy(storage, UNLIMITED);
+  const server = await cli.serve(storage);
   const post = async (name: string) => {
     const headers = { ...bearer(server.secret), "Content-Type": "application/json" };
     const body = JSON.stringify({ name, categoryId: 1 });
@@ -154,7 +154,8 @@ test("of two standbys that were promoted independently, all processes use the on
 test("a server on a primary that was replaced leaves it as soon as it finds the new one", async () => {
   const { primary, standby, url } = await startPair();
   const storage = ["--database-url", url];
-  const server = await new InProcessCli().serve([...storage, ...UNLIMITED]);
+  await storePolicy(storage, UNLIMITED);
+  const server = await new InProcessCli().serve(storage);
   /** Repeats the request on 503, as the client library does. */
   const post = (name: string) =>
     until(async () => {
@@ -234,7 +235,8 @@ test("after a failover that lost changes of keys, lost keys get 401, and a key t
   const { primary, standby, url } = await startPair();
   const cli = new InProcessCli();
   const storage = ["--database-url", url];
-  const server = await cli.serve([...storage, ...UNLIMITED]);
+  await storePolicy(storage, UNLIMITED);
+  const server = await cli.serve(storage);
   const statusOf = async (key: string) => {
     const headers = bearer(key);
     return (await fetch(`${server.url}/pets`, { headers })).status;

@@ -2,6 +2,7 @@ import { SQL } from "bun";
 import { expect, test } from "bun:test";
 import { messageOf } from "../../../src/runtime/message-of.ts";
 import { startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
+import { storePolicy } from "../../../trials/harness/policy.ts";
 import { bearer } from "../../bearer.ts";
 import { cleanUpAfterAll, InProcessCli } from "../../cli/cli.ts";
 import { until } from "../../timing.ts";
@@ -62,8 +63,9 @@ test("the loss of the only synchronous standby: a ban, an unban and expired quot
   const standby = await startStandby(primary);
   const cli = new InProcessCli();
   const storage = ["--database-url", primary.url];
-  const rules = ["--free-limits", "1/1000", "--ban-strikes", "1", "--ban-grace", "0"];
-  const server = await cli.serve([...storage, "--admin-address", "off", ...rules]);
+  const plans = { free: { perMinute: 1, perDay: 1_000 } };
+  await storePolicy(storage, { plans, ban: { strikes: 1, graceMs: 0 } });
+  const server = await cli.serve([...storage, "--admin-address", "off"]);
   const createKey = async (name: string, plan: string) => {
     const { out } = await cli.run(["keys", "create", "--name", name, "--plan", plan, "--json", ...storage]);
     const { id, key }: { id: number; key: string } = JSON.parse(out);

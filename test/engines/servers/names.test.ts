@@ -2,13 +2,12 @@ import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
+import { storePolicy, UNLIMITED } from "../../../trials/harness/policy.ts";
 import { startPetstore } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { freePort } from "../../../trials/harness/server.ts";
 import { bearer } from "../../bearer.ts";
 import { until } from "../../timing.ts";
-
-const UNLIMITED = ["--free-limits", "1000000/1000000"];
 
 /** Another address of the server at `to`. */
 function forward(hostname: string, to: { hostname: string; port: number }, port = freePort()) {
@@ -34,6 +33,7 @@ function forward(hostname: string, to: { hostname: string; port: number }, port 
 
 test("a server follows the name of PostgreSQL to another address within seconds", async () => {
   const url = new URL(await postgresUrl());
+  await storePolicy(["--database-url", url.href], UNLIMITED);
   const to = { hostname: url.hostname, port: Number(url.port) };
   const first = forward("127.0.0.2", to);
   const second = forward("127.0.0.3", to, first.port);
@@ -43,7 +43,7 @@ test("a server follows the name of PostgreSQL to another address within seconds"
   const asRoot = process.getuid?.() === 0 ? [] : ["--map-root-user"];
   const withHosts = ["unshare", "--mount", ...asRoot, "sh", "-c"];
   const mount = [...withHosts, 'mount --bind "$0" /etc/hosts && exec "$@"', hosts];
-  const flags = ["--database-url", url.href, "--port", "0", "--admin-address", "off", ...UNLIMITED];
+  const flags = ["--database-url", url.href, "--port", "0", "--admin-address", "off"];
   const server = await startPetstore(flags, mount);
   const headers = bearer(server.key);
   const status = async () => (await fetch(`${server.url}/pets`, { headers })).status;

@@ -3,13 +3,12 @@ import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startPostgres } from "../../../trials/harness/postgres.ts";
+import { storePolicy, UNLIMITED } from "../../../trials/harness/policy.ts";
 import { bearer } from "../../bearer.ts";
 import { cleanUp, cliDirectory, InProcessCli } from "../../cli/cli.ts";
 import { until } from "../../timing.ts";
 
 afterAll(cleanUp);
-
-const UNLIMITED = ["--free-limits", "1000000/1000000"];
 
 /** A file that contains a URL with this user and password. */
 function urlFile(url: string, user: string) {
@@ -32,7 +31,8 @@ test("a new password of PostgreSQL, in the database and in the file of its URL, 
   await sql`GRANT CREATE ON DATABASE postgres TO app`;
   await sql`SELECT pg_reload_conf()`;
   const { file, write } = urlFile(postgres.url, "app");
-  const server = await new InProcessCli().serve(["--database-url-file", file, ...UNLIMITED]);
+  await storePolicy(["--database-url-file", file], UNLIMITED);
+  const server = await new InProcessCli().serve(["--database-url-file", file]);
   const headers = bearer(server.secret);
   const status = async () => (await fetch(`${server.url}/pets`, { headers })).status;
   expect(await status()).toBe(200);

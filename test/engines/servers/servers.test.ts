@@ -3,6 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { hostname } from "node:os";
 import { checkHistory } from "../../../trials/faults/history.ts";
 import { rateLimitStatus, type RateLimitStatus, sendBurst } from "../../../trials/harness/api-client.ts";
+import { storePolicy } from "../../../trials/harness/policy.ts";
 import { Fleet } from "../../../trials/harness/fleet.ts";
 import { adminFlags, isOfOutage, type LogLine } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
@@ -20,8 +21,8 @@ const TOKEN = "the-token-of-all-servers";
 const databaseUrl = await postgresUrl();
 const storage = ["--database-url", databaseUrl];
 /** A ban takes four seconds. */
-const BAN = ["--ban-strikes", "3"];
-const fleet = await Fleet.start({ size: 4, storage, flags: [...BAN, ...adminFlags(TOKEN)] });
+await storePolicy(storage, { ban: { strikes: 3 } });
+const fleet = await Fleet.start({ size: 4, storage, flags: adminFlags(TOKEN) });
 const stores = await openStores({ ...storageIn(""), databaseUrl });
 afterAll(async () => {
   await stores.close();

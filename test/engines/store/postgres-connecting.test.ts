@@ -121,7 +121,7 @@ const calls = ({ clientStore, operatorPetStore, keys, storedValues }: PostgresSt
   () => operatorPetStore.getPet(1n),
   () => clientStore.createPet(rex, AT),
   () => clientStore.placeOrder({ keyId: KEY_ID, petId: 1n }, AT),
-  () => storedValues.saveValues({ "free-limits": "1/2" }),
+  () => storedValues.saveValues({ "public-url": "http://a" }),
   () => keys.findCredential("0".repeat(64)),
 ];
 

@@ -174,6 +174,30 @@ test("a session of an earlier release gets the token of its operator, unless it 
   expect(await sessionTokens(await database.open())).toEqual(EXPECTED_TOKENS);
 });
 
+test("tables get the limits and ban rules of release 1.3.0, unless they have some", async () => {
+  const stored =
+    "INSERT INTO plans VALUES ('free', 7, 70), ('pro', 8, 80), ('business', 9, 90), ('anonymous', 1, 10)";
+  for (const isStored of [false, true]) {
+    await using database = await databaseBefore("the first limits of the plans and ban rules");
+    if (isStored) {
+      await database.sql.unsafe(stored);
+      await database.sql`INSERT INTO ban_rules VALUES (1, 3, 0, 60000, 60000)`;
+    }
+    await database.open();
+    const plans: { name: string; limits: string }[] =
+      await database.sql`SELECT name, per_minute || '/' || per_day AS limits FROM plans ORDER BY per_day, name`;
+    expect(plans.map(({ name, limits }) => `${name} ${limits}`)).toEqual(
+      isStored
+        ? ["anonymous 1/10", "free 7/70", "pro 8/80", "business 9/90"]
+        : ["free 60/1000", "anonymous 300/10000", "pro 300/10000", "business 1000/100000"],
+    );
+    const rules =
+      "SELECT concat_ws(' ', strikes, grace_ms, length_ms, max_length_ms) AS rules FROM ban_rules";
+    const expected = isStored ? "3 0 60000 60000" : "10 1000 300000 2400000";
+    expect([...(await database.sql.unsafe(rules))]).toEqual([{ rules: expected }]);
+  }
+});
+
 test("a start that was interrupted while it built an index builds it again", async () => {
   await using database = await createMigrated();
   await migrate(database, [ADD_COLUMN]);

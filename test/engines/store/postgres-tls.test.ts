@@ -21,7 +21,7 @@ async function open(url: string): Promise<"opened"> {
   try {
     await allKeys(keys);
     await clientStore.createPet({ name: "Rex", categoryId: 1n }, 0);
-    await storedValues.saveValues({ "free-limits": "1/2" });
+    await storedValues.saveValues({ "public-url": "http://a" });
     return "opened";
   } finally {
     await close();

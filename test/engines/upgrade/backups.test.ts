@@ -65,7 +65,11 @@ describe.each(["1.1.0", "1.2.0"] as const)("release %s", (release) => {
     await using other = new SQL(migrated, { max: 1 });
     await other.unsafe(fixtureSql(release)).simple();
     await petstore("migrate", "--database-url", migrated, "--data", data);
-    expect(restored).toEqual(withoutAudit(await contentsIn(postgresIn(migrated))));
+    // Release 1.1.0 stored no limits: a backup of its tables has none, and a server takes the first ones.
+    const { tables, ...rest } = withoutAudit(await contentsIn(postgresIn(migrated)));
+    const none = { rows: 0, checksum: "0".repeat(16) };
+    const has = release === "1.1.0" ? { plans: none, ban_rules: none } : {};
+    expect(restored).toEqual({ ...rest, tables: { ...tables, ...has } });
   });
 
   test("SQLite: a backup before the upgrade, and one that the release made itself, are restored", async () => {

@@ -32,12 +32,12 @@ const as = (name: string, line: string) => bare(line, HOST, `Authorization: Bear
 const FIND = '{"secret":"{{main}}"}';
 
 const SETTING: Setting = {
-  name: "ban-strikes",
-  variable: "PETSTORE_BAN_STRIKES",
-  value: "2",
-  default: "10",
+  name: "drain-delay",
+  variable: "PETSTORE_DRAIN_DELAY",
+  value: "2s",
+  default: "0",
   source: "flag",
-  help: "Strikes that ban a key.",
+  help: "Time to keep serving after a stop signal.",
 };
 
 /** Key 3 is banned, key 4 is revoked, and keys 1 and 2 have used the API before. */
@@ -109,8 +109,8 @@ export const admin: Scenario = {
     rolled: { plan: "pro" },
     ended: { plan: "pro" },
   },
+  policy: { ban: { strikes: 2, graceMs: 0, lengthMs: 90_000, maxLengthMs: 180_000 } },
   config: {
-    givenPolicy: { ban: { strikes: 2, graceMs: 0, lengthMs: 90_000, maxLengthMs: 180_000 } },
     admin: {
       host: "127.0.0.1",
       port: 0,

@@ -26,10 +26,10 @@ export const limits: Scenario = {
   },
   config: {
     trustedProxies: [parseIpNetwork("127.0.0.1/32")].filter((network) => network !== undefined),
-    givenPolicy: {
-      plans: { anonymous: { perMinute: 2, perDay: 50 } },
-      ban: { strikes: 2, graceMs: 0, lengthMs: 90_000, maxLengthMs: 180_000 },
-    },
+  },
+  policy: {
+    plans: { anonymous: { perMinute: 2, perDay: 50 } },
+    ban: { strikes: 2, graceMs: 0, lengthMs: 90_000, maxLengthMs: 180_000 },
   },
   steps: [
     ["limits 200: the first of two", minute.get("/pets")],

@@ -1,3 +1,4 @@
+import { storePolicy, UNLIMITED } from "../../harness/policy.ts";
 import { Fleet } from "../../harness/fleet.ts";
 import { temporaryDirectory } from "../../harness/cleanup.ts";
 import { adminFlags, runPetstore } from "../../harness/petstore.ts";
@@ -11,8 +12,6 @@ import type { ClockPeriod, Disturbance } from "./history.ts";
 import { type Fault, type Schedule, SERVERS, stepsOf } from "./schedule.ts";
 
 export const TOKEN = "the-token-of-all-servers-of-this-deployment";
-/** The flags of servers. Clients with revoked keys count as clients without a key, all from one address. */
-const FLAGS = ["--anonymous-limits", "1000000/100000000"];
 /** How long a server is down after a crash, as with a service manager. */
 const START_AGAIN_AFTER_MS = 300;
 const START_TIMEOUT_MS = 30_000;
@@ -69,8 +68,10 @@ export class Deployment {
     const isWebhookTried = clocks !== undefined || !isSynchronous;
     const receiver = isWebhookTried ? startReceiver() : undefined;
     const webhook = receiver ? webhookFlags(receiver, ...WEBHOOK_EVENTS) : [];
-    const flags = [...adminFlags(TOKEN), ...FLAGS, ...webhook];
+    const flags = [...adminFlags(TOKEN), ...webhook];
     const under = clocks && { under: clocks.under };
+    // Clients with revoked keys count as clients without a key, all from one address.
+    await storePolicy(storage.slice(0, 2), UNLIMITED);
     const fleet = await Fleet.start({ size: SERVERS, storage, flags, ...under });
     const databases = [primary, standby] as const;
     return new Deployment(fleet, storage, { databases, certificates, clocks, receiver });

@@ -12,7 +12,6 @@ import { type CallOperation, locationOf, CALL_OPTIONS } from "../../calls/call.t
 import { firstItems } from "../../calls/pages.ts";
 import { openOperations } from "../../calls/open-operations.ts";
 import { json, type Screen } from "../../output.ts";
-import { setByWarning } from "../plans.ts";
 import { requestsOfLastDay } from "../usage.ts";
 import { callServer } from "../../calls/remote-server.ts";
 import { type Change, type Current, hasAny, planChanges } from "./changes.ts";
@@ -130,8 +129,6 @@ async function applyFile(
       );
     throw error;
   }
-  const warning = setByWarning(plan.changes.flatMap(({ setBy = [] }) => setBy));
-  if (warning !== undefined) context.warn(printable(warning));
   const where = locationOf(values);
   const differences = count + leftOut;
   if (isCheck && differences > 0) {

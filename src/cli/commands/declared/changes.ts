@@ -33,8 +33,6 @@ export interface Change {
   readonly after: Values;
   /** Makes the change with one call. Resolves to the secret of what was created. */
   readonly run: (call: CallOperation) => Promise<string | undefined>;
-  /** The servers that set the values again when they start. */
-  readonly setBy?: PlanLimits["setBy"];
   /** What still uses a key or an operator that is disabled because the file lacks it. */
   readonly use?: { readonly requestsOfLastDay: number } | { readonly lastUsedAt: string | null };
 }
@@ -153,24 +151,14 @@ function changesOfPolicy({ plans, banRules }: Declared, current: Current): Plann
     const now = current.plans.find((each) => each.plan === plan);
     const { before, after } = differing(plans[plan] ?? {}, now ?? {});
     const run = (call: CallOperation) => done(call("updatePlan", { body: { plan, ...after } }));
-    return hasAny(after)
-      ? [{ action: "update", kind: "plan", name: plan, before, after, run, ...(now && { setBy: now.setBy }) }]
-      : [];
+    return hasAny(after) ? [{ action: "update", kind: "plan", name: plan, before, after, run }] : [];
   });
   const { lengthMs, maxLengthMs } = { ...current.banRules, ...banRules };
   const isTooShort = banRules.maxLengthMs !== undefined && maxLengthMs < lengthMs;
   const { before, after } = differing(banRules, current.banRules);
   const run = (call: CallOperation) => done(call("updateBanRules", { body: after }));
   if (hasAny(after))
-    changes.push({
-      action: "update",
-      kind: "ban-rules",
-      name: undefined,
-      before,
-      after,
-      run,
-      setBy: current.banRules.setBy,
-    });
+    changes.push({ action: "update", kind: "ban-rules", name: undefined, before, after, run });
   const message = `must be at least lengthMs, which is ${lengthMs}`;
   return { changes, problems: isTooShort ? [{ path: ["banRules", "maxLengthMs"], message }] : [] };
 }

@@ -39,10 +39,9 @@ export const exportConfig = defineCommand({
 
 /** The values as a file has them: without defaults. */
 function configOf({ plans, banRules, operators, keys }: Current) {
-  const { setBy: _setBy, ...rules } = banRules;
   return {
     plans: Object.fromEntries(plans.map(({ plan, perMinute, perDay }) => [plan, { perMinute, perDay }])),
-    banRules: rules,
+    banRules,
     operators: operators.flatMap(operatorEntry),
     keys: keys.flatMap(keyEntry),
   };
