@@ -9,7 +9,9 @@ import { run } from "../trials/compatibility/tools.ts";
 import { temporaryDirectory } from "../trials/harness/cleanup.ts";
 
 const TYPES = "kubernetes-types@1.30.0";
-const MANIFESTS = resolve(import.meta.dir, "../deploy/kubernetes/petstore.yaml");
+const MANIFESTS = ["petstore.yaml", "limits.yaml"].map((name) =>
+  resolve(import.meta.dir, "../deploy/kubernetes", name),
+);
 
 /** The modules with the types, by kind. */
 const MODULES: Readonly<Record<string, string>> = {
@@ -17,6 +19,7 @@ const MODULES: Readonly<Record<string, string>> = {
   ConfigMap: "core/v1",
   Service: "core/v1",
   Deployment: "apps/v1",
+  Job: "batch/v1",
   PodDisruptionBudget: "policy/v1",
   NetworkPolicy: "networking/v1",
 };
@@ -43,7 +46,9 @@ export const manifest${index}: Kind${index} = ${JSON.stringify(manifest, null, 2
 }
 
 const directory = temporaryDirectory("check-deploy");
-const manifests = Bun.YAML.parse(readFileSync(MANIFESTS, "utf8")) as readonly Manifest[];
+const manifests = MANIFESTS.flatMap(
+  (path) => Bun.YAML.parse(readFileSync(path, "utf8")) as Manifest | Manifest[],
+);
 const settings = { compilerOptions: { strict: true, noEmit: true }, include: ["*.ts"] };
 writeFileSync(join(directory, "package.json"), '{"private":true}');
 writeFileSync(join(directory, "tsconfig.json"), JSON.stringify(settings));

@@ -97,7 +97,7 @@ const FILES: Readonly<Record<string, TreeFile>> = {
 /** The settings, which an upgrade leaves as they are. */
 const SETTINGS = ["etc/petstore/production.env", "etc/logrotate.d/petstore"];
 
-const EXAMPLES = ["grafana", "haproxy", "nginx", "prometheus"];
+const EXAMPLES = ["grafana", "haproxy", "limits.yaml", "nginx", "prometheus"];
 
 /** Makes the tree of files that a package installs. */
 function makeTree(executable: string, zshDirectory: string): string {

@@ -11,6 +11,8 @@ test.each([
   ["src/client/transport.ts", /"petstore-client\/([^"]+)"/],
   ["deploy/compose/compose.yaml", /image: petstore:(\S+)/],
   ["deploy/kubernetes/petstore.yaml", /image: \S+\/petstore:(\S+)/],
+  ["deploy/kubernetes/limits.yaml", /name: migrate\n *image: \S+\/petstore:(\S+)/],
+  ["deploy/kubernetes/limits.yaml", /name: apply\n *image: \S+\/petstore:(\S+)/],
   ["deploy/container/Containerfile", /-t petstore:(\S+)/],
   ["docs/deployment.md", /^ {4}petstore (\S+) \(commit/m],
 ])("%s names the version of package.json", (path, pattern) => {

@@ -43,6 +43,7 @@ const FILES = [
   "/usr/share/doc/petstore/CHANGELOG.md.gz",
   "/usr/share/doc/petstore/copyright",
   "/usr/share/doc/petstore/examples/haproxy/haproxy.cfg",
+  "/usr/share/doc/petstore/examples/limits.yaml",
   "/usr/share/doc/petstore/examples/prometheus/alerts.yml",
   "/usr/share/fish/vendor_completions.d/petstore.fish",
 ];
