@@ -7,6 +7,8 @@ import { traceContextOf } from "./trace.ts";
 
 /** The limit for the events of each kind. */
 const EVENTS = { max: 100, perSecond: 10 };
+/** A full disk or an outage lasts for hours, and an event of its own says when it begins and ends. */
+const OUTAGE_EVENTS = { max: 100, perSecond: 1 / 60 };
 
 /**
  * Logs an event for each 5xx response, with the identifiers of the request and of its trace. While a database is
@@ -15,7 +17,7 @@ const EVENTS = { max: 100, perSecond: 10 };
  */
 export class ErrorLog {
   readonly #failed = new TokenBucket(EVENTS);
-  readonly #unavailable = new TokenBucket(EVENTS);
+  readonly #unavailable = new TokenBucket(OUTAGE_EVENTS);
   readonly #overloaded = new TokenBucket(EVENTS);
   readonly #unsupported = new TokenBucket(EVENTS);
 
