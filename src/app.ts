@@ -76,6 +76,8 @@ interface AppOptions {
   readonly operatorRate?: OperatorRate;
   /** The settings that the console shows. */
   readonly shownSettings?: readonly Setting[];
+  /** Whether the console says that this is a demo. */
+  readonly isDemo?: boolean;
 }
 
 /**
@@ -452,6 +454,7 @@ function serverServices(
   return {
     ...adapters,
     environment: config.environment,
+    isDemo: options.isDemo === true,
     servers,
     metrics,
     requestLog: observers.requestLog,

@@ -61,7 +61,7 @@ interface DemoOptions {
 /** Starts a server on new data, fills it, and runs clients until it is disposed of. */
 export async function startDemo(config: Config, options: DemoOptions): Promise<Demo> {
   const { clientKeys: keys, secret, clients, now } = await createSampleData(config, options.clock);
-  const app = await startApp(config, options);
+  const app = await startApp(config, { ...options, isDemo: true });
   try {
     const { url } = app;
     app.metrics.live.fillPast(OPEN_MS, liveFigures(clients, now));

@@ -143,7 +143,7 @@ class AdminApp {
   constructor(services: Services, errorLog: ErrorLog) {
     this.#services = services;
     this.#errorLog = errorLog;
-    this.#pages = createConsole(services.environment);
+    this.#pages = createConsole(services.isDemo ? "demo" : services.environment);
     this.#ready = readinessOf(readinessChecks(services));
     const handlers: AdminHandlers = {
       ...sessionHandlers(services),

@@ -20,6 +20,8 @@ import type { ProviderSignIn } from "./sign-in/provider-sign-in.ts";
 /** All that the operations of operators are made of. Each part takes what it needs of them. */
 export interface Services extends AdminStores, Pick<DatabaseStores, "questions" | "operatorReads"> {
   readonly environment: Environment;
+  /** Whether the data are samples. */
+  readonly isDemo: boolean;
   readonly clock: Clock;
   readonly log: Log;
   /** The policy that this server applies. */

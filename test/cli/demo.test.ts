@@ -81,10 +81,11 @@ test("the demo listens where --port and --admin-address, or their variables, say
   expect((await stop()).code).toBe(0);
 });
 
-test("the demo begins with a past: the plots of the console have the last hours at once", async () => {
+test("the console says that it is a demo, and begins with a past: the plots of the console have the last hours at once", async () => {
   process.env["TMPDIR"] = temporary;
   const { message, stop } = await new InProcessCli().start("demo");
   const [, origin = "", code = ""] = /^ {2}Console +(\S+)\/\?code=(\w+)$/m.exec(message) ?? [];
+  expect(await (await fetch(origin)).text()).toContain('<html lang="en" data-environment="demo">');
   const headers = { "Content-Type": "application/json" };
   const body = JSON.stringify({ code });
   const signedIn = await fetch(`${origin}/api/session`, { method: "POST", headers, body });

@@ -12,7 +12,7 @@ const MAIN_PAGES = Object.entries(PAGES).filter(([, path]) => /^\/\w*$/.test(pat
 /** The version of the server when this page was loaded. */
 let loadedVersion: string | undefined;
 
-/** The mark and the environment, which the page names before anybody has signed in. */
+/** The environment, or "demo", which the page names before anybody has signed in. */
 export const ENVIRONMENT = document.documentElement.dataset["environment"];
 
 export function Brand() {

@@ -10,10 +10,10 @@ import { matchPage } from "./pages.ts";
 
 /**
  * Serves the pages of the console, their scripts and styles. They need no token, and contain no data but the
- * environment. They are bundled at the first request and kept in memory. The handler returns undefined if the page does
- * not exist; the caller adds security headers to its responses.
+ * environment, or that it is a demo. They are bundled at the first request and kept in memory. The handler returns
+ * undefined if the page does not exist; the caller adds security headers to its responses.
  */
-export function createConsole(environment: Environment) {
+export function createConsole(environment: Environment | "demo") {
   const load = loadOnce(async () => {
     const bundle = await loadBundle("console");
     const script = assetOf(`${ASSET_PATH}console-`, "js", bundle.script);
@@ -40,7 +40,7 @@ export function createConsole(environment: Environment) {
 
 const ASSET_PATH = "/assets/";
 
-function htmlOf(environment: Environment, script: Asset, style: Asset): string {
+function htmlOf(environment: string, script: Asset, style: Asset): string {
   return `<!doctype html>
 <html lang="en" data-environment="${environment}">
 <head>
