@@ -315,6 +315,17 @@ describe("petstore restore", () => {
     await expect(restore(earlier, "--replace")).rejects.toThrow("is incomplete: production.db is missing");
   });
 
+  test("and a backup, name the file of quotas if it is damaged, and change nothing", async () => {
+    writeFileSync(inData("production-limits.db"), "not a database ".repeat(1_000));
+    const before = inspect();
+    const error = /production-limits\.db.*; counts start anew when that file is moved away$/;
+    await expect(restore(backup, "--replace")).rejects.toThrow(error);
+    await expect(run("backup", backups)).rejects.toThrow(error);
+    expect(inspect()).toEqual(before);
+    renameSync(inData("production-limits.db"), inData("moved"));
+    await restored(backup, "--replace");
+  });
+
   test("of a release before 2.0, which has no quotas, leaves those of today", async () => {
     {
       using database = new Database(backup);

@@ -1,10 +1,11 @@
 import { Database } from "bun:sqlite";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { verifyBackup } from "../../src/archive/backup-files.ts";
 import { DataDirectory } from "../../src/data-directory.ts";
 import { runProgram } from "../harness/child.ts";
 import { PETSTORE, startPetstore, succeed } from "../harness/petstore.ts";
+import { hasSavedQuota, quotaFile, saveQuota } from "../harness/quotas.ts";
 import { type SystemCall, withLateSyncs } from "./trace.ts";
 
 /** What happens on a disk, and what holds when the power fails in the middle of it. */
@@ -143,7 +144,9 @@ export const SCENARIOS: readonly Scenario[] = [
     title: "A backup replaces the database",
     async prepare(root) {
       await addPets(root, ROWS);
+      saveQuota(dataIn(root));
       await succeed("backup", backupsIn(root), "--data", dataIn(root));
+      rmSync(quotaFile(dataIn(root)));
       await addPets(root, MORE_ROWS, "later");
     },
     run: (root, under) => run(under, "restore", backupsIn(root), "--replace", "--data", dataIn(root)),
@@ -153,6 +156,8 @@ export const SCENARIOS: readonly Scenario[] = [
       if (typeof found === "string") return [found];
       const allowed = acknowledged.size > 0 ? [ROWS] : [ROWS, ROWS + MORE_ROWS];
       const problems = allowed.includes(found.length) ? [] : [`there are ${found.length} pets`];
+      if (found.length === ROWS && !hasSavedQuota(dataIn(root)))
+        problems.push("the data are there without the quota of the key");
       if (acknowledged.size === 0) return problems;
       const replaced = readdirSync(dataIn(root)).find((name) => name.includes("-replaced-"));
       const before =

@@ -7,15 +7,13 @@ import { temporaryDirectory } from "../harness/cleanup.ts";
 import { contentsIn, postgresIn, sqliteIn } from "../harness/contents.ts";
 import { runPetstore, succeed } from "../harness/petstore.ts";
 import { postgresUrl } from "../harness/postgres.ts";
+import { hasQuota, hasSavedQuota, quotaFile, saveQuota } from "../harness/quotas.ts";
 import { verifyBackup } from "../../src/archive/backup-files.ts";
 import type { Contents } from "../../src/archive/contents.ts";
 import { postgresTables } from "../../src/store/postgres/table-store.ts";
 import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
-import { newQuota } from "../../src/domain/rate-limit.ts";
-import { readBackupQuotas, readSavedQuotas } from "../../src/store/sqlite/backup-tables.ts";
+import { readBackupQuotas } from "../../src/store/sqlite/backup-tables.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
-import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
-import type { KeyQuotas } from "../../src/store/sql/table-store.ts";
 
 /** Prepares new data for a command that is killed repeatedly, in a directory that is removed afterwards. */
 export type Prepare = (directory: string) => Promise<Attempt>;
@@ -54,7 +52,7 @@ export async function createFixture(pets: number) {
   await succeed("backup", backups, "--data", data);
   cpSync(data, laterData, { recursive: true });
   // So the quotas after a restore are those of the backup.
-  rmSync(join(laterData, LIMITS));
+  rmSync(quotaFile(laterData));
   await addPets(laterData, MORE_PETS);
   const name = readdirSync(backups).find((entry) => entry.endsWith(".db")) ?? "";
   const contents = await contentsIn(sqliteIn(data));
@@ -73,21 +71,6 @@ async function addPets(data: string, count: number): Promise<void> {
     await Promise.all(Array.from({ length: Math.min(1_000, count - from) }, (_, i) => create(from + i)));
   }
   await close();
-}
-
-const LIMITS = "production-limits.db";
-
-/** The number of requests of key 1 in its day. */
-const USED = 55;
-
-const lacksQuota = (quotas: KeyQuotas) => quotas.find(([id]) => id === 1)?.[1].day.used !== USED;
-
-function saveQuota(data: string): void {
-  const quotas = openQuotaStore(join(data, LIMITS));
-  const day = { openedAt: Date.now(), used: USED, graceBeganAt: -1, strikes: 0 };
-  const subject = { kind: "key", id: 1 } as const;
-  quotas.save([[subject, { ...newQuota(), day }]]);
-  quotas.close();
 }
 
 /** The names of the problems that are true. */
@@ -119,7 +102,7 @@ async function backup({ data, backup, contents }: Fixture, isPostgres: boolean):
         const read = await verifyBackup(path, { onProgress() {} }).catch((error: unknown) => String(error));
         if (typeof read === "string") problems.push(read);
         else if (keptIn(await contentsOfFile(path)) !== keptIn(contents)) problems.push("other rows");
-        else if (lacksQuota(readBackupQuotas(path))) problems.push("other quotas");
+        else if (!hasQuota(readBackupQuotas(path))) problems.push("other quotas");
       }
       return problems;
     };
@@ -150,9 +133,9 @@ async function contentsOfFile(path: string): Promise<Contents> {
   }
 }
 
-async function quotasIn(url: string): Promise<KeyQuotas> {
+async function hasQuotaIn(url: string): Promise<boolean> {
   await using reader = await postgresIn(url).read();
-  return (await reader.quotas()).quotas;
+  return hasQuota((await reader.quotas()).quotas);
 }
 
 async function restore(fixture: Fixture, isPostgres: boolean): Promise<Prepare> {
@@ -170,7 +153,7 @@ async function restore(fixture: Fixture, isPostgres: boolean): Promise<Prepare> 
     if (!isPostgres) cpSync(laterData, data, { recursive: true });
     const tables = url === undefined ? sqliteIn(data) : postgresIn(url);
     const storage = ["--data", data, ...(url === undefined ? [] : ["--database-url", url])];
-    const quotas = () => (url === undefined ? readSavedQuotas(join(data, LIMITS)) : quotasIn(url));
+    const isQuotaThere = async () => (url === undefined ? hasSavedQuota(data) : hasQuotaIn(url));
     /** The contents of everything that was replaced. */
     const replaced = async (): Promise<string[]> => {
       const prefix = "production[-_]replaced[-_]";
@@ -196,7 +179,7 @@ async function restore(fixture: Fixture, isPostgres: boolean): Promise<Prepare> 
         return problemsOf({
           "rows are missing or changed": ![keptIn(contents), keptIn(later)].includes(kept),
           "the data are there without the quota of the key":
-            kept === keptIn(contents) && lacksQuota(await quotas()),
+            kept === keptIn(contents) && !(await isQuotaThere()),
         });
       },
       async checkAtEnd() {
@@ -206,7 +189,7 @@ async function restore(fixture: Fixture, isPostgres: boolean): Promise<Prepare> 
           "the restored database has other rows than the backup": keptIn(now) !== keptIn(contents),
           "the restored database has not one audit entry of the restore":
             now.tables["audit"]?.rows !== entries,
-          "the quota of the key is not restored": lacksQuota(await quotas()),
+          "the quota of the key is not restored": !(await isQuotaThere()),
           "identifiers would be assigned again": now.counters["pets"] !== later.counters["pets"],
           "the replaced database is lost": !(await replaced()).includes(keptIn(later)),
           "a copy is left": existsSync(join(data, "production.db.restored")),

@@ -6,7 +6,7 @@ import { fromStored, toStored } from "../../domain/stored-quota.ts";
 import type { KeyQuotas } from "../sql/table-store.ts";
 import { statOf } from "../../runtime/own-files.ts";
 import { hasTable } from "./migrate.ts";
-import { QUOTA_COLUMNS, quotasIn } from "./quota-store.ts";
+import { QUOTA_COLUMNS, quotasIn, withHint } from "./quota-store.ts";
 import { BACKUP_TABLES, dropBackupTables } from "./schema-check.ts";
 import { withDatabase } from "./snapshot.ts";
 
@@ -59,11 +59,15 @@ export function descriptionOf(value: unknown, place: string): BackupDescription 
 /** Reads the quotas of keys that a server has saved, which may be running. Each server counts addresses for itself. */
 export function readSavedQuotas(path: string): KeyQuotas {
   if (statOf(path) === undefined) return [];
-  return withDatabase(path, (connection) => {
-    // A server may be making the tables.
-    const all = hasTable(connection, "standings") ? [...quotasIn(connection)] : [];
-    return all.flatMap(([{ kind, id }, quota]) => (kind === "key" ? [[id, quota] as const] : []));
-  });
+  try {
+    return withDatabase(path, (connection) => {
+      // A server may be making the tables.
+      const all = hasTable(connection, "standings") ? [...quotasIn(connection)] : [];
+      return all.flatMap(([{ kind, id }, quota]) => (kind === "key" ? [[id, quota] as const] : []));
+    });
+  } catch (error) {
+    throw withHint(error);
+  }
 }
 
 /** Reads the quotas of a backup. Those of releases before 2.0 have none. */

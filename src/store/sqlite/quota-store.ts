@@ -71,7 +71,7 @@ export function openQuotaStore(path: string, options?: QuotaStoreOptions): Quota
 }
 
 /** Adds to the message how to start without the counts. */
-function withHint(error: unknown): Error {
+export function withHint(error: unknown): Error {
   return new Error(`${messageOf(error)}; counts start anew when that file is moved away`, { cause: error });
 }
 
