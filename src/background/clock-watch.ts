@@ -17,11 +17,12 @@ interface WatchOptions {
   readonly log: Pick<Log, "event">;
 }
 
-/** Compares the clock of this machine with that of the database, all the time. */
+/** Compares the clock of this machine with that of the database, all the time, and reports steps of the latter. */
 export class ClockWatch {
   readonly #options: WatchOptions;
   readonly #reporter: FailureReporter;
   #aheadMs: number | undefined;
+  #steadyAheadMs: number | undefined;
   readonly #comparing = repeat(0, async () => {
     await this.#compare().catch(() => {
       // The outage of the database is in the log. The last difference stays.
@@ -52,10 +53,24 @@ export class ClockWatch {
     const time = await storedValues.readTime();
     const tookMs = clock.steadyNow() - startedAt;
     if (time === undefined || tookMs > MAX_QUERY_MS) return;
+    const [before, steadyBefore] = [this.#aheadMs, this.#steadyAheadMs];
     this.#aheadMs = Math.round(clock.now() - tookMs / 2 - time);
+    this.#steadyAheadMs = Math.round(startedAt + tookMs / 2 - time);
+    if (before !== undefined && steadyBefore !== undefined)
+      this.#reportStep(before - this.#aheadMs, steadyBefore - this.#steadyAheadMs);
     const difference = Math.abs(this.#aheadMs);
     if (difference > CLOCK_TOLERANCE_MS) this.#reporter.failed(undefined);
     else if (difference <= AGREEMENT_MS) this.#reporter.succeeded();
+  }
+
+  /**
+   * Both clocks of this machine show a step of the database's clock. A step of this machine's clock changes only the
+   * first difference, and the time for which this machine was suspended only the second.
+   */
+  #reportStep(byMs: number, bySteadyMs: number): void {
+    const isStep = Math.min(Math.abs(byMs), Math.abs(bySteadyMs)) > CLOCK_TOLERANCE_MS;
+    if (isStep && byMs > 0 === bySteadyMs > 0)
+      this.#options.log.event("clock.database-changed", { byMs: bySteadyMs });
   }
 
   async close(): Promise<void> {

@@ -1,7 +1,7 @@
 import { describeStorage, type StorageConfig } from "../config/storage.ts";
 import { postgresOf } from "../adapters/postgres-options.ts";
 import { isStandby } from "../store/postgres/errors.ts";
-import { findPrimary, inspectPostgres } from "../store/postgres/inspect.ts";
+import { compareClocks, findPrimary, inspectPostgres } from "../store/postgres/inspect.ts";
 import { findMissingRequirements } from "../store/postgres/requirements.ts";
 import { problemsOr, messageWithoutSecrets } from "./finding.ts";
 import { postgresCheck, postgresProblems, requirementProblem } from "./postgres-problems.ts";
@@ -18,7 +18,7 @@ export async function checkPostgres(storage: StorageConfig, now: () => number): 
       throw error;
     });
     const lacking = missing.map(requirementProblem);
-    const state = await inspectPostgres(url, schema, now).catch((error: unknown) => {
+    const state = await inspectPostgres(url, schema).catch((error: unknown) => {
       if (lacking.length === 0) throw error;
     });
     // Without what is missing, nothing else can be read.
@@ -28,7 +28,12 @@ export async function checkPostgres(storage: StorageConfig, now: () => number): 
     findings.push(checkReplication(state.replication));
     if (state.schema.version > 0)
       findings.push(schemaFinding(state.schema), backupFinding(state.lastBackupAt, now()));
-    return { findings, clocks: [{ name: "PostgreSQL", differenceMs: state.clockDifferenceMs }] };
+    const compared = await compareClocks(options.url, now);
+    const clocks = compared.map(({ host, differenceMs }) => ({
+      name: `PostgreSQL at ${host}`,
+      differenceMs,
+    }));
+    return { findings, clocks };
   } catch (error) {
     const message = `${name} cannot be used: ${messageWithoutSecrets(error)}`;
     const remedy = "check --database-url, that PostgreSQL runs, and that this machine may connect to it";

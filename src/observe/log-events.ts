@@ -267,6 +267,10 @@ export const LOG_EVENTS = {
     ["aheadMs"],
   ),
   "clock.agrees": info("the clocks of this machine and of PostgreSQL agree again", ["aheadMs"]),
+  "clock.database-changed": warn(
+    "PostgreSQL's clock was set, or another server's took over; windows and bans end by so much earlier or later",
+    ["byMs"],
+  ),
   "clock.doubted": warn(
     "the system clock is more than a day off; old data is kept until it is right, or for a day",
   ),

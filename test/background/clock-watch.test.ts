@@ -22,8 +22,8 @@ function compare(readTime: (clock: TestClock) => number | undefined | Promise<nu
     comparison,
     events: () =>
       lines.splice(0).map((line) => {
-        const { level, event, aheadMs } = JSON.parse(line);
-        return `${level} ${event} ${aheadMs}`;
+        const { level, event, aheadMs, byMs } = JSON.parse(line);
+        return `${level} ${event} ${aheadMs ?? byMs}`;
       }),
   };
 }
@@ -47,6 +47,25 @@ test("a clock that differs is one event until it agrees again, and known within 
   clock.step(1);
   await advance(5_000);
   expect([comparison.aheadMs, events()]).toEqual([2_001, ["warn clock.differs 2001"]]);
+});
+
+test("a step of the database's clock is an event, and neither a step nor a pause of this machine is one", async () => {
+  let byMs = 0;
+  const { clock, events } = compare(({ time }) => time + byMs);
+  await advance(0);
+  byMs = -60_000;
+  await advance(5_000);
+  expect(events()).toEqual(["warn clock.database-changed -60000", "warn clock.differs 60000"]);
+  byMs = 1_000;
+  await advance(5_000);
+  expect(events()).toEqual(["warn clock.database-changed 61000", "info clock.agrees -1000"]);
+  byMs = -1_000;
+  await advance(5_000);
+  // As if the machine had been suspended for an hour: its monotonic clock stood still.
+  byMs += 3_600_000;
+  clock.step(3_600_000);
+  await advance(5_000);
+  expect(events()).toEqual([]);
 });
 
 test("half of the time of the query counts, and a slow query, an outage and a database without a clock say nothing", async () => {

@@ -125,7 +125,6 @@ test("PostgreSQL: its version, its encoding, whether it takes writes and keeps t
     maxConnections: 51,
     servers: 2,
     canCreateSchema: false,
-    clockDifferenceMs: 0,
     schema: { version: 1, supportedVersion: 1, rejection: undefined },
     replication: {
       synchronousStandbyNames: "",

@@ -67,7 +67,20 @@ describe("PostgreSQL", () => {
     expect(of("clock")).toMatchObject([{ level: "ok" }]);
     cli.clock.now = () => Date.now() + 60_000;
     const clocks = (await diagnose(cli, ...storage)).of("clock").map(({ message }) => message);
-    expect(clocks[0]).toMatch(/^the clock of PostgreSQL is [56]\d\.\d s behind this machine's$/);
+    expect(clocks[0]).toMatch(
+      /^the clock of PostgreSQL at 127.0.0.1:\d+ is [56]\d\.\d s behind this machine's$/,
+    );
+  });
+
+  test("the clocks of all servers in the URL are compared, also those of standbys", async () => {
+    const primary = await startPostgres();
+    const standby = await startStandby(primary, { isSynchronous: false });
+    const hosts = [primary, standby].map(({ url }) => new URL(url).host);
+    cli.clock.now = () => Date.now() + 60_000;
+    const { of } = await diagnose(cli, "--database-url", `postgres://petstore@${hosts.join()}/postgres`);
+    const compared = of("clock").map(({ message }) => /^the clock of PostgreSQL at (\S+)/.exec(message)?.[1]);
+    expect(compared).toEqual(hosts);
+    await Promise.all([primary, standby].map((each) => each.stop()));
   });
 
   test("what the SQL needs is tried: what is missing is an error with its cost, and a comfort a warning", async () => {
