@@ -18,12 +18,12 @@ import { SERVERS } from "./composed/schedule.ts";
 const HELP = `Usage: npx bun trials/faults/patroni.ts [OPTIONS]
 
 Runs PostgreSQL as operators do: etcd and three servers with Patroni, with the configuration in deploy/patroni. The leader
-is switched over and killed again and again while clients and operators use three servers of Petstore, first with all
-PostgreSQL servers in the URL, then through HAProxy. Everything that they did is judged as by npm run faults -- --compose:
-nothing acknowledged is lost, limits hold, and afterwards no server has a connection to another than the leader. Needs
-the packages patroni, etcd-server, haproxy and postgresql. Takes some fifteen minutes. Exits with 1 if a promise is broken.
+is switched over and killed again and again, also after its synchronous standby was cut off, while clients and operators
+use three servers of Petstore, first with all PostgreSQL servers in the URL, then through HAProxy. Everything that they
+did is judged as by npm run faults -- --compose: nothing acknowledged is lost, limits hold, and afterwards no server uses
+another than the leader. Needs the packages patroni, etcd-server, haproxy and postgresql. Takes some thirty minutes. Exits with 1 if a promise is broken.
 
-  --faults N    Switchovers, and as many kills, each way (default: 5)
+  --faults N    Switchovers, and as many kills of both kinds, each way (default: 5)
   --help        Show this
 `;
 
@@ -34,15 +34,21 @@ const WAYS = ["all servers in the URL", "through HAProxy"] as const;
 interface Trial {
   readonly title: string;
   readonly way: (typeof WAYS)[number];
-  readonly fault: "switchover" | "killed";
+  readonly fault: "switchover" | "killed" | "killed without its standby";
   readonly seed: number;
 }
 
 function trialsOf(faults: number): Trial[] {
   const rounds = WAYS.flatMap((way) => Array.from({ length: faults }, () => way));
   return rounds.flatMap((way, i): Trial[] => [
-    { way, seed: 2 * i, fault: "switchover", title: `${way}: the leader is switched over` },
-    { way, seed: 2 * i + 1, fault: "killed", title: `${way}: the leader is killed` },
+    { way, seed: 3 * i, fault: "switchover", title: `${way}: the leader is switched over` },
+    { way, seed: 3 * i + 1, fault: "killed", title: `${way}: the leader is killed` },
+    {
+      way,
+      seed: 3 * i + 2,
+      fault: "killed without its standby",
+      title: `${way}: the standby is cut off, the leader is killed, and the standby is back`,
+    },
   ]);
 }
 
@@ -90,15 +96,23 @@ class Deployment implements Played {
     await Bun.sleep(BEFORE_MS);
     const from = now();
     const before = cluster.leader;
+    // Commits wait until Patroni has chosen another standby.
+    const cutOff = fault === "killed without its standby" ? await cluster.syncStandby() : undefined;
+    if (cutOff) {
+      cutOff.freeze();
+      await cluster.syncStandby(cutOff);
+      await Bun.sleep(BEFORE_MS);
+    }
     if (fault === "switchover") await cluster.switchOver();
     else {
       await before.kill();
       await cluster.untilReplaced(before);
+      cutOff?.thaw();
     }
     this.disturbances.push({ part: "promotion", what: fault, from, until: now() });
     await Bun.sleep(LEAVES_WITHIN_MS);
     await this.#expectOnlyOnLeader();
-    if (fault === "killed") before.start();
+    if (fault !== "switchover") before.start();
     await cluster.untilComplete();
     await this.#expectOnlyOnLeader();
   }
@@ -117,7 +131,7 @@ class Deployment implements Played {
   }
 }
 
-/** Each switchover and the kill after it are on a database of their own, so that lists stay short. */
+/** Each switchover and the kills after it are on a database of their own, so that lists stay short. */
 async function runAll(cluster: PatroniCluster, faults: number): Promise<number> {
   let deployment: Deployment | undefined;
   const code = await runTrials({

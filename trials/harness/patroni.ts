@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { Child } from "./child.ts";
 import { cleanUpAtExit, temporaryDirectory } from "./cleanup.ts";
 import { unprivilegedUser } from "./postgres.ts";
-import { isRunning, killTree } from "./processes.ts";
+import { freezeTree, isRunning, killTree, thawTree } from "./processes.ts";
 import { ETCD, executable, HAPROXY, PATRONI, POSTGRES } from "./programs.ts";
 
 const CONFIGURATIONS = join(import.meta.dir, "../../deploy/patroni");
@@ -58,7 +58,9 @@ export class PatroniCluster {
   /** Resolves when a server other than `before` is the leader and accepts writes. */
   async untilReplaced(before: Node): Promise<void> {
     this.leader = await this.#until("another server is the leader", async () => {
-      for (const node of this.nodes) if (node !== before && (await node.isLeader())) return node;
+      // One that is cut off does not respond.
+      for (const node of this.nodes)
+        if (node !== before && (await node.isLeader().catch(() => false))) return node;
     });
   }
 
@@ -74,10 +76,18 @@ export class PatroniCluster {
     });
   }
 
+  /** Resolves to the synchronous standby once it is another server than `before`. */
+  async syncStandby(before?: Node): Promise<Node> {
+    return await this.#until("another server is the synchronous standby", async () => {
+      const name = (await this.leader.members()).find(({ role }) => role === "sync_standby")?.name;
+      return this.nodes.find((node) => node.name === name && node !== before);
+    });
+  }
+
   async switchOver(): Promise<void> {
     const before = this.leader;
-    const candidate = (await before.members()).find(({ role }) => role === "sync_standby");
-    const body = JSON.stringify({ leader: before.name, candidate: candidate?.name });
+    const candidate = await this.syncStandby();
+    const body = JSON.stringify({ leader: before.name, candidate: candidate.name });
     const response = await fetch(`${before.api}/switchover`, { method: "POST", body });
     if (!response.ok) throw new Error(`switchover: ${response.status} ${await response.text()}`);
     await this.untilReplaced(before);
@@ -166,8 +176,16 @@ export class Node {
 
   /** Kills Patroni and PostgreSQL at once, as if the machine were lost. */
   async kill(): Promise<void> {
-    const postgres = this.#postgresPid();
-    await Promise.all([this.#patroni?.pid, postgres].map((pid) => pid && killTree(pid)));
+    await Promise.all(this.#pids.map(killTree));
+  }
+
+  /** Stops Patroni and PostgreSQL, as if nobody could reach the machine. */
+  freeze(): void {
+    for (const pid of this.#pids) freezeTree(pid);
+  }
+
+  thaw(): void {
+    for (const pid of this.#pids) thawTree(pid);
   }
 
   async isLeader(): Promise<boolean> {
@@ -183,16 +201,23 @@ export class Node {
     return members;
   }
 
-  /** The number of connections of Petstore; undefined if PostgreSQL accepts none. */
+  /**
+   * The number of connections with which Petstore uses the server; undefined if PostgreSQL accepts none. Those that ask
+   * the other servers for a promotion have no schema.
+   */
   async connections(): Promise<number | undefined> {
     await using sql = new SQL(this.url(ADMINISTRATION), { max: 1, connectionTimeout: 2 });
     const [row] = await sql<{ count: number }[]>`SELECT count(*)::int AS count FROM pg_stat_activity
-      WHERE application_name LIKE 'petstore%'`.catch(() => []);
+      WHERE application_name LIKE 'petstore production %'`.catch(() => []);
     return row?.count;
   }
 
   get #pidFile(): string {
     return join(this.#directory, "data", "postmaster.pid");
+  }
+
+  get #pids(): readonly number[] {
+    return [this.#patroni?.pid, this.#postgresPid()].filter((pid) => pid !== undefined);
   }
 
   #postgresPid(): number | undefined {
