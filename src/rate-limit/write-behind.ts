@@ -107,6 +107,8 @@ export class WriteBehind {
 
   readonly #runSlice = (): void => {
     this.#isScheduled = false;
+    // The next pass saves what cannot be saved now.
+    if (this.store.isPaused === true) return;
     if (!this.#isClosed && this.#writeBatch() && this.#hasMore()) this.#schedule();
   };
 

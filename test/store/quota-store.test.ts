@@ -1,12 +1,13 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { NEVER, newQuota, type Subject, type Quota } from "../../src/domain/rate-limit.ts";
 import type { QuotaStore } from "../../src/domain/ports/rate-limiter.ts";
 import { openQuotaStore, QUOTA_MIGRATIONS } from "../../src/store/sqlite/quota-store.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
 import { address, key, textOf } from "../subjects.ts";
 import { disposableDirectory } from "../disposable-directory.ts";
+import { until } from "../timing.ts";
 
 const AT = Date.UTC(2026, 10, 15, 9, 30);
 
@@ -53,6 +54,37 @@ test("a save replaces the quota of its subjects; undefined deletes a subject, an
   expect(all(quotaStore)).toEqual([[key(3), newQuota()]]);
   quotaStore.close();
 });
+
+test("the log of a server starts anew at 16 MB in a thread, while nothing is saved, and nothing is lost", async () => {
+  using directory = disposableDirectory();
+  const path = directory.path("limits.db");
+  const failures: unknown[] = [];
+  const store = openQuotaStore(path, { onRescue() {}, onFailure: (error) => void failures.push(error) });
+  const rows = (bannedAt: number) =>
+    Array.from(
+      { length: 20_000 },
+      (_, id) =>
+        [
+          { kind: "key", id },
+          { ...newQuota(), bannedAt },
+        ] as const,
+    );
+  using other = new Database(path);
+  /** The pages that the log has since it started anew. */
+  const logPages = () => Number(Object(other.query("PRAGMA wal_checkpoint(NOOP)").get()).log);
+  for (let saves = 0; statSync(`${path}-wal`).size < 16 * 1024 * 1024; saves++) store.save(rows(AT + saves));
+  // SQLite itself copies 1,000 pages.
+  expect(logPages()).toBeGreaterThan(4_000);
+  await until(() => store.isPaused === true, 10_000);
+  await until(() => !store.isPaused, 10_000);
+  expect(logPages()).toBe(1);
+  store.save(rows(AT));
+  store.close();
+  expect(failures).toEqual([]);
+  const next = openQuotaStore(path);
+  expect([...next.load()]).toHaveLength(20_000);
+  next.close();
+}, 60_000);
 
 test("a save that fails half-way, or while another process writes, saves nothing, and the next one works", () => {
   using directory = disposableDirectory();

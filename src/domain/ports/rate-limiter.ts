@@ -43,6 +43,8 @@ export interface KeyLimiterOptions {
 /** Stores the quotas of an in-process rate limiter, so that they survive a restart. */
 export interface QuotaStore {
   load(): Iterable<readonly [Subject, Quota]>;
+  /** Whether a save would have to wait; absent if it never does. Each look may begin what it would wait for. */
+  readonly isPaused?: boolean;
   /** Saves all of the changes or none; undefined deletes a subject. */
   save(changes: Iterable<readonly [Subject, Quota | undefined]>): void;
   find(subject: Subject): Quota | undefined;

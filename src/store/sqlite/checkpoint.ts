@@ -2,7 +2,7 @@
 
 import { messageOf } from "../../runtime/message-of.ts";
 import { Connection } from "./connection.ts";
-import { MAX_IDLE_LOG_BYTES, openFile } from "./database-file.ts";
+import { keepLogFiles, MAX_IDLE_LOG_BYTES, openFile } from "./database-file.ts";
 import { isSyncFailure } from "./errors.ts";
 import { STATEMENT_WAIT_MS } from "./waits.ts";
 
@@ -13,7 +13,10 @@ let connection: Connection | undefined;
 
 function connectionTo(path: string): Connection {
   if (connection) return connection;
-  connection = new Connection(openFile(path));
+  const database = openFile(path);
+  // This connection may be the last one that is closed.
+  keepLogFiles(database);
+  connection = new Connection(database);
   connection.exec(`PRAGMA busy_timeout = ${STATEMENT_WAIT_MS.checkpoint}`);
   connection.exec("PRAGMA synchronous = NORMAL");
   connection.exec("PRAGMA wal_autocheckpoint = 0");

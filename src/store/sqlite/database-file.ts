@@ -52,7 +52,9 @@ const READ_CACHE_KIB = 8 * 1024;
 
 /** Opens the connection that a server reads with while its writes wait for the disk. */
 export function openForServerReads(path: string, cacheKiB: number): Connection {
-  const connection = new Connection(openFile(path));
+  const database = openFile(path);
+  keepLogFiles(database);
+  const connection = new Connection(database);
   connection.exec(`PRAGMA busy_timeout = ${STATEMENT_WAIT_MS.stores}`);
   connection.exec(`PRAGMA cache_size = -${cacheKiB}`);
   connection.exec("PRAGMA mmap_size = 0");

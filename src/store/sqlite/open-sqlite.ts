@@ -87,8 +87,9 @@ export function openSqlite(path: string, options: SqliteOptions = {}): SqliteSto
       indexing?.close();
       files.stop();
       await readThread?.close();
-      await store.close();
+      await store.commits.close();
       await log?.close();
+      await store.close();
     },
   };
 }

@@ -11,6 +11,7 @@ import { renameDurably } from "../../runtime/own-files.ts";
 import { removeDatabase } from "./durable-files.ts";
 import type { Migration, TableUse } from "../sql/migrations.ts";
 import { STATEMENT_WAIT_MS } from "./waits.ts";
+import { LogCheckpoints } from "./write-ahead-log.ts";
 
 export const QUOTA_MIGRATIONS: readonly Migration[] = [
   {
@@ -50,7 +51,8 @@ interface QuotaStoreOptions extends Omit<RescueOptions, "to"> {
  * Opens the store of counts and bans. It has a file of its own, so that saving counts and writing pets do not wait for
  * each other.
  *
- * `synchronous` is NORMAL: saved counts survive a crash of the process; a power failure may lose the last seconds.
+ * `synchronous` is NORMAL: saved counts survive a crash of the process; a power failure may lose the last seconds. The
+ * checkpoints of a server, which wait for the disk, run in a thread.
  */
 export function openQuotaStore(path: string, options?: QuotaStoreOptions): QuotaStore {
   const opening = {
@@ -102,6 +104,10 @@ function checked(connection: Connection): Connection {
 class SqliteQuotaStore implements QuotaStore {
   readonly #files: OpenFiles;
   #connection: Connection;
+  /** Those of a server. A command leaves them to SQLite. */
+  #checkpoints: LogCheckpoints | undefined;
+  /** Resolves when the log has started anew. No transaction may run meanwhile. */
+  #restarting: Promise<void> | undefined;
 
   constructor(
     private readonly path: string,
@@ -116,6 +122,9 @@ class SqliteQuotaStore implements QuotaStore {
   #watch(): void {
     if (this.options === undefined) return;
     const { onRescue, onFailure } = this.options;
+    void this.#checkpoints?.close();
+    this.#checkpoints = new LogCheckpoints(this.path, this.#connection, onFailure);
+    this.#connection.exec("PRAGMA wal_autocheckpoint = 0");
     const to = `${this.path}.rescued`;
     const replace = () => {
       removeDatabase(this.path);
@@ -137,8 +146,25 @@ class SqliteQuotaStore implements QuotaStore {
     }
   }
 
+  get isPaused(): boolean {
+    this.#restarting ??= this.#checkpoints
+      ?.makeRoom()
+      // After an error of a sync, SQLite tries again with a transaction.
+      ?.catch(() => this.#leaveCheckpointsToSqlite())
+      .finally(() => (this.#restarting = undefined));
+    return this.#restarting !== undefined;
+  }
+
+  #leaveCheckpointsToSqlite(): void {
+    void this.#checkpoints?.close();
+    this.#checkpoints = undefined;
+    this.#connection.exec("PRAGMA wal_autocheckpoint = 1000");
+  }
+
   save(changes: Iterable<readonly [Subject, Quota | undefined]>): void {
     this.#files.rescueIfLost();
+    // Only a server that stops saves while it is paused.
+    if (this.#restarting) this.#connection.exec(`PRAGMA busy_timeout = ${STATEMENT_WAIT_MS.wholeDatabase}`);
     this.#connection.transaction(() => {
       for (const [subject, quota] of changes) {
         const name = formatSubject(subject);
@@ -159,6 +185,7 @@ class SqliteQuotaStore implements QuotaStore {
 
   close(): void {
     this.#files.stop();
+    void this.#checkpoints?.close();
     this.#connection.close();
   }
 

@@ -3,7 +3,6 @@ import { FailureReporter } from "../../runtime/failure-reporter.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
 import type { CheckpointResult } from "./checkpoint.ts";
 import type { Connection } from "./connection.ts";
-import { DatabaseThread } from "./database-thread.ts";
 
 /** How a server learns what happens to the log. */
 export interface LogEvents {
@@ -22,6 +21,13 @@ export const MAX_BYTES = 32 * 1024 * 1024;
 /** A page of a log has a header. */
 const PAGE_BYTES = 4096 + 24;
 
+type CheckpointStep = "copyLog" | "restartLog";
+
+interface CheckpointThread {
+  call(step: CheckpointStep, args: [path: string]): Promise<CheckpointResult>;
+  close(): Promise<void>;
+}
+
 /** An error of the disk after which nobody knows what is on it. */
 class SyncFailure extends Error {}
 
@@ -34,8 +40,8 @@ class SyncFailure extends Error {}
  * The log keeps its file and its length when it starts anew: a disk syncs pages that are written again in half the time
  * of pages that are appended.
  */
-class LogCheckpoints {
-  #thread: DatabaseThread | undefined;
+export class LogCheckpoints {
+  #thread: CheckpointThread | undefined;
   #copying: Promise<void> | undefined;
   #isCopied = false;
   #nextAtBytes = CHECKPOINT_BYTES;
@@ -86,10 +92,10 @@ class LogCheckpoints {
   }
 
   /** Returns whether the step is done. */
-  async #call(step: "copyLog" | "restartLog"): Promise<boolean> {
+  async #call(step: CheckpointStep): Promise<boolean> {
     this.#nextAtBytes = this.bytes + RETRY_BYTES;
     try {
-      this.#thread ??= new DatabaseThread();
+      this.#thread ??= new (await import("./database-thread.ts")).DatabaseThread();
       const result: CheckpointResult = await this.#thread.call(step, [this.path]);
       if ("syncFailure" in result) {
         this.#syncFailure = new SyncFailure(result.syncFailure);
