@@ -136,27 +136,40 @@ function* isFull(now: number) {
   return (yield* rowsOf(active, now)).length >= MAX_OPERATORS;
 }
 
-/** The operator as whom a person was revoked last, unless an admin has created one of that name since. */
-function* revokedPerson({ name, subject }: Pick<ProviderOperator, "name" | "subject">) {
-  const isPerson = "(name = ?1 OR subject = ?2)";
-  const revoked = yield* rowsOf<{ name: string }>(
-    `SELECT name FROM operators WHERE ${isPerson}
-       AND revoked_at = (SELECT max(revoked_at) FROM operators WHERE ${isPerson})`,
-    name,
-    subject,
+/** The operators of a name, or of a person, who were revoked last. */
+function lastRevoked(column: "name" | "subject", value: string) {
+  return rowsOf<{ name: string }>(
+    `SELECT name FROM operators WHERE ${column} = ?1
+       AND revoked_at = (SELECT max(revoked_at) FROM operators WHERE ${column} = ?1)`,
+    value,
   );
-  for (const each of revoked) if ((yield* holderOf(each.name))?.revokedAt === null) return undefined;
-  return revoked.find((each) => each.name === name) ?? revoked[0];
+}
+
+/** The operators by whom an admin has let a revoked person in again. What is somebody else's by now lets nobody in. */
+function* letInAgain(revoked: readonly { name: string }[], subject: string) {
+  const operators: Operator[] = [];
+  for (const { name } of revoked) {
+    const holder = yield* holderOf(name);
+    const operator = holder?.revokedAt === null ? yield* findOperator(holder.id) : undefined;
+    if (operator && [undefined, subject].includes(operator.subject)) operators.push(operator);
+  }
+  return operators;
 }
 
 function* admitOperator(person: ProviderOperator, token: NewSecret, by: Attribution) {
   const { name, role, expiresAt, subject } = person;
-  const revoked = yield* revokedPerson(person);
-  if (revoked) return operatorRevoked({ ...revoked, role });
   const holder = yield* holderOf(name);
-  const before = holder?.revokedAt === null ? yield* findOperator(holder.id) : undefined;
+  if (holder && holder.revokedAt !== null) return operatorRevoked(person);
+  const before = holder && (yield* findOperator(holder.id));
+  const revoked = yield* lastRevoked("subject", subject);
+  const again = yield* letInAgain(revoked, subject);
+  const [first] = revoked;
+  if (first && again.length === 0) return operatorRevoked({ ...first, role });
+  for (const each of before ? [before, ...again] : again)
+    if (yield* isLastAdmin(each)) return lastAdmin(each);
+  // They are the person's from now on, whatever the address is, so that they end with the person.
+  for (const { id } of again) yield* rowsOf("UPDATE operators SET subject = ? WHERE id = ?", subject, id);
   const isActive = before !== undefined && operatorState(before, by.at) === "active";
-  if (before && (yield* isLastAdmin(before))) return lastAdmin(before);
   yield* expirePerson(subject, by, before?.id);
   if (!isActive && (yield* isFull(by.at))) return tooManyOperators();
   if (before === undefined) return { operator: yield* addOperator(person, token, by), tokenHash: token.hash };

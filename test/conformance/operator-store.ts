@@ -189,8 +189,8 @@ export function operatorStoreConformance(test: TestCase): void {
     await create(operators, "ann");
     const [old, now] = ["eva@example.com", "eva@new.example"];
     let tokens = 0;
-    const admit = async (name: string) => {
-      const person = { name, role: "viewer", subject: "issuer 1", expiresAt: AT + HOUR } as const;
+    const admit = async (name: string, subject = "issuer 1") => {
+      const person = { name, role: "viewer", subject, expiresAt: AT + HOUR } as const;
       const admitted = await operators.admitOperator(person, token(`${++tokens}`), by);
       return "code" in admitted ? admitted.message : admitted.operator.id;
     };
@@ -210,12 +210,38 @@ export function operatorStoreConformance(test: TestCase): void {
     // An operator of another name lets nobody in.
     await again("eva");
     expect(await admit(now)).toEqual(blocked(old));
-    await again(old);
+    const third = await again(old);
+    const thirdToken = hashOf(`${tokens}`);
     const current = await admit(now);
     expect(current).toBeNumber();
     expect(await admit(now)).toBe(current);
-    await revoke(Number(current), AT + 2);
-    expect([await admit(now), await admit(old)]).toEqual([blocked(now), blocked(now)]);
+    // What let them in is theirs and over, and to revoke it ends what they have.
+    const { tokens: known } = await operators.readAccess();
+    expect(known.get(thirdToken)?.operator).toMatchObject({
+      id: third,
+      subject: "issuer 1",
+      expiresAt: AT,
+    });
+    await revoke(third, AT + 2);
+    expect([await admit(now), await admit(old)]).toEqual([blocked(now), blocked(old)]);
+  });
+
+  test("admitOperator: a revoked person does not come back by an address that is somebody else's now", async ({
+    operators,
+  }) => {
+    await create(operators, "ann");
+    const name = "eva@example.com";
+    const admit = (subject: string, text: string, address = name) => {
+      const person = { name: address, role: "viewer", subject, expiresAt: AT + HOUR } as const;
+      return operators.admitOperator(person, token(text), by);
+    };
+    const eva = await admit("issuer 1", "one");
+    if ("code" in eva) throw new Error(eva.message);
+    await operators.revokeOperator(eva.operator.id, by);
+    await create(operators, name, "viewer");
+    expect(await admit("issuer 2", "two")).toMatchObject({ operator: { subject: "issuer 2" } });
+    for (const address of ["eva@new.example", name])
+      expect(await admit("issuer 1", "three", address)).toMatchObject({ code: "operator_not_active" });
   });
 
   test("admitOperator: a person with another address has one active operator, and is revoked by every address", async (opened) => {
