@@ -87,12 +87,17 @@ export async function succeed(...argv: string[]): Promise<void> {
 export const UNLIMITED_PER_MINUTE = 1_000_000_000;
 const UNLIMITED = ["--per-minute", `${UNLIMITED_PER_MINUTE}`, "--per-day", `${UNLIMITED_PER_MINUTE}`];
 
-/** Creates a key. Without a plan, its limits are higher than any load. */
+/** The storage in which this process has made keys. */
+const migrated = new Set<string>();
+
+/** Creates a key, and the database where there is none. Without a plan, its limits are higher than any load. */
 export async function createKey(
   storage: readonly string[],
   ...plan: string[]
 ): Promise<{ id: string; key: string }> {
   const chosen = plan.length > 0 ? plan : ["enterprise", ...UNLIMITED];
+  if (!migrated.has(storage.join(" "))) await succeed("migrate", ...storage);
+  migrated.add(storage.join(" "));
   const { id, key } = await runKeysCommand(storage, "create", "--name", "test", "--plan", ...chosen);
   return { id: String(id), key: String(key) };
 }
