@@ -16,7 +16,7 @@ import {
 } from "../store/postgres/table-store.ts";
 import { publishDatabase, removeLog } from "../store/sqlite/durable-files.ts";
 import { COMPARED_TABLES, keyDifferences } from "../store/sqlite/key-differences.ts";
-import { isOpenElsewhere } from "../store/sqlite/process-lock.ts";
+import { isOpenElsewhere, lockWrites } from "../store/sqlite/process-lock.ts";
 import { assignedIds, checkSchema, emptyLog } from "../store/sqlite/snapshot.ts";
 import { readSavedQuotas } from "../store/sqlite/backup-tables.ts";
 import { sqliteTables } from "../store/sqlite/table-store.ts";
@@ -80,16 +80,27 @@ function sqliteTarget({ directory, environment }: StorageConfig) {
       const name = join(directory.path, `${timedName(`${environment}-replaced`, at)}.db`);
       return existsSync(name) ? this.nameReplaced(at + 1_000) : name;
     },
-    /** Throws if a server or another command uses the database. */
+    /** Throws if a server or another command uses the database. Others can read it until `confirm`, and not write. */
     async lock(): Promise<DataLock> {
-      const confirm = async () => {
-        if (!isOpenElsewhere(database)) return;
+      const rejectUse = (waitMs?: number) => {
+        if (!isOpenElsewhere(database, waitMs)) return;
         throw new RestoreRejection(
           `another command uses the database in ${directory.name}; run this one again when it is done`,
         );
       };
-      await confirm();
-      return { confirm, async [Symbol.asyncDispose]() {} };
+      rejectUse();
+      const writes = lockWrites(database);
+      const unlock = () => writes[Symbol.dispose]();
+      return {
+        async confirm() {
+          unlock();
+          // Who has waited for the lock has the database open, and would write meanwhile.
+          rejectUse(0);
+        },
+        async [Symbol.asyncDispose]() {
+          unlock();
+        },
+      };
     },
     /** Makes a database of SQLite the present one in one step. */
     async publish(copy: string, { replaced, quotas, lock, by }: Publishing): Promise<void> {

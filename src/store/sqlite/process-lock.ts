@@ -65,14 +65,26 @@ function markOf(path: string): number {
 }
 
 /** Whether another process has a database open. Every open connection in WAL mode holds a shared lock on the file. */
-export function isOpenElsewhere(path: string): boolean {
+export function isOpenElsewhere(path: string, waitMs = OPEN_ELSEWHERE_MS): boolean {
   if (!existsSync(path)) return false;
-  const deadline = scheduler.now() + OPEN_ELSEWHERE_MS;
+  const deadline = scheduler.now() + waitMs;
   while (!canLock(path)) {
     if (scheduler.now() > deadline) return true;
     Bun.sleepSync(PAUSE_MS.openElsewhere);
   }
   return false;
+}
+
+/** Lets nobody write to a database that everybody can read. A damaged one cannot be locked; nobody can write to it. */
+export function lockWrites(path: string): Disposable {
+  if (!existsSync(path)) return { [Symbol.dispose]() {} };
+  const database = openFile(path);
+  try {
+    database.run("BEGIN IMMEDIATE");
+  } catch {
+    // Whoever writes at this moment has the database open afterwards, or is found to have had it open.
+  }
+  return { [Symbol.dispose]: () => database.close(true) };
 }
 
 function canLock(path: string): boolean {
