@@ -76,7 +76,7 @@ function sqliteTarget({ directory, environment }: StorageConfig) {
     /** Compares the keys of a backup with the present ones. Undefined if those cannot be read. */
     compare: async (backup: string, now: number) => compareFiles(backup, database, now),
     /** The name that the present database gets when it is replaced. */
-    nameReplaced(at: number): string {
+    async nameReplaced(at: number): Promise<string> {
       const name = join(directory.path, `${timedName(`${environment}-replaced`, at)}.db`);
       return existsSync(name) ? this.nameReplaced(at + 1_000) : name;
     },
@@ -179,7 +179,11 @@ function postgresTarget(storage: StorageConfig): RestoreTarget {
         removeDirectory(directory);
       }
     },
-    nameReplaced: (at) => timedName(`${environment}-replaced`, at).toLowerCase().replaceAll("-", "_"),
+    async nameReplaced(at) {
+      const schema = timedName(`${environment}-replaced`, at).toLowerCase().replaceAll("-", "_");
+      const isTaken = await postgresTables({ ...target, schema }).exists();
+      return isTaken ? this.nameReplaced(at + 1_000) : schema;
+    },
     lock: () => lockPostgres(target).catch(rejectUse),
     async publish(copy, { replaced, quotas, lock, by, onProgress }) {
       await using source = await sqliteTables(copy, by).read();

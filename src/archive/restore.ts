@@ -56,7 +56,7 @@ async function planFor(request: Reading, target: RestoreTarget) {
     /** Whether a server will migrate the database when it starts. */
     needsMigration: !target.isMigrated && schema.version < schema.supportedVersion,
     /** The name that the present database gets; undefined if there is none. */
-    replaced: isPresent ? target.nameReplaced(by.at) : undefined,
+    replaced: isPresent ? await target.nameReplaced(by.at) : undefined,
     /** Why the restore is impossible, although it could be planned. */
     obstacle: isPresent && !request.replace ? overwrites(target) : undefined,
     /** Whether the backup has an audit trail, which early releases lacked. */

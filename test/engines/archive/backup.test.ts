@@ -230,6 +230,10 @@ describe("a restore to PostgreSQL", () => {
     const [entry] = await cli.json<{ after: unknown }[]>("audit", ...onPostgres, "--action", "data.restored");
     expect(entry?.after).toMatchObject({ replaced });
     expect(existsSync(join(cli.dataDir, "production.db.restored"))).toBeFalse();
+    // Another one within the same second.
+    expect(await restored(firstBackup, "--replace")).toContain(
+      `gets the name ${replaced.replace("00z", "01z")}\n`,
+    );
   });
 
   test("fails while a server uses the database, and into a schema with something else", async () => {
