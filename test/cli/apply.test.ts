@@ -383,6 +383,10 @@ test("a key that two keys claim, one that is revoked and an operator who is: the
   ];
   const { out } = await apply(FILE);
   for (const line of revoked) expect(out).toContain(`warning: left out: ${line}\n`);
+  const byNumber = await apply(FILE.replace("id: mobile-app", "id: 1"));
+  expect(byNumber.out).toContain(
+    "keys[0].id names key 1, which is revoked; give a new one a name such as mobile-app\n",
+  );
   await run("operators", "create", "--name", "ann", "--role", "support");
   expect((await apply(FILE)).out).not.toContain("operators[0]");
 });

@@ -242,9 +242,9 @@ function changesOfKey(
   if (others.length > 0)
     return problem(`is the name of several keys: ${all.map((key) => key.id).join(", ")}`);
   if (found) return changesOfExistingKey({ id, disabled, ...fields }, found, options);
-  if (all[0])
-    return without("keys", index, `names key ${all[0].id}, which is revoked; take another name`, "id");
-  if (typeof id === "number") return problem("names no key; give a new one a name such as mobile-app");
+  const another = typeof id === "number" ? "give a new one a name such as mobile-app" : "take another name";
+  if (all[0]) return without("keys", index, `names key ${all[0].id}, which is revoked; ${another}`, "id");
+  if (typeof id === "number") return problem(`names no key; ${another}`);
   const body = { ...fields, labels: withName(id, fields.labels ?? []) };
   const invalid = invalidFields(body, options);
   if (invalid) return invalid;
