@@ -1,7 +1,7 @@
 /* Measures what reads and writes take while the disk is slow. */
 
 import { join } from "node:path";
-import { Child, runProgram } from "../trials/harness/child.ts";
+import { Child } from "../trials/harness/child.ts";
 import { temporaryDirectory } from "../trials/harness/cleanup.ts";
 import { flushDisk } from "../trials/harness/machine.ts";
 import { PETSTORE } from "../trials/harness/petstore.ts";
@@ -16,6 +16,7 @@ import {
 } from "./disk-figures.ts";
 import type { Run } from "./rounds.ts";
 import { insertPets } from "./servers.ts";
+import { makeKey } from "./shared.ts";
 import { compileSlowSync } from "../trials/harness/slow-sync.ts";
 import { kindsOf, requestOf, requestValues, type Workload, workloadOf } from "./workloads.ts";
 
@@ -88,14 +89,9 @@ interface Data {
 
 async function prepare(program: readonly string[], pets: number): Promise<Data> {
   const directory = temporaryDirectory("bench-disk");
-  const limits = ["--plan", "enterprise", "--per-minute", "1000000000", "--per-day", "1000000000"];
-  // In 1.3.0 the next command makes the tables, and this one does nothing.
-  await runProgram([...program, "migrate", "--data", directory]);
-  const create = ["keys", "create", "--name", "bench", ...limits, "--json", "--data", directory];
-  const { code, out, err } = await runProgram([...program, ...create]);
-  if (code !== 0) throw new Error(err);
+  const key = await makeKey(program, ["--data", directory]);
   await insertPets(join(directory, "production.db"), pets);
-  return { directory, key: JSON.parse(out).key, values: requestValues(pets) };
+  return { directory, key, values: requestValues(pets) };
 }
 
 interface DiskServer extends Data {

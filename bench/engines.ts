@@ -1,15 +1,17 @@
 /*
  * `npm run bench:engines`, about a minute, measures how far PostgreSQL carries: the processor time of requests to
  * servers with their own PostgreSQL under full load, alone and together, of requests one after the other, and through
- * balancers.
+ * balancers. `--hot-key` and `--against DIR` measure something else instead.
  */
 
-import { isGiven, runCommand } from "../trials/harness/command-line.ts";
+import { integer, isGiven, runCommand, text } from "../trials/harness/command-line.ts";
 import { Fleet } from "../trials/harness/fleet.ts";
 import { haproxy, nginx, startLoadBalancer } from "../trials/harness/load-balancer.ts";
 import { machineNow } from "../trials/harness/machine.ts";
 import { formatFigure, publishTables, tableOf } from "../trials/harness/table.ts";
 import { requireWrk } from "../trials/harness/wrk.ts";
+import { measureAgainst } from "./engines-against.ts";
+import { measureHotKey } from "./hot-key.ts";
 import { sharedWorkload } from "./plan.ts";
 import { measureSetup, PROXY_FLAGS, type Setup, startFilledStores } from "./shared.ts";
 import type { SharedSample } from "./targets.ts";
@@ -23,8 +25,11 @@ const HELP = `Usage: npm run bench:engines [-- OPTIONS]
 
 Measures the processor time that a thousand requests a second take of servers, PostgreSQL and balancers.
 
-  --docs   Also write the figures to docs/deployment.md
-  --help   Show this
+  --docs          Also write the figures to docs/deployment.md
+  --hot-key       Measure only what other keys wait while one is much used
+  --against DIR   Compare only with another checkout or release, by rate and the CPU time of all processes
+  --rounds N      The rounds of --hot-key and --against (default: 5)
+  --help          Show this
 `;
 
 type Row = readonly [name: string, sample: SharedSample];
@@ -32,10 +37,14 @@ type Row = readonly [name: string, sample: SharedSample];
 await runCommand({
   name: "bench:engines",
   help: HELP,
-  flags: { docs: isGiven },
-  maxMinutes: 10,
-  async main({ docs }) {
+  flags: { docs: isGiven, "hot-key": isGiven, against: text, rounds: integer(5, 51) },
+  maxMinutes: 60,
+  async main({ docs, "hot-key": isHotKey, against, rounds }) {
     requireWrk();
+    const size = { servers: SERVERS, pets: PETS, rounds };
+    if (isHotKey) publishTables([await measureHotKey(size)], false);
+    if (against !== undefined) publishTables([await measureAgainst({ ...size, directory: against })], false);
+    if (isHotKey || against !== undefined) return 0;
     const { postgres, storage, key } = await startFilledStores(PETS);
     const source = { keys: { unlimited: key, exhausted: "", unknown: "" }, values: requestValues(PETS) };
     const rows: Row[] = [];

@@ -6,9 +6,10 @@
 import { SQL } from "bun";
 import { Fleet, startStores } from "../trials/harness/fleet.ts";
 import { flushDisk, pinThisProcessTo } from "../trials/harness/machine.ts";
-import { createKey, startPetstore, succeed } from "../trials/harness/petstore.ts";
+import { runProgram } from "../trials/harness/child.ts";
+import { PETSTORE, startPetstore, UNLIMITED } from "../trials/harness/petstore.ts";
 import { cpuSecondsOfTrees } from "../trials/harness/processes.ts";
-import { runWrk, type WrkFigures } from "../trials/harness/wrk.ts";
+import { type RequestPart, runWrk, type WrkFigures } from "../trials/harness/wrk.ts";
 import { type Plan, SHARED, sharedName, sharedWorkload } from "./plan.ts";
 import { measureRounds, type Run, WrongResponse } from "./rounds.ts";
 import { prepareDataset } from "./servers.ts";
@@ -71,11 +72,10 @@ async function startSetups(pets: number) {
   return { setups, stop };
 }
 
-/** Starts stores with pets, and creates a key for a server that uses them. */
-export async function startFilledStores(pets: number) {
+/** Starts stores with pets, and creates a key for a server that uses them. `program` can be another release. */
+export async function startFilledStores(pets: number, program: readonly string[] = PETSTORE) {
   const stores = await startStores();
-  await succeed("migrate", ...stores.storage);
-  const { key } = await createKey(stores.storage);
+  const key = await makeKey(program, stores.storage);
   await using sql = new SQL(stores.postgres.url, { max: 1 });
   await sql.unsafe(`INSERT INTO production.pets (name, category_id, status)
     SELECT 'Rex', n % 1000, (ARRAY['available', 'pending', 'sold', NULL])[1 + n % 4]
@@ -84,11 +84,26 @@ export async function startFilledStores(pets: number) {
   return { ...stores, key };
 }
 
+/** Makes the database and a key without limits. Release 1.3.0 makes the tables with the first key. */
+export async function makeKey(program: readonly string[], storage: readonly string[]): Promise<string> {
+  await runProgram([...program, "migrate", ...storage]);
+  return addKey(program, storage);
+}
+
+export async function addKey(program: readonly string[], storage: readonly string[]): Promise<string> {
+  const create = ["keys", "create", "--name", "bench", "--plan", "enterprise", ...UNLIMITED, "--json"];
+  const { code, out, err } = await runProgram([...program, ...create, ...storage]);
+  if (code !== 0) throw new Error(err);
+  return JSON.parse(out).key;
+}
+
 /** The target of the load, and the groups of processes whose CPU time is measured. */
 export interface Setup {
   readonly ports: readonly number[];
   readonly pids: readonly (readonly number[])[];
   readonly source: RequestSource;
+  /** The keys of the requests, if there are several. */
+  readonly keys?: readonly string[];
 }
 
 /** Measures a setup after a warm-up. The processes are those of servers, PostgreSQL and a load balancer. */
@@ -102,8 +117,8 @@ export async function measureSetup(setup: Setup, workload: Workload, seconds: nu
   return { perSecond, server, postgres, balancer };
 }
 
-async function loadSetup({ ports, source }: Setup, workload: Workload, seconds: number) {
-  const parts = kindsOf(workload).map((kind) => requestOf(kind, workload, "ours", source));
+async function loadSetup({ ports, source, keys }: Setup, workload: Workload, seconds: number) {
+  const parts = partsOf(workload, source, keys);
   const connections = workload.connections / ports.length;
   const loads = await Promise.all(ports.map((port) => runWrk({ port, connections, seconds, parts })));
   const sum = (figure: (load: WrkFigures) => number) =>
@@ -111,4 +126,17 @@ async function loadSetup({ ports, source }: Setup, workload: Workload, seconds: 
   const [requests, faults] = [sum((load) => load.requests), sum(({ rejected, failed }) => rejected + failed)];
   if (faults > 0) throw new WrongResponse("ours", workload, `${faults} of ${requests} failed`);
   return { requests, perSecond: sum((load) => load.requests / (load.micros / 1e6)) };
+}
+
+/** The requests of a workload, with each of the keys in turn. */
+export function partsOf(
+  workload: Workload,
+  source: RequestSource,
+  keys: readonly string[] = [source.keys.unlimited],
+): readonly RequestPart[] {
+  return keys.flatMap((unlimited) =>
+    kindsOf(workload).map((kind) =>
+      requestOf(kind, workload, "ours", { ...source, keys: { ...source.keys, unlimited } }),
+    ),
+  );
 }

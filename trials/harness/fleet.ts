@@ -13,6 +13,8 @@ interface FleetOptions {
   /** The flags that name the storage, for the servers and for the commands on keys. */
   readonly storage: readonly string[];
   readonly flags?: readonly string[];
+  /** The program of the servers, which can be another release. */
+  readonly program?: readonly string[];
   /** The prefix of the command of each server, which runs it in another context. */
   readonly under?: (index: number) => readonly string[];
 }
@@ -79,8 +81,8 @@ export class Fleet {
    * may on a busy machine.
    */
   #start(index: number): Promise<PetstoreServer> {
-    const { storage, flags = [], under } = this.#options;
+    const { storage, flags = [], under, program } = this.#options;
     const all = [...storage, ...flags, ...ONE_CLIENT_ADDRESS, "--port", `${this.ports[index] ?? 0}`];
-    return startAgainAfter(/no response within/, () => startPetstore(all, under?.(index)));
+    return startAgainAfter(/no response within/, () => startPetstore(all, under?.(index), program));
   }
 }

@@ -85,7 +85,7 @@ export async function succeed(...argv: string[]): Promise<void> {
 }
 
 export const UNLIMITED_PER_MINUTE = 1_000_000_000;
-const UNLIMITED = ["--per-minute", `${UNLIMITED_PER_MINUTE}`, "--per-day", `${UNLIMITED_PER_MINUTE}`];
+export const UNLIMITED = ["--per-minute", `${UNLIMITED_PER_MINUTE}`, "--per-day", `${UNLIMITED_PER_MINUTE}`];
 
 /** The storage in which this process has made keys. */
 const migrated = new Set<string>();

@@ -49,11 +49,12 @@ export function requireWrk(): void {
 const SCRIPT = join(import.meta.dir, "wrk.lua");
 const GRACE_MS = 15_000;
 let directory: string | undefined;
+let plans = 0;
 
 export async function runWrk(options: WrkOptions): Promise<WrkFigures> {
   const { port, connections, seconds, core } = options;
   directory ??= temporaryDirectory("wrk");
-  const plan = join(directory, `plan-${port}.lua`);
+  const plan = join(directory, `plan-${plans++}.lua`);
   writeFileSync(plan, planOf(options, directory));
   const flags = ["-t1", `-c${connections}`, `-d${seconds}s`, "--timeout", "10s", "-s", SCRIPT];
   const timeout = seconds * 1_000 + GRACE_MS;

@@ -7,7 +7,7 @@ import { bearer } from "../../bearer.ts";
 import { cleanUp, InProcessCli } from "../../cli/cli.ts";
 import { BY } from "../../key-store-arguments.ts";
 import { until } from "../../timing.ts";
-import { startStallingProxy } from "./stalling-proxy.ts";
+import { startStallingProxy } from "../../../trials/harness/stalling-proxy.ts";
 
 afterAll(cleanUp);
 

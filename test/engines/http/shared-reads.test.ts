@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { startService } from "../../service.ts";
-import { startStallingProxy } from "../auth/stalling-proxy.ts";
+import { startStallingProxy } from "../../../trials/harness/stalling-proxy.ts";
 
 test("a list in open windows takes one round trip to PostgreSQL", async () => {
   await using proxy = await startStallingProxy(new URL(await postgresUrl()));

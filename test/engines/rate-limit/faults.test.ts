@@ -13,7 +13,7 @@ import {
 } from "../../../trials/harness/postgres.ts";
 import { key } from "../../subjects.ts";
 import { until, untilAvailable } from "../../timing.ts";
-import { startStallingProxy } from "../auth/stalling-proxy.ts";
+import { startStallingProxy } from "../../../trials/harness/stalling-proxy.ts";
 
 const FREE: Limits = { perMinute: 60, perDay: 1_000 };
 /** Bans a key with the first request over its limit. */

@@ -11,7 +11,7 @@ import { Primary } from "../../../src/store/postgres/primary.ts";
 import { key } from "../../subjects.ts";
 import { TestClock } from "../../test-clock.ts";
 import { until } from "../../timing.ts";
-import { startStallingProxy } from "../auth/stalling-proxy.ts";
+import { startStallingProxy } from "../../../trials/harness/stalling-proxy.ts";
 import { createMigrated } from "../store/postgres-database.ts";
 
 const database = await createMigrated();

@@ -14,7 +14,7 @@ import { FREE } from "../../conformance/rate-limiter-fixture.ts";
 import { restartable } from "../../rate-limit/open-memory.ts";
 import { key } from "../../subjects.ts";
 import { TestClock } from "../../test-clock.ts";
-import { startStallingProxy } from "../auth/stalling-proxy.ts";
+import { startStallingProxy } from "../../../trials/harness/stalling-proxy.ts";
 import { createMigrated } from "../store/postgres-database.ts";
 import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
 import { openPostgres } from "../../../src/store/postgres/open-postgres.ts";
