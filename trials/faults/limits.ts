@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { beginBurst, sendBurst } from "../harness/api-client.ts";
 import type { Fleet } from "../harness/fleet.ts";
+import { freezeTree, thawTree } from "../harness/processes.ts";
 import { countsOf, countTexts } from "../harness/statistics.ts";
 import type { Findings } from "./scenario.ts";
 
@@ -21,33 +22,43 @@ export async function checkBursts(fleet: Fleet, requests = 2_000): Promise<Findi
   return { notes, problems: allowed.every((count) => count === PER_MINUTE) ? [] : notes };
 }
 
-const KILL_BURSTS = 50;
+const FAULT_BURSTS = 50;
+
+const PAUSE_MS = 3_000;
 
 /**
- * Checks that each of 50 bursts is allowed 60 requests, although a server is killed in the middle of one and starts
- * again in the middle of another. A request without a response may have been counted.
+ * Checks that each of 50 bursts is allowed 60 requests, although a server stands still for 3 s in one of them, is
+ * killed in the middle of another and starts again in the middle of a third. A request without a response may have been
+ * counted, and so may one that the paused server answers with 503.
  */
-export async function checkBurstsWithKill(fleet: Fleet): Promise<Findings> {
+export async function checkBurstsWithFaults(fleet: Fleet): Promise<Findings> {
   const last = fleet.ports.length - 1;
-  const [killAt, startAt] = [20, 35];
+  const [pauseAt, killAt, startAt] = [10, 20, 35];
   const problems: string[] = [];
-  let withoutResponse = 0;
-  for (let burst = 0, ports = fleet.ports; burst < KILL_BURSTS; burst++) {
+  let unknown = 0;
+  for (let burst = 0, ports = fleet.ports; burst < FAULT_BURSTS; burst++) {
     const { key } = await fleet.createKey("free");
     const sent = await beginBurst(ports, key, 300);
     const settled = Promise.allSettled(sent);
+    if (burst === pauseAt) await pause(fleet.pids[last]);
     if (burst === killAt) await fleet.stopServer(last, "SIGKILL");
     if (burst === startAt) await fleet.startServer(last);
     ports = burst >= killAt && burst < startAt ? fleet.ports.slice(0, last) : fleet.ports;
     const results = await settled;
-    const broken = results.filter(({ status }) => status === "rejected").length;
+    const broken = results.filter((each) => each.status === "rejected" || each.value.status === 503).length;
     const allowed = results.filter((each) => each.status === "fulfilled" && each.value.status === 200).length;
-    withoutResponse += broken;
+    unknown += broken;
     if (allowed > PER_MINUTE || allowed + broken < PER_MINUTE)
-      problems.push(`burst ${burst + 1}: ${allowed} allowed, ${broken} without a response`);
+      problems.push(`burst ${burst + 1}: ${allowed} allowed, ${broken} without a decision`);
   }
-  const note = `${KILL_BURSTS} bursts of 300 requests on a Free key each, ${withoutResponse} requests without a response`;
+  const note = `${FAULT_BURSTS} bursts of 300 requests on a Free key each, ${unknown} requests without a decision`;
   return { notes: [note], problems };
+}
+
+async function pause(pid = 0): Promise<void> {
+  freezeTree(pid);
+  await Bun.sleep(PAUSE_MS);
+  thawTree(pid);
 }
 
 /** Runs the check while one process per core only computes. */

@@ -6,7 +6,7 @@ import { Fleet, startStores } from "../harness/fleet.ts";
 import { adminFlags, succeed, UNLIMITED_PER_MINUTE } from "../harness/petstore.ts";
 import { promote, startStandby } from "../harness/postgres.ts";
 import * as expect from "./figures.ts";
-import { checkBursts, checkBurstsWithKill, withBusyCores } from "./limits.ts";
+import { checkBursts, checkBurstsWithFaults, withBusyCores } from "./limits.ts";
 import type { Experiment, Findings, Scenario } from "./scenario.ts";
 
 type Deployed = Awaited<ReturnType<typeof startDeployment>>;
@@ -57,12 +57,15 @@ export const SCENARIOS: readonly Scenario[] = [
     prepare: on(({ fleet }) => ({ check: () => checkBursts(fleet) }), 4),
     expectations: NO_ERRORS,
   },
-  {
-    name: "burst-postgres",
-    title: "50 bursts over three servers, one of which is killed and started again",
-    prepare: on(({ fleet }) => ({ check: () => checkBurstsWithKill(fleet) }), 3),
-    expectations: [...expect.ALWAYS, expect.onlyErrors("no connection", "409 idempotency_conflict")],
-  },
+  ...[2, 3, 8].map((servers) => ({
+    name: `burst-${servers}`,
+    title: `50 bursts over ${servers} servers, one of which is paused, killed and started again`,
+    prepare: on(({ fleet }) => ({ check: () => checkBurstsWithFaults(fleet) }), servers),
+    expectations: [
+      ...expect.ALWAYS,
+      expect.onlyErrors("no connection", "409 idempotency_conflict", "503 unavailable"),
+    ],
+  })),
   {
     name: "busy",
     title: "five bursts of 400 while every core is busy with other work",

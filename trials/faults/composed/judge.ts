@@ -19,6 +19,8 @@ const RECOVERY_MS = { usual: 1_500, promotion: 5_000 };
 const MAX_REQUEST_MS = 8_000;
 /** How long before a fault the standby may have confirmed data that it received. */
 const STANDBY_LEAD_MS = 200;
+/** The time to send a request, as documented. */
+const SENT_WITHIN_MS = 30_000;
 const SHOWN = 3;
 
 type Of<Kind extends Action["kind"]> = Operation & { readonly action: Extract<Action, { kind: Kind }> };
@@ -328,6 +330,8 @@ function unexpected(operation: Operation, history: History, { credentials, ended
     const isExpected = operation.server === 0 ? disturbed.length > 0 : servers.length > 0;
     return isExpected ? undefined : "the server had no fault";
   }
+  // A client whose body waits for another response may wait for as long as no standby confirms commits.
+  if (status === 408 && operation.sentAt - operation.startedAt > SENT_WITHIN_MS) return undefined;
   if (status === 503) {
     // A server that does not go on holds its locks until PostgreSQL ends its transaction.
     const causes = LOCKED.test(operation.reason ?? "") ? near : disturbed;
