@@ -87,7 +87,7 @@ interface AppOptions {
 export async function startApp(config: Config, options: AppOptions = {}): Promise<App> {
   const log = options.log ?? createLog();
   const clock = options.clock ?? createClock({ onStep: (byMs) => log.event("clock.changed", { byMs }) });
-  const adapters = await openAdapters(config, clock, log, options.clock);
+  const adapters = await openAdapters(config.data, clock, log, options.clock);
   try {
     return await serveOn(adapters, config, { ...options, clock, log });
   } catch (error) {
@@ -132,7 +132,7 @@ export async function serveOn(
 
   // What has to be read or written to start comes first: once a server listens, a database that fails does not end it.
   const { keys, policy, rateLimiter } = adapters;
-  const { environment } = config;
+  const { environment } = config.data;
   const auditRetentionMs = await auditRetentionOf(config.auditRetentionMs, adapters.storedValues);
   const authenticator = new Authenticator({ keys, environment, policy, clock, rateLimiter });
   const changeReader = await ChangeReader.open({ keys, authenticator, clock });
@@ -150,7 +150,7 @@ export async function serveOn(
   const lastBackup = add(new LastBackup(adapters.storedValues));
   const metrics = add(startMetrics({ ...common, webhook, server, lastBackup }));
   const origin = originOf({ host: config.host, port: server.port, isTls: tls !== undefined });
-  add({ close: config.directory.saveUrl(origin) });
+  add({ close: config.data.directory.saveUrl(origin) });
   add(reportActivity(context, server, metrics));
 
   await respondToWaitingClients();
@@ -213,7 +213,7 @@ async function openObservers(context: Context) {
     new (await import("./observe/tracer.ts")).Tracer({
       ...config.tracing,
       omit,
-      environment: config.environment,
+      environment: config.data.environment,
       serverId: servers.self.id,
       isTls: config.tls !== undefined,
       routes: OPERATION_PATHS,
@@ -233,11 +233,11 @@ async function openObservers(context: Context) {
 
 /** Returns undefined if the listener for operators is off. */
 async function openCredentials(context: Context): Promise<AdminCredentials | undefined> {
-  const { adapters, config, clock, log } = context;
+  const { config, clock, log } = context;
+  const { operators } = context.adapters;
   if (config.admin === undefined) return undefined;
   const { openAdminCredentials } = await import("./operator/sign-in/open-credentials.ts");
-  const { operators } = adapters;
-  return openAdminCredentials(config.admin, { directory: config.directory, operators, clock, log });
+  return openAdminCredentials(config.admin, { directory: config.data.directory, operators, clock, log });
 }
 
 /** The secrets with which events are signed. */
@@ -260,10 +260,10 @@ async function startWebhook(
   return new WebhookSender({
     ...config.webhook,
     secrets: () => secrets.current,
-    environment: config.environment,
+    environment: config.data.environment,
     webhooks,
     audit,
-    isOnlyServer: config.databaseUrl === undefined,
+    isOnlyServer: config.data.postgres === undefined,
     server: servers.self.id,
     clock,
     retentionNow,
@@ -320,18 +320,18 @@ function listen(options: PublicParts): HttpServer {
 }
 
 function publicHandler(server: HttpServer, options: PublicParts): RequestHandler {
-  const { adapters, config, authenticator, changes, observers, responseCacheStatistics, clock, log } =
-    options;
+  const { adapters, config, authenticator, observers, responseCacheStatistics, clock, log } = options;
   const { rateLimiter, policy } = adapters;
   const baseUrl = urlOf(config, server);
-  const docsSettings = { ...config, baseUrl, policy, now: () => clock.now() };
+  const { environment } = config.data;
+  const docsSettings = { ...config, environment, baseUrl, policy, now: () => clock.now() };
   return new PublicApp({
     api: PETSTORE_API,
     endpoints: createEndpoints({ ...adapters, clock, baseUrl, responseCacheStatistics }),
     authenticator,
     rateLimiter,
     policy,
-    whenCurrent: changes.whenCurrent,
+    whenCurrent: options.changes.whenCurrent,
     clock,
     log,
     requestTimeoutMs: options.requestTimeoutMs,
@@ -362,7 +362,7 @@ function startMetrics(
   const { webhook, server, lastBackup } = options;
   return new AppMetrics({
     version: packageJson.version,
-    environment: config.environment,
+    environment: config.data.environment,
     server,
     servers,
     authenticator,
@@ -453,7 +453,7 @@ function serverServices(
   const publicUrl = urlOf(config, server);
   return {
     ...adapters,
-    environment: config.environment,
+    environment: config.data.environment,
     isDemo: options.isDemo === true,
     servers,
     metrics,

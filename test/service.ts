@@ -4,6 +4,7 @@ import type { Config } from "../src/config/config.ts";
 import { bearer } from "./bearer.ts";
 import { parseJson } from "./exact-json.ts";
 import type { NewKey } from "../src/domain/api-keys.ts";
+import type { Environment } from "../src/domain/environments.ts";
 import { generateSecret, toNewSecret } from "../src/domain/secrets.ts";
 import type { PolicyChange } from "../src/domain/policy.ts";
 import type { KeyStore } from "../src/domain/ports/keys.ts";
@@ -71,22 +72,32 @@ export const IDLE_WEBHOOK: Config["webhook"] = {
   events: ["data.restored"],
 };
 
+/** What a test sets. The data are in a directory that it may not know. */
+export type TestConfig = Partial<Omit<Config, "data">> & {
+  readonly environment?: Environment;
+  readonly databaseUrl?: string;
+};
+
 /** The defaults, on a free port, without a listener for operators. */
-export function configIn(dataDir: string): Config {
-  return parseConfig({
+export function configIn(dataDir: string, given: TestConfig = {}): Config {
+  const { environment = "production", databaseUrl, ...others } = given;
+  const parsed = parseConfig({
     data: [dataDir],
+    env: [environment],
+    ...(databaseUrl !== undefined && { "database-url": [databaseUrl] }),
     port: ["0"],
     "admin-address": ["off"],
     "max-connections-per-address": ["0"],
     "request-log": ["1MB"],
   });
+  return { ...parsed, ...others };
 }
 
 /** No test exceeds it. */
 const NO_RATE: OperatorRate = { max: Infinity, perSecond: 1 };
 
 /** The configuration of a service, and what is stored before it starts. */
-export type ServiceConfig = Partial<Config> & { readonly policy?: PolicyChange };
+export type ServiceConfig = TestConfig & { readonly policy?: PolicyChange };
 
 export async function startService(
   { policy, ...config }: ServiceConfig = {},
@@ -95,13 +106,14 @@ export async function startService(
 ): Promise<Service> {
   const { directory: dataDir, remove } = disposableDirectory();
   const clock = new TestClock();
-  const settings = { ...configIn(dataDir), ...config };
+  const settings = configIn(dataDir, config);
+  const { environment } = settings.data;
   const options = { clock, log, operatorRate };
-  if (policy !== undefined) await storePolicyIn(settings, policy);
+  if (policy !== undefined) await storePolicyIn(settings.data, policy);
   let app = await startApp(settings, options);
 
   const newKey = (key: Partial<NewKey> = {}) =>
-    addKey(app.keys, { createdAt: clock.now(), ...key }, settings.environment);
+    addKey(app.keys, { createdAt: clock.now(), ...key }, environment);
   const { secret: key } = await newKey();
   const call = (request: ApiRequest) => send(app.url, request, key);
   const post: Service["post"] = (path, body, rest) => call({ method: "POST", path, body, ...rest });
@@ -123,7 +135,7 @@ export async function startService(
     clock,
     newKey,
     async newSecret(keyId, overlapEndsAt) {
-      const secret = generateSecret(settings.environment);
+      const secret = generateSecret(environment);
       const by = { ...BY, at: clock.now() };
       await app.keys.addSecret(keyId, { ...toNewSecret(secret), overlapEndsAt }, by);
       return secret;
@@ -141,11 +153,7 @@ export async function startService(
 }
 
 /** A key that is never rate limited, unless it has other limits. */
-export async function addKey(
-  keys: KeyStore,
-  key: Partial<NewKey>,
-  environment: Config["environment"] = "production",
-) {
+export async function addKey(keys: KeyStore, key: Partial<NewKey>, environment: Environment = "production") {
   const secret = generateSecret(environment);
   const draft = { name: "test", plan: "enterprise", limits: NO_LIMITS, createdAt: 0, ...key } as const;
   const { id } = await keys.createKey(draft, toNewSecret(secret), { ...BY, at: draft.createdAt });

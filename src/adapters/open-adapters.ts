@@ -1,8 +1,7 @@
 import { hostname } from "node:os";
-import type { Config } from "../config/config.ts";
 import { followDatabaseUrl } from "../config/database-url.ts";
-import { hasSeveralHosts } from "../config/storage.ts";
 import type { DataDirectory } from "../data-directory.ts";
+import type { DataLocation } from "../data-location.ts";
 import type { RateLimiter } from "../domain/ports/rate-limiter.ts";
 import type { KeyStore } from "../domain/ports/keys.ts";
 import type { Clock } from "../domain/ports/clock.ts";
@@ -35,7 +34,7 @@ export interface Adapters extends MonitoredStores, Omit<OpenedRateLimiter, "rest
  * replaces the clock of PostgreSQL for the rate limits.
  */
 export async function openAdapters(
-  config: Config,
+  location: DataLocation,
   clock: Clock,
   log: Log,
   testClock?: Clock,
@@ -43,15 +42,15 @@ export async function openAdapters(
   // Adapters close in reverse order, also after one of them could not close.
   const opened = new AsyncDisposableStack();
   try {
-    const usesSqlite = config.databaseUrl === undefined;
-    if (usesSqlite || hasSeveralHosts(config)) prepareServerDirectory(config.directory, log);
-    if (usesSqlite) opened.defer((await lockDirectory(config.directory)).release);
+    const { directory, postgres } = location;
+    if (location.needsDirectory) prepareServerDirectory(directory, log);
+    if (postgres === undefined) opened.defer((await lockDirectory(directory)).release);
     const onDoubt = () => log.event("clock.doubted");
     const retention = new RetentionClock(clock, onDoubt, () => log.event("clock.trusted"));
     const { now: retentionNow } = retention;
     const { promise: failed, resolve: onLost } = Promise.withResolvers<Error>();
-    const databaseUrl = followDatabaseUrl(config, reportSettingFiles(log));
-    opened.defer(() => databaseUrl.close());
+    const databaseUrl = postgres && followDatabaseUrl(postgres, reportSettingFiles(log));
+    opened.defer(() => databaseUrl?.close());
     const use: Migrator = {
       ...byServer(clock),
       onMigrated(entry) {
@@ -60,11 +59,11 @@ export async function openAdapters(
         logAudit(log)(entry);
       },
     };
-    const stores = await openStores(config, {
+    const stores = await openStores(location, {
       log,
       retentionNow,
       onLost,
-      readUrl: () => databaseUrl.current ?? "",
+      readUrl: databaseUrl && (() => databaseUrl.current),
       use,
     });
     opened.defer(() => stores.close());
@@ -77,7 +76,7 @@ export async function openAdapters(
     opened.defer(() => bans.close());
     const policy = { current: await stores.policies.readPolicy() };
     const ban = () => policy.current.ban;
-    const { limiterMonitor, rateLimiter, restoredBans } = openRateLimiter(config, {
+    const { limiterMonitor, rateLimiter, restoredBans } = openRateLimiter(directory, {
       clock,
       log,
       ban,

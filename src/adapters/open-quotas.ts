@@ -2,7 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { hostname } from "node:os";
-import type { StorageConfig } from "../config/storage.ts";
+import type { DataDirectory } from "../data-directory.ts";
 import { COMMAND_BAN_RULES } from "../domain/ban-rules.ts";
 import type { Clock } from "../domain/ports/clock.ts";
 import type { RateLimiter } from "../domain/ports/rate-limiter.ts";
@@ -18,7 +18,7 @@ interface OpenedQuotas {
 
 /** Opens the quotas in PostgreSQL, or those that the server of this data directory stores. */
 export async function openQuotas(
-  { directory }: StorageConfig,
+  directory: DataDirectory,
   { keys, openKeyLimiter }: Pick<MonitoredStores, "keys" | "openKeyLimiter">,
   { clock, onProblem }: Pick<StoredQuotasOptions, "onProblem"> & { readonly clock: Clock },
 ): Promise<OpenedQuotas> {

@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import type { Config } from "../config/config.ts";
+import type { DataDirectory } from "../data-directory.ts";
 import type { RateLimiter } from "../domain/ports/rate-limiter.ts";
 import type { Clock } from "../domain/ports/clock.ts";
 import type { BanRules } from "../domain/ban-rules.ts";
@@ -32,7 +32,7 @@ export interface OpenedRateLimiter {
 
 /** On PostgreSQL, keys are counted there, and addresses in the memory of this process. */
 export function openRateLimiter(
-  { directory }: Pick<Config, "directory">,
+  directory: DataDirectory,
   { stores, clock, testClock, log, ban, bans }: RateLimiterOptions,
 ): OpenedRateLimiter {
   const { openKeyLimiter, database } = stores;

@@ -1,7 +1,7 @@
 import { leaveDatabasesAtExit } from "../runtime/libc.ts";
 import { messageOf } from "../runtime/message-of.ts";
-import { describeStorage, NoDatabase, rejectMissingDatabase, type StorageConfig } from "../config/storage.ts";
 import type { DataDirectory } from "../data-directory.ts";
+import { type DataLocation, NoDatabase } from "../data-location.ts";
 import type { StateChange, DatabaseStores } from "../domain/ports/stores.ts";
 import { logAudit } from "../observe/event-reports.ts";
 import type { Log } from "../observe/log.ts";
@@ -12,7 +12,6 @@ import {
   type SqliteLogMonitor,
 } from "../observe/engine-monitor.ts";
 import { DURATION_BOUNDS, Histogram } from "../observe/histogram.ts";
-import { postgresOf } from "./postgres-options.ts";
 import { NoTables, type TableUse } from "../store/sql/migrations.ts";
 import type { StandbyChange } from "../store/postgres/standby-watch.ts";
 import type { PostgresStores } from "../store/postgres/open-postgres.ts";
@@ -40,7 +39,7 @@ interface StoreOptions {
   readonly use?: TableUse;
   readonly log?: Log;
   /** Reads the URL of PostgreSQL again; by default, it is that with which the process started. */
-  readonly readUrl?: () => string;
+  readonly readUrl?: (() => string) | undefined;
   /** Returns the time by which old data is deleted; by default, that of the writes. */
   readonly retentionNow?: () => number;
   /**
@@ -52,13 +51,13 @@ interface StoreOptions {
 
 /** Opens the stores of an environment. Throws NoDatabase where existing ones are asked for and there are none. */
 export async function openStores(
-  storage: StorageConfig,
+  location: DataLocation,
   options: StoreOptions = {},
 ): Promise<MonitoredStores> {
-  const { log, retentionNow, use } = options;
-  if (storage.databaseUrl === undefined) {
-    const { directory } = storage;
-    if (use === "existing") rejectMissingDatabase(storage);
+  const { log, readUrl, retentionNow, use } = options;
+  const { directory, postgres, address } = location;
+  if (postgres === undefined) {
+    if (use === "existing") location.rejectMissingDatabase();
     prepareDirectory(directory, log);
     directory.rejectLostDatabase();
     return openSqliteStores(directory, { ...options, rescue: rescueOf(directory, options) });
@@ -66,10 +65,9 @@ export async function openStores(
   const { openPostgres } = await import("../store/postgres/open-postgres.ts");
   const database = new EngineMonitor("PostgreSQL");
   const commits = new CommitMonitor();
-  const { url, ...postgres } = postgresOf(storage, options.readUrl);
-  const address = describeStorage(storage).data;
-  const opened = await openPostgres(url, {
+  const opened = await openPostgres(postgres.url, {
     ...postgres,
+    readUrl,
     use,
     ...(retentionNow && { retentionNow }),
     onAudit: log && logAudit(log),
@@ -78,7 +76,7 @@ export async function openStores(
     onStateChange: (change) => reportDatabase(database, change, { log, address }),
     onStandbyChange: (change) => reportStandbys(database, change, log),
   }).catch((error: unknown) => {
-    throw error instanceof Error && error.cause instanceof NoTables ? new NoDatabase(storage) : error;
+    throw error instanceof Error && error.cause instanceof NoTables ? new NoDatabase(location) : error;
   });
   return { ...opened, database, commits };
 }

@@ -1,8 +1,7 @@
 /* Makes a backup: a copy of the database as it is at one moment, which says itself what it is. */
 
 import { join } from "node:path";
-import { describeStorage, NoDatabase, rejectMissingDatabase, type StorageConfig } from "../config/storage.ts";
-import { postgresOf } from "../adapters/postgres-options.ts";
+import { type DataLocation, NoDatabase } from "../data-location.ts";
 import { makeDirectory } from "../runtime/own-files.ts";
 import {
   OLDEST_READABLE_VERSION,
@@ -32,7 +31,7 @@ import { callInThread } from "./call-in-thread.ts";
 
 interface BackupOptions {
   /** The data to back up. */
-  readonly storage: StorageConfig;
+  readonly location: DataLocation;
   /** The directory of backups, which can hold any number of them. */
   readonly directory: string;
   /** How many backups of the environment are kept, this one included; undefined keeps all. */
@@ -51,26 +50,23 @@ export type Backup = Awaited<ReturnType<typeof makeBackup>>;
  * disk; until then it has another name. Throws if another process is making a backup there.
  */
 export async function makeBackup(options: BackupOptions) {
-  const { storage, directory, keep, at, version, onProgress, onUnrecorded } = options;
-  const { environment } = storage;
-  rejectMissingDatabase(storage);
+  const { location, directory, keep, at, version, onProgress, onUnrecorded } = options;
+  const { environment } = location;
+  location.rejectMissingDatabase();
   makeDirectory(directory);
   using lock = acquireLock(join(directory, `.${environment}.lock`));
   if (lock === undefined) throw new Error(`another backup of ${environment} to ${directory} is running`);
   const partial = partialBackup(directory, environment);
   removeRemains(directory, environment);
   const path = newBackupPath(directory, environment, at);
-  const postgres =
-    storage.databaseUrl === undefined
-      ? undefined
-      : postgresTables({ ...postgresOf(storage), readsEarlier: true });
-  if (postgres) await rejectOtherTables(storage, postgres);
-  const { database } = storage.directory.files;
+  const postgres = location.postgres && postgresTables({ ...location.postgres, readsEarlier: true });
+  if (postgres) await rejectOtherTables(location, postgres);
+  const { files } = location.directory;
   let facts: DatabaseFacts;
   try {
     const quotas = await (postgres
       ? copyTablesToFile(postgres, partial, onProgress)
-      : copyFiles(storage.directory.files, partial, onProgress));
+      : copyFiles(files, partial, onProgress));
     // A damaged database makes a damaged copy.
     facts = await checkDatabase(partial, "the database", { step: "checking", onProgress });
     describeCopy(partial, { environment, createdAt: formatTime(at), version, quotas });
@@ -80,7 +76,7 @@ export async function makeBackup(options: BackupOptions) {
     removeRemains(directory, environment);
   }
   try {
-    await (postgres ?? sqliteTables(database)).recordBackup(at);
+    await (postgres ?? sqliteTables(files.database)).recordBackup(at);
   } catch (error) {
     onUnrecorded(error);
   }
@@ -110,12 +106,12 @@ async function copyFiles(
 }
 
 /** Throws if there are no tables, or those of a newer release: a backup leaves nothing out. */
-async function rejectOtherTables(storage: StorageConfig, tables: TableStore): Promise<void> {
-  if (!(await tables.exists())) throw new NoDatabase(storage);
+async function rejectOtherTables(location: DataLocation, tables: TableStore): Promise<void> {
+  if (!(await tables.exists())) throw new NoDatabase(location);
   const { version, supportedVersion } = await tables.schema();
   if (version >= OLDEST_READABLE_VERSION && version <= supportedVersion) return;
   throw new Error(
-    `${describeStorage(storage).data} has tables of ${version < supportedVersion ? "a release before 1.1.0" : "a newer release"}; make the backup with that release`,
+    `${location.address} has tables of ${version < supportedVersion ? "a release before 1.1.0" : "a newer release"}; make the backup with that release`,
   );
 }
 

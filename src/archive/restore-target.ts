@@ -2,9 +2,9 @@
 
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { describeStorage, type StorageConfig } from "../config/storage.ts";
+import type { DataDirectory } from "../data-directory.ts";
+import type { DataLocation, PostgresLocation } from "../data-location.ts";
 import type { Attribution } from "../domain/audit.ts";
-import { postgresOf } from "../adapters/postgres-options.ts";
 import { link, makeTemporaryDirectory, removeDirectory, removeFile, statOf } from "../runtime/own-files.ts";
 import { EnvironmentInUse } from "../store/postgres/environment-lock.ts";
 import {
@@ -51,8 +51,9 @@ interface Publishing {
 /** The database that a backup is restored to. */
 export type RestoreTarget = ReturnType<typeof sqliteTarget>;
 
-export function targetOf(storage: StorageConfig): RestoreTarget {
-  return storage.databaseUrl === undefined ? sqliteTarget(storage) : postgresTarget(storage);
+export function targetOf(location: DataLocation): RestoreTarget {
+  const { directory, postgres, address } = location;
+  return postgres === undefined ? sqliteTarget(directory) : postgresTarget(postgres, address);
 }
 
 /** Compares a backup with a later database, which may be damaged: that may be the reason for the restore. */
@@ -66,8 +67,9 @@ export function compareFiles(backup: string, later: string, now: number) {
   }
 }
 
-function sqliteTarget({ directory, environment }: StorageConfig) {
-  const { database, quotas: quotaStore } = directory.files;
+function sqliteTarget(directory: DataDirectory) {
+  const { environment, files } = directory;
+  const { database, quotas: quotaStore } = files;
   return {
     name: directory.name,
     /** Whether the restored database has the newest tables. */
@@ -142,11 +144,9 @@ function keepAs(name: string, database: string): void {
   removeLog(database);
 }
 
-function postgresTarget(storage: StorageConfig): RestoreTarget {
-  const { environment } = storage;
-  const target = postgresOf(storage);
-  const tables = postgresTables({ ...target, readsEarlier: true });
-  const name = describeStorage(storage).data;
+function postgresTarget(postgres: PostgresLocation, name: string): RestoreTarget {
+  const { schema: environment } = postgres;
+  const tables = postgresTables({ ...postgres, readsEarlier: true });
   /** Reads the present data, unless they are of a release before 1.1.0. */
   const readPresent = async <T>(
     work: (present: PostgresTableReader) => Promise<T>,
@@ -181,10 +181,10 @@ function postgresTarget(storage: StorageConfig): RestoreTarget {
     },
     async nameReplaced(at) {
       const schema = timedName(`${environment}-replaced`, at).toLowerCase().replaceAll("-", "_");
-      const isTaken = await postgresTables({ ...target, schema }).exists();
+      const isTaken = await postgresTables({ ...postgres, schema }).exists();
       return isTaken ? this.nameReplaced(at + 1_000) : schema;
     },
-    lock: () => lockPostgres(target).catch(rejectUse),
+    lock: () => lockPostgres(postgres).catch(rejectUse),
     async publish(copy, { replaced, quotas, lock, by, onProgress }) {
       await using source = await sqliteTables(copy, by).read();
       const beforePublish = async (target: NewPostgresTables) => {

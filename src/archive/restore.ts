@@ -3,7 +3,7 @@
 import { basename, dirname, resolve } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { messageOf } from "../runtime/message-of.ts";
-import type { StorageConfig } from "../config/storage.ts";
+import type { DataLocation } from "../data-location.ts";
 import type { Attribution } from "../domain/audit.ts";
 import { schemaState } from "../store/sql/migrations.ts";
 import { removeDatabase } from "../store/sqlite/durable-files.ts";
@@ -17,7 +17,7 @@ import { compareFiles, type RestoreTarget, RestoreRejection, targetOf } from "./
 export type RestorePlan = Awaited<ReturnType<typeof planFor>>;
 
 interface RestoreRequest {
-  readonly storage: StorageConfig;
+  readonly location: DataLocation;
   /** A backup, or a directory of backups, whose newest one is restored. */
   readonly from: string;
   /** Whether the present database may get another name. */
@@ -35,7 +35,7 @@ interface Reading extends RestoreRequest {
 
 /** Reads and verifies the backup, and plans the restore. It changes nothing. */
 export function planRestore(request: RestoreRequest): Promise<RestorePlan> {
-  return planFor(request, targetOf(request.storage));
+  return planFor(request, targetOf(request.location));
 }
 
 async function planFor(request: Reading, target: RestoreTarget) {
@@ -71,8 +71,8 @@ const overwrites = ({ name }: RestoreTarget): string =>
 
 /** Finds the given backup, or the newest in a directory of backups. */
 async function findBackup(request: Reading) {
-  const { from, allowOlder, storage } = request;
-  const { environment } = storage;
+  const { from, allowOlder, location } = request;
+  const { environment } = location;
   /** The reasons why newer backups are skipped. */
   const skipped: string[] = [];
   if (isBackup(from)) return { ...(await verifiedBackupOf(from, request)), skipped };
@@ -93,8 +93,8 @@ async function findBackup(request: Reading) {
 }
 
 /** A backup that can be restored here. An error other than a rejection means that it is incomplete or damaged. */
-async function verifiedBackupOf(path: string, { storage, copy, onProgress }: Reading) {
-  const { environment } = storage;
+async function verifiedBackupOf(path: string, { location, copy, onProgress }: Reading) {
+  const { environment } = location;
   // That of a newer backup, which is damaged.
   if (copy !== undefined) removeDatabase(copy);
   const backup = await verifyBackup(path, { ...(copy !== undefined && { copy }), onProgress });
@@ -107,7 +107,7 @@ async function verifiedBackupOf(path: string, { storage, copy, onProgress }: Rea
   const schema = schemaState(backup.facts.steps, SQLITE_MIGRATIONS);
   const isNewer = schema.version > schema.supportedVersion;
   const loss =
-    isNewer && storage.databaseUrl !== undefined
+    isNewer && location.postgres !== undefined
       ? `a restore to PostgreSQL by petstore ${packageJson.version} would lack what is new in its tables; restore it with the release that made it`
       : undefined;
   const obstacle = schema.rejection ?? loss;
@@ -116,8 +116,8 @@ async function verifiedBackupOf(path: string, { storage, copy, onProgress }: Rea
 }
 
 /** The newest backup next to the given one; undefined if the given one is the newest. */
-function laterBackup(path: string, { storage }: RestoreRequest): string | undefined {
-  const newest = listBackups(dirname(path), storage.environment).at(-1);
+function laterBackup(path: string, { location }: RestoreRequest): string | undefined {
+  const newest = listBackups(dirname(path), location.environment).at(-1);
   return newest === undefined || basename(newest) === basename(path) ? undefined : newest;
 }
 
@@ -129,13 +129,13 @@ export async function restoreBackup(
   request: RestoreRequest,
   show: (plan: RestorePlan) => Promise<void>,
 ): Promise<void> {
-  const { storage, by, onProgress } = request;
-  const { directory } = storage;
+  const { location, by, onProgress } = request;
+  const { directory } = location;
   directory.create();
   using lock = await directory.lock();
   if (lock === undefined)
     throw new RestoreRejection(`a server is running on ${directory.name}; stop it first`);
-  const target = targetOf(storage);
+  const target = targetOf(location);
   if (!request.replace && (await target.exists())) throw new RestoreRejection(overwrites(target));
   // From here on nobody gets an identifier that the restored data would assign again.
   await using dataLock = await target.lock();

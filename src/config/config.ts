@@ -9,7 +9,7 @@ import {
   type WEBHOOK_OPTIONS,
 } from "./options.ts";
 import type { ValuesOf } from "./parse-options.ts";
-import { type OnceValues, storageOf } from "./storage.ts";
+import { dataLocationOf, type OnceValues } from "./storage.ts";
 
 /** The settings of a server, parsed once. URLs of the API include BASE_PATH. */
 export type Config = ReturnType<typeof configOf>;
@@ -24,7 +24,7 @@ export type ProviderConfig = NonNullable<AdminConfig["provider"]>;
 export function configOf(values: ValuesOf<typeof SETTINGS> & OnceValues) {
   const { "tls-cert": certFile, "tls-key": keyFile } = values;
   return {
-    ...storageOf(values),
+    data: dataLocationOf(values),
     host: values.host,
     /** 0 means any free port. */
     port: values.port ?? DEFAULT_PORT[values.env],

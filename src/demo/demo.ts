@@ -1,14 +1,12 @@
 import { openStores } from "../adapters/open-stores.ts";
-import { startApp } from "../app.ts";
-import type { Config } from "../config/config.ts";
+import type { App } from "../app.ts";
+import type { DataLocation } from "../data-location.ts";
 import { generateSecret, toNewSecret } from "../domain/secrets.ts";
 import type { Environment } from "../domain/environments.ts";
 import type { Attribution } from "../domain/audit.ts";
 import type { KeyStore } from "../domain/ports/keys.ts";
 import type { Clock } from "../domain/ports/clock.ts";
 import { DAY_MS } from "../text/time-units.ts";
-import type { Log } from "../observe/log.ts";
-import type { Setting } from "../operator/operations.ts";
 import type { Scheduler } from "../runtime/scheduler.ts";
 import { openQuotaStore } from "../store/sqlite/quota-store.ts";
 import { DEMO_CLIENTS, type DemoClient, OPEN_MS } from "./clients.ts";
@@ -51,17 +49,16 @@ export interface Demo extends AsyncDisposable {
 
 interface DemoOptions {
   readonly clock: Clock;
-  readonly log: Log;
-  /** The settings that the console shows. */
-  readonly shownSettings: readonly Setting[];
+  /** Starts the server. */
+  readonly startApp: () => Promise<App>;
   /** Runs the clients. */
   readonly scheduler?: Scheduler;
 }
 
 /** Starts a server on new data, fills it, and runs clients until it is disposed of. */
-export async function startDemo(config: Config, options: DemoOptions): Promise<Demo> {
-  const { clientKeys: keys, secret, clients, now } = await createSampleData(config, options.clock);
-  const app = await startApp(config, { ...options, isDemo: true });
+export async function startDemo(data: DataLocation, options: DemoOptions): Promise<Demo> {
+  const { clientKeys: keys, secret, clients, now } = await createSampleData(data, options.clock);
+  const app = await options.startApp();
   try {
     const { url } = app;
     app.metrics.live.fillPast(OPEN_MS, liveFigures(clients, now));
@@ -84,9 +81,9 @@ export async function startDemo(config: Config, options: DemoOptions): Promise<D
 }
 
 /** Creates keys, their usage and their quotas, as a server that has stopped would leave them. */
-async function createSampleData(config: Config, clock: Clock) {
-  const { environment, directory } = config;
-  const stores = await openStores(config);
+async function createSampleData(data: DataLocation, clock: Clock) {
+  const { environment, directory } = data;
+  const stores = await openStores(data);
   try {
     const created = await createDemoKeys(stores.keys, clock, environment);
     const now = clock.now();

@@ -2,7 +2,6 @@
 
 import { accessSync, constants, readdirSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import type { Config } from "../config/config.ts";
 import { type DataDirectory, existingParent, notWritable } from "../data-directory.ts";
 import { maxConnectionsWithin } from "../http1/index.ts";
 import { OTHER_USERS, statOf } from "../runtime/own-files.ts";
@@ -78,7 +77,7 @@ function freeSpace(directory: DataDirectory): Finding {
 const accessLog = check("access log");
 
 /** Checks the access log. The server creates the file, but not its directory. */
-export function checkAccessLog({ accessLog: path }: Config): Finding[] {
+export function checkAccessLog(path: string | undefined): Finding[] {
   if (path === undefined || path === "-") return [];
   const stats = statSync(path, { throwIfNoEntry: false });
   const parent = dirname(resolve(path));
@@ -107,7 +106,7 @@ const openFiles = check("open files");
 const ENOUGH_CONNECTIONS = 10_000;
 
 export function checkOpenFiles(
-  { maxConnections }: Pick<Config, "maxConnections">,
+  maxConnections: number | undefined,
   possible = maxConnectionsWithin(maxConnections),
 ): Finding {
   const wanted = maxConnections ?? ENOUGH_CONNECTIONS;

@@ -2,13 +2,24 @@
 
 import { X509Certificate } from "node:crypto";
 import { createServer } from "node:net";
-import type { Config } from "../config/config.ts";
+import type { AdminConfig } from "../config/config.ts";
 import { adminTls, originOf } from "../config/listen-urls.ts";
 import { ADMIN_LISTEN_FLAGS, LISTEN_FLAGS, listenProblems } from "../config/listen-problems.ts";
-import { readTlsFiles } from "../config/tls.ts";
+import { readTlsFiles, type TlsFiles } from "../config/tls.ts";
 import { HEALTH_PATH } from "../domain/paths.ts";
 import { hostProblem, tlsCheck, validityProblem } from "./certificate.ts";
 import { check, type Finding, problemsOr, messageWithoutSecrets } from "./finding.ts";
+
+/** The listeners of a server. */
+export interface Listeners {
+  readonly host: string;
+  readonly port: number;
+  readonly publicUrl: string | undefined;
+  /** Undefined without TLS. */
+  readonly tls: TlsFiles | undefined;
+  /** Undefined if the listener for operators is off. */
+  readonly admin: Pick<AdminConfig, "host" | "port" | "isDefault"> | undefined;
+}
 
 const ports = check("ports");
 
@@ -17,7 +28,7 @@ const ports = check("ports");
  * skipped, because a server can use another one.
  */
 export async function checkPorts(
-  { host, port, admin, tls }: Config,
+  { host, port, admin, tls }: Omit<Listeners, "publicUrl">,
   statusOf: (url: string) => Promise<number | undefined>,
 ): Promise<Finding[]> {
   const listeners = [
@@ -49,7 +60,10 @@ function listenError({ host, port }: { readonly host: string; readonly port: num
   });
 }
 
-export function checkTls({ tls: files, publicUrl }: Config, now: number): Finding[] {
+export function checkTls(
+  { tls: files, publicUrl }: Pick<Listeners, "tls" | "publicUrl">,
+  now: number,
+): Finding[] {
   if (files === undefined) return [tlsCheck.ok("the server serves plain HTTP: --tls-cert is not set")];
   let certificate: X509Certificate;
   try {

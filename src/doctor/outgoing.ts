@@ -1,8 +1,9 @@
 /* Everything that a server connects to. */
 
-import type { Config } from "../config/config.ts";
+import type { ProviderConfig } from "../config/config.ts";
 import type { SETTINGS } from "../config/options.ts";
 import type { SettingsWith } from "../config/parse-options.ts";
+import type { DataLocation } from "../data-location.ts";
 import { type OutgoingRequest, sendRequest, trustProblem } from "../runtime/outgoing-request.ts";
 import { checkPostgres } from "./postgres.ts";
 import type { StoreFindings } from "./stored-data.ts";
@@ -12,13 +13,22 @@ import { checkProvider } from "./provider.ts";
 /** A setting whose value is a URL to which a server connects. */
 type Destination = SettingsWith<typeof SETTINGS, { isDestination: true }>;
 
+/** What a server connects to; undefined if it is not set. */
+export interface Destinations {
+  readonly data: DataLocation;
+  readonly provider: ProviderConfig | undefined;
+  readonly webhook: { readonly url: string } | undefined;
+  readonly tracing: { readonly url: string } | undefined;
+}
+
+type Check = (destinations: Destinations, now: () => number) => Promise<StoreFindings>;
+
 const NONE: StoreFindings = { findings: [] };
 
-/** The check of each destination that is set. */
-const CHECKS: Readonly<Record<Destination, (config: Config, now: () => number) => Promise<StoreFindings>>> = {
-  "database-url": async (config, now) =>
-    config.databaseUrl === undefined ? NONE : checkPostgres(config, now),
-  "oidc-issuer": checkProvider,
+/** The check of each destination. */
+const CHECKS: Readonly<Record<Destination, Check>> = {
+  "database-url": ({ data }, now) => checkPostgres(data, now),
+  "oidc-issuer": ({ provider }) => checkProvider(provider),
   // A receiver may take only events, so every response below 500 shows that it is there.
   "webhook-url": async ({ webhook }) =>
     webhook === undefined
@@ -50,8 +60,11 @@ const CHECKS: Readonly<Record<Destination, (config: Config, now: () => number) =
 };
 
 /** Checks all destinations at the same time. */
-export async function checkDestinations(config: Config, now: () => number): Promise<StoreFindings> {
-  const checked = await Promise.all(Object.values(CHECKS).map((run) => run(config, now)));
+export async function checkDestinations(
+  destinations: Destinations,
+  now: () => number,
+): Promise<StoreFindings> {
+  const checked = await Promise.all(Object.values(CHECKS).map((run) => run(destinations, now)));
   return {
     findings: checked.flatMap(({ findings }) => findings),
     clocks: checked.flatMap(({ clocks = [] }) => clocks),

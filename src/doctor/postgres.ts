@@ -1,5 +1,4 @@
-import { describeStorage, type StorageConfig } from "../config/storage.ts";
-import { postgresOf } from "../adapters/postgres-options.ts";
+import type { DataLocation } from "../data-location.ts";
 import { isStandby } from "../store/postgres/errors.ts";
 import { compareClocks, findPrimary, inspectPostgres } from "../store/postgres/inspect.ts";
 import { findMissingRequirements } from "../store/postgres/requirements.ts";
@@ -8,11 +7,15 @@ import { postgresCheck, postgresProblems, requirementProblem } from "./postgres-
 import { checkReplication } from "./replication.ts";
 import { backupFinding, schemaFinding, type StoreFindings } from "./stored-data.ts";
 
-export async function checkPostgres(storage: StorageConfig, now: () => number): Promise<StoreFindings> {
-  const name = describeStorage(storage).data;
+/** Checks the database of an environment whose data are in PostgreSQL. */
+export async function checkPostgres(
+  { postgres, address: name }: DataLocation,
+  now: () => number,
+): Promise<StoreFindings> {
+  if (postgres === undefined) return { findings: [] };
+  const { schema } = postgres;
   try {
-    const { schema, ...options } = postgresOf(storage);
-    const url = await findPrimary({ schema, ...options });
+    const url = await findPrimary(postgres);
     const missing = await findMissingRequirements(url, schema).catch((error: unknown) => {
       if (isStandby(error)) return [];
       throw error;
@@ -28,7 +31,7 @@ export async function checkPostgres(storage: StorageConfig, now: () => number): 
     findings.push(checkReplication(state.replication));
     if (state.schema.version > 0)
       findings.push(schemaFinding(state.schema), backupFinding(state.lastBackupAt, now()));
-    const compared = await compareClocks(options.url, now);
+    const compared = await compareClocks(postgres.url, now);
     const clocks = compared.map(({ host, differenceMs }) => ({
       name: `PostgreSQL at ${host}`,
       differenceMs,

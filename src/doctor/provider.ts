@@ -1,4 +1,4 @@
-import type { Config } from "../config/config.ts";
+import type { ProviderConfig } from "../config/config.ts";
 import type { StoreFindings } from "./stored-data.ts";
 import { scheduler } from "../runtime/scheduler.ts";
 import { check } from "./finding.ts";
@@ -6,9 +6,9 @@ import { check } from "./finding.ts";
 const provider = check("sign-in");
 
 /** Checks the discovery document of the provider. A person has to sign in to check the client and its secret. */
-export async function checkProvider({ admin }: Config): Promise<StoreFindings> {
-  if (admin?.provider === undefined) return { findings: [] };
-  const { issuer, clientId, secret, rules } = admin.provider;
+export async function checkProvider(configured: ProviderConfig | undefined): Promise<StoreFindings> {
+  if (configured === undefined) return { findings: [] };
+  const { issuer, clientId, secret, rules } = configured;
   const { Provider, ProviderError } = await import("../operator/sign-in/provider.ts");
   try {
     await new Provider({ issuer, clientId, secret: () => secret, rules }, () => scheduler.now()).check();

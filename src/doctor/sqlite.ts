@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import type { StorageConfig } from "../config/storage.ts";
 import type { DataDirectory } from "../data-directory.ts";
 import { schemaState } from "../store/sql/migrations.ts";
 import { sqliteVersion } from "../store/sqlite/database.ts";
@@ -66,8 +65,8 @@ export function checkSqlite(directory: DataDirectory, now: number): StoreFinding
 }
 
 /** Checks the quotas of keys and addresses that a server counts in its own process. */
-export function checkQuotaStore({ directory }: StorageConfig): Finding[] {
-  const { quotas: path } = directory.files;
+export function checkQuotaStore({ files }: DataDirectory): Finding[] {
+  const { quotas: path } = files;
   if (!existsSync(path)) return [];
   const remedy = `stop the server and move ${path} away: counts start anew`;
   try {

@@ -1,12 +1,12 @@
 import { createSignInUrl } from "../../src/operator/sign-in/code.ts";
 import { afterAll, expect } from "bun:test";
-import type { AdminConfig, Config } from "../../src/config/config.ts";
+import type { AdminConfig } from "../../src/config/config.ts";
 import type { Role } from "../../src/domain/operators.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import type { OperatorRate } from "../../src/operator/operator-rates.ts";
 import { bearer } from "../bearer.ts";
 import { parseJson } from "../exact-json.ts";
-import { type Service, startService } from "../service.ts";
+import { type Service, startService, type TestConfig } from "../service.ts";
 import { expectAdminConforms } from "../conforms.ts";
 
 export const TOKEN = "test-token-of-the-operators";
@@ -81,7 +81,7 @@ export const ADMIN_CONFIG: AdminConfig = {
 
 export async function startAdminService(
   admin: Partial<AdminConfig> = {},
-  config: Partial<Config> = {},
+  config: TestConfig = {},
   operatorRate?: OperatorRate,
   log = silentLog,
 ): Promise<AdminService> {

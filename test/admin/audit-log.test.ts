@@ -62,7 +62,7 @@ test("changes of keys, pets, operators, sign-ins and bans: each has its event", 
 test("what changes nothing has no event, and what another process writes has none here", async () => {
   expect(await auditedBy(() => post("/keys/1", { owner: "bob" }, "PATCH"))).toEqual([]);
   expect(await auditedBy(() => post("/pets/99", { name: "Max" }, "PATCH"))).toEqual([]);
-  const stores = await openStores(config);
+  const stores = await openStores(config.data);
   expect(await auditedBy(() => stores.keys.updateKey(1, { owner: "eve" }, BY))).toEqual([]);
   await stores.close();
 });

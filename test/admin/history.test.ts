@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { openStores } from "../../src/adapters/open-stores.ts";
 import { encodeCursor } from "../../src/domain/cursor.ts";
 import type { OperationId } from "../../src/domain/operation-ids.ts";
-import { configIn } from "../service.ts";
+import { dataIn } from "../data-directory.ts";
 import { useAdminService } from "./admin-service.ts";
 
 const HOUR = 3_600_000;
@@ -14,7 +14,7 @@ async function startWithHistory() {
   const limits = { perMinute: 5, perDay: 100 };
   const busy = await service.newKey({ name: "busy", limits });
   const busier = await service.newKey({ name: "busier", limits });
-  const stores = await openStores(configIn(service.dataDir));
+  const stores = await openStores(dataIn(service.dataDir));
   let sequence = 0;
   const add = (hour: number, keyId: number, admitted: number, operation: OperationId = "listPets") => {
     const counts = { admitted, limited: 2, banned: 1, errors: 3, lastUsedAt: hour + 1_000 };
@@ -116,7 +116,7 @@ test("getOverview: has the keys with the most requests in the last 24 hours, wit
 
 test("getOverview: has 20 keys at most", async () => {
   const many = await useAdminService();
-  const stores = await openStores(configIn(many.dataDir));
+  const stores = await openStores(dataIn(many.dataDir));
   const keys = [];
   for (let i = 0; i < 21; i++) {
     const { id } = await many.newKey({ name: `key ${i}` });

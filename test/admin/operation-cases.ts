@@ -1,5 +1,4 @@
 import { afterAll, expect, test } from "bun:test";
-import type { Config } from "../../src/config/config.ts";
 import {
   ADMIN_OPERATIONS,
   type AdminOperation,
@@ -9,6 +8,7 @@ import type { Awaitable } from "../../src/runtime/awaitable.ts";
 import { startIdentityProvider } from "../../trials/harness/identity-provider.ts";
 import { startReceiver } from "../../trials/harness/webhook-receiver.ts";
 import { sessionOf, startAdminService, TOKEN } from "./admin-service.ts";
+import type { TestConfig } from "../service.ts";
 import { until } from "../timing.ts";
 
 type Operations = typeof ADMIN_OPERATIONS;
@@ -31,10 +31,10 @@ type Cases = {
 };
 
 /** Tests that each operation that changes something changes it, and is audited as its row says. */
-export async function testChangingOperations(config: Partial<Config> = {}): Promise<void> {
+export async function testChangingOperations(config: TestConfig = {}): Promise<void> {
   const receiver = startReceiver();
   const { url } = receiver;
-  const webhook: Config["webhook"] = { url, secrets: [new Uint8Array(32)], events: ["data.restored"] };
+  const webhook = { url, secrets: [new Uint8Array(32)], events: ["data.restored"] };
   const identityProvider = await startIdentityProvider();
   const { issuer, clientId, secret } = identityProvider;
   const provider = { issuer, clientId, secret, rules: [] };

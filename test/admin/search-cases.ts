@@ -1,10 +1,10 @@
 import { expect } from "bun:test";
-import type { Config } from "../../src/config/config.ts";
 import { InProcessCli } from "../cli/cli.ts";
 import { startAdminService } from "./admin-service.ts";
+import type { TestConfig } from "../service.ts";
 
 /** The last one of 100,000 pets is on the first page of a search for its identifier, on whatever database. */
-export async function findsLastPetAtOnce(config: Partial<Config> = {}): Promise<void> {
+export async function findsLastPetAtOnce(config: TestConfig = {}): Promise<void> {
   await using service = await startAdminService({}, config);
   const { databaseUrl } = config;
   const where = databaseUrl ? ["--database-url", databaseUrl] : ["--data", service.dataDir];

@@ -17,7 +17,7 @@ import type { WorkProgress } from "../../src/archive/progress.ts";
 import { restoreBackup } from "../../src/archive/restore.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
 import { cleanUpAfterAll, cliDirectory, InProcessCli } from "../cli/cli.ts";
-import { storageIn } from "../data-directory.ts";
+import { dataIn } from "../data-directory.ts";
 import { BY } from "../key-store-arguments.ts";
 import { fillData } from "./sample-data.ts";
 
@@ -129,9 +129,9 @@ describe("a backup whose directory belongs to another user, who replaces it mean
       if (stats) (owners[step] ??= []).push(stats.uid);
       if (stats) expect(readFileSync(copy, "latin1")).not.toContain(SECRET);
     };
-    const storage = storageIn(cli.dataDir);
+    const location = dataIn(cli.dataDir);
     const from = dirname(backup);
-    const request = { storage, from, replace: true, allowOlder: false, by: BY, onProgress };
+    const request = { location, from, replace: true, allowOlder: false, by: BY, onProgress };
     await restoreBackup(request, async () => {});
     return owners;
   }
@@ -166,14 +166,14 @@ describe("a backup whose directory belongs to another user, who replaces it mean
     writeFileSync(backup, bytes);
     const owners: number[] = [];
     if (process.getuid?.() === 0) chownSync(cli.dataDir, 65_534, 65_534);
-    const storage = storageIn(cli.dataDir);
+    const location = dataIn(cli.dataDir);
     const verifying = verifyBackup(backup, {
-      copy: storage.directory.files.restoredCopy,
-      onProgress: () => owners.push(statSync(storage.directory.files.restoredCopy).uid),
+      copy: location.directory.files.restoredCopy,
+      onProgress: () => owners.push(statSync(location.directory.files.restoredCopy).uid),
     });
     await expect(verifying).rejects.toThrow("is damaged: the checksum of");
     expect(new Set(owners)).toEqual(new Set([process.getuid?.() ?? 0]));
-    expect(statSync(storage.directory.files.restoredCopy).uid).toBe(process.getuid?.() ?? 0);
+    expect(statSync(location.directory.files.restoredCopy).uid).toBe(process.getuid?.() ?? 0);
   });
 });
 

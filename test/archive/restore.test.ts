@@ -22,7 +22,7 @@ import { openSqlite, type SqliteStores } from "../../src/store/sqlite/open-sqlit
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
 import { cleanUpAfterAll, EXECUTABLE, failure, InProcessCli, cliDirectory, stepsIn } from "../cli/cli.ts";
-import { storageIn } from "../data-directory.ts";
+import { dataIn } from "../data-directory.ts";
 import { BY, hash } from "../key-store-arguments.ts";
 import { fillData, NOW } from "./sample-data.ts";
 
@@ -452,7 +452,7 @@ describe("petstore restore", () => {
     // Or one that begins after the plan was shown.
     const before = readdirSync(cli.dataDir).toSorted();
     let other: SqliteStores | undefined;
-    const request = { storage: storageIn(cli.dataDir), from: backup, replace: true, allowOlder: false };
+    const request = { location: dataIn(cli.dataDir), from: backup, replace: true, allowOlder: false };
     const restoring = restoreBackup({ ...request, by: BY, onProgress() {} }, async () => {
       other = open();
       await other.operatorPetStore.getPet(1n);
@@ -470,7 +470,7 @@ describe("petstore restore", () => {
   });
 
   test("a command that writes after the plan was shown waits, and is told that it wrote nothing", async () => {
-    const request = { storage: storageIn(cli.dataDir), from: backup, replace: true, allowOlder: false };
+    const request = { location: dataIn(cli.dataDir), from: backup, replace: true, allowOlder: false };
     await restoreBackup({ ...request, by: BY, onProgress() {} }, async () => {
       const create = ["pets", "add", "--name", "Late", "--category", "1", "--data", cli.dataDir];
       const child = Bun.spawn([EXECUTABLE, ...create], { stderr: "pipe" });

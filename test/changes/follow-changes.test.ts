@@ -60,7 +60,7 @@ test("an unban in the store ends the ban on a server that runs or starts, and no
 
   await app.close();
   clock.advance(1);
-  const stores = await openStores(config);
+  const stores = await openStores(config.data);
   await stores.keys.updateKey(1, { unbannedAt: clock.now() }, BY);
   await stores.close();
   app = await start();

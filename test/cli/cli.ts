@@ -5,7 +5,7 @@ import { type Context, Failure } from "../../src/cli/command.ts";
 import { describeFailure, runProgram } from "../../src/cli/program.ts";
 import type { StopSignal } from "../../src/cli/terminal.ts";
 import type { Variables } from "../../src/config/parse-options.ts";
-import { NoDatabase } from "../../src/config/storage.ts";
+import { NoDatabase } from "../../src/data-location.ts";
 import { UsageError } from "../../src/config/usage-error.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, jest, spyOn, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { openStores } from "../../src/adapters/open-stores.ts";
+import { startApp } from "../../src/app.ts";
 import { DEMO_CLIENTS } from "../../src/demo/clients.ts";
 import { startDemo } from "../../src/demo/demo.ts";
 import { earlierRequests, liveFigures, usageBatches } from "../../src/demo/history.ts";
@@ -179,19 +180,19 @@ test("after a quarter of an hour, quotas agree with the usage of 24 hours, and o
   const clock = new TestClock(startedAt);
   const config = configIn(cliDirectory());
   const time = new VirtualTime(clock);
-  const options = { clock, log: silentLog, shownSettings: [], scheduler: time.scheduler };
-  const demo = await startDemo(config, options);
+  const start = () => startApp(config, { clock, log: silentLog, isDemo: true });
+  const demo = await startDemo(config.data, { clock, startApp: start, scheduler: time.scheduler });
   await time.pass(15 * 60_000);
   expect(time.timers).toBeGreaterThan(0);
   await demo[Symbol.asyncDispose]();
   expect(time.timers).toBe(0);
 
   const now = clock.now();
-  const stores = await openStores(config);
+  const stores = await openStores(config.data);
   const { items: keys } = await stores.keys.listKeys({ sort: "id", isDescending: false, limit: 100, now });
   const totals = await stores.usageHistory.usageByKey({ by: "hour", since: now - DAY_MS, until: now });
   await stores.close();
-  const quotas = openQuotaStore(config.directory.files.quotas);
+  const quotas = openQuotaStore(config.data.directory.files.quotas);
   const clients = keys.map(({ id, name, plan, limits }) => {
     const quota = quotas.find({ kind: "key", id }) ?? newQuota();
     const { outcome } = peek(quota, limitsOf(plan, limits, DEFAULT_PLANS), now, DEFAULT_BAN);

@@ -2,7 +2,6 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { configOf } from "../../src/config/config.ts";
-import { describeStorage } from "../../src/config/storage.ts";
 import { expectedUrl, listenUrl } from "../../src/config/listen-urls.ts";
 import { plainTextConnections } from "../../src/config/plain-text.ts";
 import { formatIpNetwork } from "../../src/runtime/ip-network.ts";
@@ -10,7 +9,7 @@ import { SETTINGS } from "../../src/config/options.ts";
 import type { Flags } from "../../src/config/parse-options.ts";
 import { DataDirectory } from "../../src/data-directory.ts";
 import { WEBHOOK_SECRET } from "../../trials/harness/webhook-receiver.ts";
-import { directoryAt, storageIn } from "../data-directory.ts";
+import { dataIn } from "../data-directory.ts";
 import { parseConfig, parseValues, usageError } from "./parsing.ts";
 
 test("--audit-retention: from 30 days on, or forever", () => {
@@ -21,10 +20,9 @@ test("--audit-retention: from 30 days on, or forever", () => {
 
 test("by default a server serves production on loopback", () => {
   expect<object>(parseConfig()).toEqual({
-    environment: "production",
+    data: dataIn("./data"),
     host: "127.0.0.1",
     port: 8080,
-    directory: directoryAt("./data"),
     securityContacts: [],
     trustedProxies: [],
     corsOrigins: [],
@@ -128,15 +126,16 @@ test("environments share a directory and no file", () => {
   }
 });
 
-test("the description of storage has no users and passwords", () => {
-  const storage = storageIn("./data");
-  expect(describeStorage(storage)).toEqual({ data: "./data", rateLimits: "in the server process" });
-  expect(
-    describeStorage({
-      ...storage,
-      databaseUrl: "postgres://user:s3cret@a,b:5432/pets?sslmode=require",
-    }),
-  ).toEqual({ data: "PostgreSQL at a,b:5432/pets", rateLimits: "PostgreSQL at a,b:5432/pets" });
+test("the address of data has no users and passwords", () => {
+  const postgres = dataIn("./data", "postgres://user:s3cret@a,b:5432/pets?sslmode=require");
+  expect(postgres.address).toBe("PostgreSQL at a,b:5432/pets");
+  expect(postgres.name).toBe("production (data: PostgreSQL at a,b:5432/pets)");
+  expect(dataIn("./data").address).toBe("./data");
+});
+
+test("a server stores files in the directory if its database is there, or several servers have the database", () => {
+  const urls = [undefined, "postgres://a/pets", "postgres://a,b/pets"];
+  expect(urls.map((url) => dataIn("./data", url).needsDirectory)).toEqual([true, false, true]);
 });
 
 test("a server that listens on all addresses is reached over loopback, and the URL is unknown for port 0", () => {

@@ -76,8 +76,8 @@ describe("--database-url-file", () => {
   test.each([POSTGRES, `${POSTGRES}\n`, `\n  ${POSTGRES}\r\n\n`])(
     "the file has the URL, and a variable names it too: %p",
     (text) => {
-      expect(parseConfig({ "database-url-file": [file(text)] }).databaseUrl).toBe(POSTGRES);
-      expect(parseConfig({}, { PETSTORE_DATABASE_URL_FILE: PATH }).databaseUrl).toBe(POSTGRES);
+      expect(parseConfig({ "database-url-file": [file(text)] }).data.postgres?.url).toBe(POSTGRES);
+      expect(parseConfig({}, { PETSTORE_DATABASE_URL_FILE: PATH }).data.postgres?.url).toBe(POSTGRES);
     },
   );
 
@@ -85,7 +85,7 @@ describe("--database-url-file", () => {
     const [path, other] = [file(POSTGRES), "postgres://other/d"];
     const ofFile = parseConfig({ "database-url-file": [path] }, { PETSTORE_DATABASE_URL: other });
     const ofFlag = parseConfig({ "database-url": [other] }, { PETSTORE_DATABASE_URL_FILE: path });
-    expect([ofFile.databaseUrl, ofFlag.databaseUrl]).toEqual([POSTGRES, other]);
+    expect([ofFile.data.postgres?.url, ofFlag.data.postgres?.url]).toEqual([POSTGRES, other]);
   });
 
   test("a server reads changed files again; what is unusable is reported, and the last usable contents stay", () => {
@@ -94,10 +94,13 @@ describe("--database-url-file", () => {
     const database = join(temporaryDirectory("followed"), "database");
     const write = (text: string) => writeFileSync(database, text);
     write(POSTGRES);
-    const url = followDatabaseUrl(parseConfig({ "database-url-file": [database] }), {
-      onChange: ({ setting }) => reports.push(setting),
-      onInvalid: ({ setting, error }) => reports.push(`${setting}: ${String(error)}`),
-    });
+    const url = followDatabaseUrl(
+      { url: POSTGRES, urlFile: database },
+      {
+        onChange: ({ setting }) => reports.push(setting),
+        onInvalid: ({ setting, error }) => reports.push(`${setting}: ${String(error)}`),
+      },
+    );
     try {
       const used = () => {
         jest.advanceTimersByTime(3_000);
@@ -123,10 +126,9 @@ describe("--database-url-file", () => {
   });
 
   test("a file that is a pipe is read once", () => {
-    const config = parseConfig({ "database-url": [POSTGRES] });
     const onInvalid = () => expect.unreachable();
     const reports = { onChange: onInvalid, onInvalid };
-    const url = followDatabaseUrl({ ...config, databaseUrlFile: "/dev/null" }, reports);
+    const url = followDatabaseUrl({ url: POSTGRES, urlFile: "/dev/null" }, reports);
     expect(url.current).toBe(POSTGRES);
     url.close();
   });

@@ -32,8 +32,10 @@ const OTHER_VALUES: Readonly<Record<ServiceSetting, string>> = {
 /** The texts of the guides and the OpenAPI document of a server with a setting. */
 function documentation(setting?: ServiceSetting): string {
   const config = parseConfig(setting && { [setting]: [OTHER_VALUES[setting]] });
+  const { environment } = config.data;
   const policy = { current: DEFAULT_POLICY };
-  const settings = { ...config, baseUrl: config.publicUrl ?? "http://127.0.0.1:8080/v1", policy };
+  const baseUrl = config.publicUrl ?? "http://127.0.0.1:8080/v1";
+  const settings = { ...config, environment, baseUrl, policy };
   return JSON.stringify(settingBlocks(settings)) + openApiJson(settings);
 }
 

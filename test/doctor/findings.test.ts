@@ -104,7 +104,7 @@ test("the disk has too little space below 0.1 GB, and little below 1 GB", () => 
 test("the limit of open files allows as many connections as are set, or 10,000", () => {
   const remedy = "raise it: LimitNOFILE=65536 in the systemd unit, or ulimit -n 65536 in a shell";
   const found = (maxConnections: number | undefined, possible: number) =>
-    checkOpenFiles({ maxConnections }, possible);
+    checkOpenFiles(maxConnections, possible);
   expect(shown(found(undefined, 10_000), found(undefined, 9_999), found(500, 500), found(500, 499))).toEqual([
     "ok: the limit allows 10,000 connections",
     `warning: the limit allows 9,999 of 10,000 connections: ${remedy}`,

@@ -71,7 +71,7 @@ const log = createLog({
   },
 });
 const config = configIn(temporaryDirectory("http"));
-const adapters = await openAdapters(config, clock, log);
+const adapters = await openAdapters(config.data, clock, log);
 const app = await serveOn(failingAdapters(adapters), config, { clock, log, requestTimeoutMs: 50 });
 afterAll(() => app.close());
 

@@ -72,7 +72,7 @@ test("a ban is one event, one in the metrics and one audit entry, before a stop 
   expect(events("key.banned")).toMatchObject([{ level: "warn", keyId: id, bannedUntil }]);
   expect(app.metrics.expose()).toContain("\npetstore_bans_total 1\n");
   await app.close();
-  const { audit, close } = openSqlite(config.directory.files.database);
+  const { audit, close } = openSqlite(config.data.directory.files.database);
   const { items } = await audit.listAudit({ action: "key.banned", limit: 10 });
   await close();
   const actor = { kind: "server", name: hostname() } as const;

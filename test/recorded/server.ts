@@ -13,13 +13,13 @@ import type { ClientStore } from "../../src/domain/ports/pets-and-orders.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { onFreePort } from "../../trials/harness/server.ts";
-import { configIn, TestClock } from "../service.ts";
+import { configIn, TestClock, type TestConfig } from "../service.ts";
 import { ORIGIN } from "./message.ts";
 
 export interface ServerOptions {
   /** The keys by the name that requests use. */
   readonly keys?: Readonly<Record<string, Partial<NewKey>>>;
-  readonly config?: Partial<Config>;
+  readonly config?: TestConfig;
   readonly policy?: PolicyChange;
   readonly shownSettings?: readonly Setting[];
   /** Timeouts of connections are counted in seconds of this length. */
@@ -49,16 +49,16 @@ export class Server {
 
   static async start(all: ServerOptions): Promise<Server> {
     const { keys = {}, policy = {}, prepare, moveData, config: given, ...options } = all;
-    let config: Config = { ...configIn(temporaryDirectory("recorded")), publicUrl: `${ORIGIN}/v1`, ...given };
+    let config = configIn(temporaryDirectory("recorded"), { publicUrl: `${ORIGIN}/v1`, ...given });
     const clock = new TestClock();
-    const adapters = await openAdapters(config, clock, silentLog, clock);
+    const adapters = await openAdapters(config.data, clock, silentLog, clock);
     const server = new Server(adapters, clock);
     // The ban rules apply while the data is prepared.
     const byServer = { ...server.by, actor: { kind: "server", name: hostname() } } as const;
     await adapters.policies.updatePolicy(policy, byServer);
     adapters.applyPolicy(await adapters.policies.readPolicy());
     for (const [name, key] of Object.entries(keys)) {
-      const secret = generateSecret(config.environment);
+      const secret = generateSecret(config.data.environment);
       const draft = { name, plan: "business", createdAt: clock.now(), ...key } as const;
       const { id } = await adapters.keys.createKey(draft, toNewSecret(secret), server.by);
       server.#keys.set(name, { id, secret });
@@ -67,7 +67,7 @@ export class Server {
     if (moveData) {
       await adapters.close();
       config = await moveData(config);
-      server.adapters = await openAdapters(config, clock, silentLog, clock);
+      server.adapters = await openAdapters(config.data, clock, silentLog, clock);
       server.adapters.applyPolicy(await server.adapters.policies.readPolicy());
     }
     // The public URL hides the port, so one is chosen.

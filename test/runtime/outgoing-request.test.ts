@@ -20,7 +20,7 @@ import {
   type HostileResponse,
   startHostileServer,
 } from "../../trials/harness/hostile-server.ts";
-import { parseConfig } from "../config/parsing.ts";
+import { dataIn } from "../data-directory.ts";
 
 const SECRET = "s3cret";
 /** The sum of what is sent before a client has gone fills the buffers of both sockets. */
@@ -63,10 +63,9 @@ const USERS: Readonly<Record<string, (port: number) => Promise<string>>> = {
       await statusOf(`http://127.0.0.1:${port}/healthz?${SECRET}`).catch((error: unknown) => error),
     ),
   "src/doctor/outgoing.ts": async (port) => {
-    const config = parseConfig({
-      "otlp-url": [`http://127.0.0.1:${port}/${SECRET}/v1/traces`],
-    });
-    return Bun.inspect(await checkDestinations(config, Date.now));
+    const tracing = { url: `http://127.0.0.1:${port}/${SECRET}/v1/traces` };
+    const destinations = { data: dataIn(""), provider: undefined, webhook: undefined, tracing };
+    return Bun.inspect(await checkDestinations(destinations, Date.now));
   },
   "src/cli/calls/remote-server.ts": async (port) => {
     const remote = { server: `http://127.0.0.1:${port}`, token: SECRET };

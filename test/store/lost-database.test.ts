@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, statSync, writ
 import { dirname } from "node:path";
 import { tableStoreOf } from "../../src/archive/open-tables.ts";
 import { DataDirectory } from "../../src/data-directory.ts";
-import { directoryAt, storageIn } from "../data-directory.ts";
+import { dataIn, directoryAt } from "../data-directory.ts";
 import { newQuota } from "../../src/domain/rate-limit.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
@@ -112,10 +112,10 @@ test("a rescue that fails is reported once and tried again; closing saves what t
 
 test("an import creates no database where there was one", async () => {
   using directory = disposableDirectory();
-  const storage = storageIn(directory.path("data"));
-  storage.directory.create();
-  writeFileSync(storage.directory.files.adminToken, "x");
-  await expect(tableStoreOf(storage)).rejects.toThrow("is missing or empty, but there was a database");
+  const location = dataIn(directory.path("data"));
+  location.directory.create();
+  writeFileSync(location.directory.files.adminToken, "x");
+  await expect(tableStoreOf(location)).rejects.toThrow("is missing or empty, but there was a database");
 });
 
 test("a missing or empty database beside what a server left is not begun anew, unless that is asked for", () => {

@@ -2,7 +2,8 @@ import { openStores } from "../../src/adapters/open-stores.ts";
 import { parseArguments } from "../../src/cli/arguments.ts";
 import { STORAGE_OPTIONS } from "../../src/config/options.ts";
 import { parseOptions } from "../../src/config/parse-options.ts";
-import { storageOf, type StorageConfig } from "../../src/config/storage.ts";
+import { dataLocationOf } from "../../src/config/storage.ts";
+import type { DataLocation } from "../../src/data-location.ts";
 import type { PolicyChange } from "../../src/domain/policy.ts";
 
 const MANY = { perMinute: 1_000_000, perDay: 100_000_000 };
@@ -15,11 +16,11 @@ export const UNLIMITED: PolicyChange = { plans: { free: MANY, business: MANY, an
  */
 export async function storePolicy(storage: readonly string[], change: PolicyChange): Promise<void> {
   const { flags } = parseArguments(storage, STORAGE_OPTIONS);
-  await storePolicyIn(storageOf(parseOptions(STORAGE_OPTIONS, flags, {})), change);
+  await storePolicyIn(dataLocationOf(parseOptions(STORAGE_OPTIONS, flags, {})), change);
 }
 
-export async function storePolicyIn(storage: StorageConfig, change: PolicyChange): Promise<void> {
-  const stores = await openStores(storage, { use: "create" });
+export async function storePolicyIn(location: DataLocation, change: PolicyChange): Promise<void> {
+  const stores = await openStores(location, { use: "create" });
   await stores.policies.updatePolicy(change, { actor: { kind: "command line" }, at: Date.now() });
   await stores.close();
 }

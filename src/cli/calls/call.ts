@@ -1,5 +1,5 @@
 import { serverOrigin } from "../../config/address-types.ts";
-import { describeEnvironment, storageOf } from "../../config/storage.ts";
+import { dataLocationOf } from "../../config/storage.ts";
 import { ADMIN_TOKEN_OPTIONS, DATABASE_OPTIONS, JSON_OPTION } from "../../config/options.ts";
 import type { Options, ValuesOf } from "../../config/parse-options.ts";
 import { file, switchOption } from "../../config/value-types.ts";
@@ -70,7 +70,7 @@ export type OnUnreadable = (rows: number) => void;
 
 /** Names the environment, or the remote server. */
 export function locationOf(values: CallValues): string {
-  return values.server ?? describeEnvironment(storageOf(values));
+  return values.server ?? dataLocationOf(values).name;
 }
 
 /** Adds to the message which command lists what exists, and where. */

@@ -2,7 +2,7 @@ import { openQuotas } from "../../adapters/open-quotas.ts";
 import { handlerOf, readBody, readQuery, type ValidInput } from "../../api/dispatch.ts";
 import { Rejection } from "../../api/errors.ts";
 import { parseIdentifier } from "../../api/json.ts";
-import { storageOf } from "../../config/storage.ts";
+import { dataLocationOf } from "../../config/storage.ts";
 import { openRegister } from "../../background/server-register.ts";
 import { PUBLIC_URL } from "../../domain/stored-values.ts";
 import { type CallInput, queryText } from "../../operator/calls.ts";
@@ -25,25 +25,25 @@ export async function openDataHere(
   context: Context,
   onUnreadable: OnUnreadable,
 ): Promise<OpenedOperations> {
-  const storage = storageOf(commandLine.values);
+  const location = dataLocationOf(commandLine.values);
   const { clock } = context;
   const { openStores } = await import("../../adapters/open-stores.ts");
   const { dataHandlers } = await import("../../operator/handlers/data-handlers.ts");
   await using opening = new AsyncDisposableStack();
-  const stores = await openStores(storage, { use: "existing" });
+  const stores = await openStores(location, { use: "existing" });
   opening.defer(() => stores.close());
   const onProblem = (error: unknown) => {
     context.warn(`${errorMessage(error)} (used quotas, strikes and bans are unknown)`);
     return new Failure(errorMessage(error));
   };
-  const quotas = await openQuotas(storage, stores, { clock, onProblem });
+  const quotas = await openQuotas(location.directory, stores, { clock, onProblem });
   opening.defer(() => quotas.rateLimiter.close());
   const policy = { current: await stores.policies.readPolicy() };
   const servers = openRegister(stores.serverReports, clock);
-  const asked = { storage, questions: stores.questions, servers, onUnreadable };
+  const asked = { location, questions: stores.questions, servers, onUnreadable };
   const handlers = dataHandlers({
     ...stores,
-    environment: storage.environment,
+    environment: location.environment,
     ...quotas,
     servers,
     clock,

@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { describeEnvironment, type StorageConfig } from "../../config/storage.ts";
+import type { DataLocation } from "../../data-location.ts";
 import type { QuestionStore, ServerRegister } from "../../domain/ports/servers.ts";
 import type { CallInput } from "../../operator/calls.ts";
 import type { ResponseOf, RunningServerOperationId } from "../../operator/operations.ts";
@@ -8,7 +8,7 @@ import { Failure } from "../command.ts";
 import type { OnUnreadable } from "./call.ts";
 
 interface AskOptions {
-  readonly storage: StorageConfig;
+  readonly location: DataLocation;
   readonly questions: QuestionStore;
   readonly servers: ServerRegister;
   readonly onUnreadable: OnUnreadable;
@@ -18,7 +18,7 @@ interface AskOptions {
 export async function callRunningServer<Id extends RunningServerOperationId>(
   id: Id,
   { query }: CallInput,
-  { storage, questions, servers, onUnreadable }: AskOptions,
+  { location, questions, servers, onUnreadable }: AskOptions,
 ): Promise<ResponseOf<Id>> {
   const { askServers, ASK_TIMEOUT_MS } = await import("../../operator/ask-servers.ts");
   const names = new Set((await servers.list()).map(({ name }) => name));
@@ -30,12 +30,11 @@ export async function callRunningServer<Id extends RunningServerOperationId>(
     if (response.unreadable > 0) onUnreadable(response.unreadable);
     return response.body;
   }
-  throw new Failure(`${noServer(storage, names.size > 0)}, or name another one with --server`);
+  throw new Failure(`${noServer(location, names.size > 0)}, or name another one with --server`);
 }
 
 /** Why no server has answered a command. */
-export function noServer(storage: StorageConfig, isListed: boolean): string {
-  const where = describeEnvironment(storage);
+export function noServer({ name: where }: DataLocation, isListed: boolean): string {
   return isListed
     ? `no server of ${where} answers, since it was killed or stands still; try again in 5 seconds`
     : `no server runs in ${where}; start it with petstore serve`;

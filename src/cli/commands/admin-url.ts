@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { Rejection } from "../../api/errors.ts";
-import { describeEnvironment, storageOf } from "../../config/storage.ts";
+import { dataLocationOf } from "../../config/storage.ts";
 import { isLoopback } from "../../runtime/ip-network.ts";
 import { DATABASE_OPTIONS } from "../../config/options.ts";
 import { OPERATOR_NAME } from "../../domain/operators.ts";
@@ -31,16 +31,16 @@ export const adminUrl = defineCommand({
   examples: ["petstore admin-url", "petstore admin-url --operator ann --env staging"],
   async run({ values }, context) {
     const { clock, user = "unknown" } = context;
-    const storage = storageOf(values);
+    const location = dataLocationOf(values);
     const { openStores } = await import("../../adapters/open-stores.ts");
-    const stores = await openStores(storage, { use: "existing" });
+    const stores = await openStores(location, { use: "existing" });
     try {
       const servers = await openRegister(stores.serverReports, clock).list();
-      if (servers.length === 0) throw new Failure(noServer(storage, false));
+      if (servers.length === 0) throw new Failure(noServer(location, false));
       const reachable = reachableFrom(hostname(), servers);
       if (reachable.length === 0)
         throw new Failure(
-          `${describeListeners(servers)} in ${describeEnvironment(storage)}; run this command on the machine of a server, or set --admin-address there`,
+          `${describeListeners(servers)} in ${location.name}; run this command on the machine of a server, or set --admin-address there`,
         );
       const { askServers } = await import("../../operator/ask-servers.ts");
       const { createSignInUrl } = await import("../../operator/sign-in/code.ts");
@@ -48,7 +48,7 @@ export const adminUrl = defineCommand({
       const ids = reachable.map(({ id }) => id);
       const answers = await askServers(ids, "getServer", stores);
       const running = reachable.find((_, i) => typeof answers[i] === "object");
-      if (!running) throw new Failure(noServer(storage, true));
+      if (!running) throw new Failure(noServer(location, true));
       const { operators } = stores;
       const signInUrl = await createSignInUrl({
         url: running.adminUrl,

@@ -32,7 +32,10 @@ export const demo = defineCommand({
       const log = context.openLog({ format: values["log-format"], level: values["log-level"] });
       const { startDemo } = await import("../../demo/demo.ts");
       const { config, shown } = settingsIn(directory, values);
-      await using running = await startDemo(config, { clock: context.clock, log, shownSettings: shown });
+      const { startApp } = await import("../../app.ts");
+      const { clock } = context;
+      const start = () => startApp(config, { clock, log, shownSettings: shown, isDemo: true });
+      await using running = await startDemo(config.data, { clock, startApp: start });
       await context.print(startMessage(running, directory));
       await stopSignal;
     } finally {

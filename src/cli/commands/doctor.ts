@@ -1,5 +1,6 @@
 import { plural } from "../../text/formatting.ts";
 import { configOf } from "../../config/config.ts";
+import { plainTextConnections } from "../../config/plain-text.ts";
 import { JSON_OPTION, SETTINGS } from "../../config/options.ts";
 import type { Finding, Level } from "../../doctor/finding.ts";
 import { defineCommand, Failure } from "../command.ts";
@@ -18,10 +19,15 @@ export const doctor = defineCommand({
   async run({ values }, { clock, variables, print, screen }) {
     rejectIncompleteSettings(values);
     const { diagnose } = await import("../../doctor/doctor.ts");
+    const config = configOf(values);
+    const { data, webhook, tracing, admin, accessLog, maxConnections } = config;
     const findings = await diagnose({
-      config: configOf(values),
+      destinations: { data, provider: admin?.provider, webhook, tracing },
+      listeners: config,
+      plainText: plainTextConnections(config, variables),
+      accessLog,
+      maxConnections,
       pathOf: (setting) => values[setting],
-      variables,
       clock,
       statusOf,
     });

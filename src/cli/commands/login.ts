@@ -1,5 +1,6 @@
 import { printable } from "../../text/formatting.ts";
-import { databaseMayExist, describeEnvironment, NoDatabase, storageOf } from "../../config/storage.ts";
+import { dataLocationOf } from "../../config/storage.ts";
+import { NoDatabase } from "../../data-location.ts";
 import { serverOrigin } from "../../config/address-types.ts";
 import { UsageError } from "../../config/usage-error.ts";
 import { readTextFile } from "../../config/read-file.ts";
@@ -111,10 +112,10 @@ export const whoami = defineCommand({
   async run({ values }) {
     const { server, "admin-token": token } = values;
     if (server === undefined) {
-      const storage = storageOf(values);
-      const here = databaseMayExist(storage)
-        ? `commands work on ${describeEnvironment(storage)}`
-        : new NoDatabase(storage).message;
+      const location = dataLocationOf(values);
+      const here = location.mayHaveDatabase()
+        ? `commands work on ${location.name}`
+        : new NoDatabase(location).message;
       throw new Failure(`you are not logged in; ${here}`);
     }
     rejectPlainHttp(server, values);

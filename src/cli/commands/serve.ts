@@ -1,8 +1,7 @@
 import { resolve } from "node:path";
 import type { App } from "../../app.ts";
-import { type Config, configOf } from "../../config/config.ts";
-import { describeStorage } from "../../config/storage.ts";
-import { plainTextConnections } from "../../config/plain-text.ts";
+import { configOf } from "../../config/config.ts";
+import { type PlainTextConnection, plainTextConnections } from "../../config/plain-text.ts";
 import { ADMIN_LISTEN_FLAGS, LISTEN_FLAGS, listenProblems } from "../../config/listen-problems.ts";
 import {
   ACCEPT_PRIMARY_OPTION,
@@ -13,9 +12,10 @@ import {
   type WEBHOOK_OPTIONS,
 } from "../../config/options.ts";
 import { shownSettings } from "../../config/shown-settings.ts";
-import type { ValuesOf, Variables } from "../../config/parse-options.ts";
+import type { ValuesOf } from "../../config/parse-options.ts";
 import { UsageError } from "../../config/usage-error.ts";
 import { webhookSecrets } from "../../config/value-types.ts";
+import type { DataLocation } from "../../data-location.ts";
 import { removeFile, replaceFile } from "../../runtime/own-files.ts";
 import type { ApiKey } from "../../domain/api-keys.ts";
 import { limitsOf } from "../../domain/plans.ts";
@@ -57,6 +57,7 @@ export const serve = defineCommand({
   async run({ values, source }, context) {
     rejectIncompleteSettings(values);
     const config = configOf(values);
+    const { data, host, port } = config;
     // Wrong files of TLS are reported before any data is touched.
     if (config.tls) (await import("../../config/tls.ts")).readTlsFiles(config.tls);
     const stopSignal = context.stopSignal(config.drainDelayMs);
@@ -66,24 +67,28 @@ export const serve = defineCommand({
     const shown = shownSettings(SETTINGS, values, { source, envFileVariables });
     const start = () => startApp(config, { log, shownSettings: shown });
     const app = await startWithPrimary(start, stopSignal, log).catch((error: unknown) => {
-      throw listenFailure(error, config);
+      throw listenFailure(error, { host, port });
     });
     let stoppingSince: number;
     try {
       await saveUrl(app, log);
       const admin = app.admin && (await describeAdmin(app.admin, context.screen.isTerminal));
       // It is one write: a program that reads "Rate limits" has read all of it, and the server accepts requests.
-      const message = startMessage(config, app.url, admin);
+      const message = startMessage(data, app.url, admin);
       const isBetweenLines = context.errorStream.isStandardOutput && !context.screen.isTerminal;
       // The log has all of it, and programs parse each line of JSON.
       const print = isBetweenLines && values["log-format"] !== "text" ? async () => {} : context.print;
       const file = values["no-first-key"]
         ? await print(message)
-        : await printWithFirstKey(message, app, { config, context: { ...context, print }, log });
+        : await printWithFirstKey(message, app, { data, context: { ...context, print }, log });
       if (typeof file === "string") log.event("key.first-created", { file });
-      logPlainText(config, context.variables, log);
+      logPlainText(plainTextConnections(config, context.variables), {
+        host,
+        adminHost: config.admin?.host,
+        log,
+      });
       if (app.admin) log.event("admin.started", { url: app.admin.url, tokenFile: app.admin.tokenFile });
-      log.event("server.started", startDetails(config, app.url));
+      log.event("server.started", startDetails(data, app.url));
       const end = await Promise.race([stopSignal, app.failed]);
       if (end instanceof Error) throw new Failure(end.message);
       log.event("server.stopping", { signal: end });
@@ -135,10 +140,10 @@ async function saveUrl({ storedValues, url }: App, log: Log): Promise<void> {
 async function printWithFirstKey(
   message: string,
   { keys, url, policy }: App,
-  { config, context, log }: { readonly config: Config; readonly context: Context; readonly log: Log },
+  { data, context, log }: { readonly data: DataLocation; readonly context: Context; readonly log: Log },
 ): Promise<string | undefined> {
   const { clock, screen, print } = context;
-  const secret = generateSecret(config.environment);
+  const secret = generateSecret(data.environment);
   const newKey = { name: "first key", plan: "free", createdAt: clock.now() } as const;
   let key: ApiKey | undefined;
   let problem = "";
@@ -154,7 +159,7 @@ async function printWithFirstKey(
     return undefined;
   }
   const summary = `Created the first API key (${key.plan} plan, ${formatLimits(limitsOf(key.plan, key.limits, policy.current.plans))})`;
-  const file = screen.isTerminal ? undefined : resolve(config.directory.files.firstKey);
+  const file = screen.isTerminal ? undefined : resolve(data.directory.files.firstKey);
   let isWritten = false;
   try {
     if (file !== undefined) replaceFile(file, `${secret}\n`);
@@ -172,17 +177,21 @@ async function printWithFirstKey(
   }
 }
 
-function startMessage(config: Config, url: string, admin = "off"): string {
-  const { data, rateLimits } = describeStorage(config);
+/** Where the rate limits are counted, for people. */
+function describeCounting({ postgres, address }: DataLocation): string {
+  return postgres === undefined ? "in the server process" : address;
+}
+
+function startMessage(data: DataLocation, url: string, admin = "off"): string {
   const rows = [
     ["  API", url],
     ["  Docs", docsUrl(url)],
     ["  OpenAPI", siteUrl(url, "/openapi.json")],
     ["  Admin", admin],
-    ["  Data", data],
-    ["  Rate limits", rateLimits],
+    ["  Data", data.address],
+    ["  Rate limits", describeCounting(data)],
   ];
-  return `Petstore is serving ${config.environment}. Stop it with Ctrl-C.\n\n${columns(rows)}\n`;
+  return `Petstore is serving ${data.environment}. Stop it with Ctrl-C.\n\n${columns(rows)}\n`;
 }
 
 /** Standard output that is not a terminal often becomes a log that others read, so it gets no code. */
@@ -193,23 +202,29 @@ async function describeAdmin(admin: AdminListener, isTerminal: boolean): Promise
   return tokenFile === undefined ? url : `${url} (token in ${tokenFile})`;
 }
 
-function logPlainText(config: Config, variables: Variables, log: Log): void {
-  for (const connection of plainTextConnections(config, variables)) {
-    if (connection === "connections") log.event("connections.plain-text", { host: config.host });
-    else if (connection === "admin") log.event("admin.plain-text", { host: config.admin?.host });
+function logPlainText(
+  connections: readonly PlainTextConnection[],
+  {
+    host,
+    adminHost,
+    log,
+  }: { readonly host: string; readonly adminHost: string | undefined; readonly log: Log },
+): void {
+  for (const connection of connections) {
+    if (connection === "connections") log.event("connections.plain-text", { host });
+    else if (connection === "admin") log.event("admin.plain-text", { host: adminHost });
     else log.event(`${connection}.plain-text`);
   }
 }
 
-function startDetails(config: Config, url: string): LogDetails<"server.started"> {
-  const { environment, directory, databaseUrl } = config;
-  const { data, rateLimits } = describeStorage(config);
+function startDetails(location: DataLocation, url: string): LogDetails<"server.started"> {
+  const { environment, directory, postgres, address } = location;
   return {
     version: packageJson.version,
     environment,
     url,
-    data: databaseUrl === undefined ? `SQLite in ${resolve(directory.path)}` : data,
-    rateLimits,
+    data: postgres === undefined ? `SQLite in ${resolve(directory.path)}` : address,
+    rateLimits: describeCounting(location),
     pid: process.pid,
   };
 }
@@ -236,7 +251,10 @@ async function startWithPrimary(
   }
 }
 
-function listenFailure(error: unknown, { host, port }: Config): unknown {
+function listenFailure(
+  error: unknown,
+  { host, port }: { readonly host: string; readonly port: number },
+): unknown {
   if (error instanceof AdminListenError)
     return new Failure(`${error.message}: ${listenReason(error.cause, ADMIN_LISTEN_FLAGS)}`);
   if (!isListenError(error)) return error;

@@ -17,8 +17,7 @@ let token: string;
 beforeAll(async () => {
   const databaseUrl = await postgresUrl();
   const admin = { ...ADMIN_CONFIG, token: undefined };
-  const start = (dataDir: string) =>
-    startApp({ ...configIn(dataDir), databaseUrl, admin }, { log: silentLog });
+  const start = (dataDir: string) => startApp(configIn(dataDir, { databaseUrl, admin }), { log: silentLog });
   apps = await Promise.all(dataDirs.map(start));
   token = readFileSync(files.find(existsSync) ?? "", "utf8").trim();
 }, 60_000);

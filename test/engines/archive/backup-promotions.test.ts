@@ -12,7 +12,7 @@ import { sqliteTables } from "../../../src/store/sqlite/table-store.ts";
 import { postgresIn } from "../../../trials/harness/contents.ts";
 import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
 import { addPet } from "../../conformance/store-fixture.ts";
-import { storageIn } from "../../data-directory.ts";
+import { dataIn } from "../../data-directory.ts";
 import { cleanUpAfterAll, cliDirectory, InProcessCli } from "../../cli/cli.ts";
 
 cleanUpAfterAll();
@@ -97,7 +97,7 @@ test("a server that stops responding ends a backup, which leaves nothing", async
   using freezing = freezingInFastTime(second);
   const directory = cliDirectory();
   const backup = makeBackup({
-    storage: { ...storageIn(cli.dataDir), databaseUrl: second.url },
+    location: dataIn(cli.dataDir, second.url),
     directory,
     keep: undefined,
     at: cli.clock.now(),

@@ -14,7 +14,7 @@ import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { fillData, quotaNow, withoutAudit } from "../../archive/sample-data.ts";
 import { cleanUp, cliDirectory, failure, InProcessCli, stepsIn } from "../../cli/cli.ts";
 import { NO_DATABASE } from "../../cli/command-lines.ts";
-import { storageIn } from "../../data-directory.ts";
+import { dataIn } from "../../data-directory.ts";
 import { BY } from "../../key-store-arguments.ts";
 
 afterAll(cleanUp);
@@ -112,7 +112,7 @@ describe("backups of both databases are the same", () => {
 
   test("a backup of PostgreSQL has what one of SQLite has, and a file that says what it is", async () => {
     await restored(firstBackup);
-    const stores = await openStores({ ...storageIn(""), databaseUrl: url });
+    const stores = await openStores(dataIn("", url));
     const hash = (digit: string) => digit.repeat(64);
     const token = { hash: hash("4"), hint: "" };
     const operator = await stores.operators.createOperator({ name: "zoe", role: "admin" }, token, BY);

@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Config } from "../../../src/config/config.ts";
 import { DataDirectory } from "../../../src/data-directory.ts";
+import { DataLocation } from "../../../src/data-location.ts";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { succeed } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
@@ -13,7 +14,7 @@ setDefaultTimeout(60_000);
 
 /** Moves data and quotas from SQLite to PostgreSQL and back to SQLite, with a backup and a restore each. */
 async function throughBackups(config: Config): Promise<Config> {
-  const { environment } = config.directory;
+  const { environment, directory: from } = config.data;
   const backUpAndRestore = async (from: readonly string[], to: readonly string[]) => {
     const backups = temporaryDirectory("backups");
     for (const line of [
@@ -25,14 +26,14 @@ async function throughBackups(config: Config): Promise<Config> {
   const onPostgres = ["--database-url", await postgresUrl(), "--data", temporaryDirectory("data")];
   const data = temporaryDirectory("data");
   const directory = new DataDirectory({ path: data, environment });
-  await backUpAndRestore(["--data", config.directory.path], onPostgres);
+  await backUpAndRestore(["--data", from.path], onPostgres);
   await backUpAndRestore(onPostgres, ["--data", data]);
   using database = new Database(directory.files.database);
   // The restores have entries in the audit trail, and one of them the time of its backup in the metrics.
   database.run("DELETE FROM audit WHERE action = 'data.restored'");
   database.run("UPDATE sqlite_sequence SET seq = (SELECT max(id) FROM audit) WHERE name = 'audit'");
   database.run("DELETE FROM server_settings WHERE name = 'last-backup'");
-  return { ...config, directory };
+  return { ...config, data: new DataLocation({ directory }) };
 }
 
 function moved(scenario: Scenario): Scenario {

@@ -14,7 +14,7 @@ test("a server whose clock is an hour behind that of PostgreSQL says so, in the 
   const log = createLog({ format: "json", write: (line) => lines.push(line) });
   const steady = createClock({ onStep: () => {} });
   const clock = { stepMs: 0, steadyNow: () => steady.steadyNow(), now: () => steady.now() - 3_600_000 };
-  const app = await startApp({ ...configIn(temporaryDirectory("clock")), databaseUrl }, { clock, log });
+  const app = await startApp(configIn(temporaryDirectory("clock"), { databaseUrl }), { clock, log });
   onTestFinished(() => app.close());
   const command = ["servers", "list", "--database-url", databaseUrl];
   const list = () => new InProcessCli().run(command, {}, { clock: createClock({ onStep: () => {} }) });

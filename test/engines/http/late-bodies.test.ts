@@ -23,10 +23,7 @@ const log = createLog({
     if (event === "key.changed") followed.push(keyId);
   },
 });
-const configOf = (name: string) => ({
-  ...configIn(temporaryDirectory(name)),
-  databaseUrl: postgres.url,
-});
+const configOf = (name: string) => configIn(temporaryDirectory(name), { databaseUrl: postgres.url });
 const app = await startApp({ ...configOf("late-bodies-a"), admin: ADMIN_CONFIG }, { log });
 const other = await startApp(configOf("late-bodies-b"), { log: silentLog });
 afterAll(async () => {

@@ -13,7 +13,7 @@ import {
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { freePorts } from "../../../trials/harness/server.ts";
 import { bearer } from "../../bearer.ts";
-import { storageIn } from "../../data-directory.ts";
+import { dataIn } from "../../data-directory.ts";
 import { until } from "../../timing.ts";
 
 /* Servers that share PostgreSQL, and with them the limits of the plans and the ban rules. */
@@ -105,7 +105,7 @@ test("servers of another version, or with another public URL, are shown as diffe
   await second.stop();
 
   const old = { ...NO_ACTIVITY, id: "old", name: "web-9", version: "1.1.0-old", startedAt: 0 };
-  const { serverReports, close } = await openStores({ ...storageIn(""), databaseUrl });
+  const { serverReports, close } = await openStores(dataIn("", databaseUrl));
   const same = await start(...PUBLIC_URL);
   await until(async () => {
     await serverReports.report("old", JSON.stringify(old));

@@ -9,7 +9,7 @@ import { adminFlags, isOfOutage, type LogLine } from "../../../trials/harness/pe
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { openStores } from "../../../src/adapters/open-stores.ts";
 import { bearer } from "../../bearer.ts";
-import { storageIn } from "../../data-directory.ts";
+import { dataIn } from "../../data-directory.ts";
 import type { NewKey } from "../../../src/domain/api-keys.ts";
 import { generateSecret, toNewSecret } from "../../../src/domain/secrets.ts";
 import { POSTGRES_MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
@@ -23,7 +23,7 @@ const storage = ["--database-url", databaseUrl];
 /** A ban takes four seconds. */
 await storePolicy(storage, { ban: { strikes: 3 } });
 const fleet = await Fleet.start({ size: 4, storage, flags: adminFlags(TOKEN) });
-const stores = await openStores({ ...storageIn(""), databaseUrl });
+const stores = await openStores(dataIn("", databaseUrl));
 afterAll(async () => {
   await stores.close();
   await fleet.stop();

@@ -13,7 +13,7 @@ import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { request, rex } from "../../conformance/store-fixture.ts";
 import { BY, hash, storedSecret } from "../../key-store-arguments.ts";
-import { configIn } from "../../service.ts";
+import { dataIn } from "../../data-directory.ts";
 import { TestClock } from "../../test-clock.ts";
 
 /* What is deleted by its age, by a server or a command whose clock is five days ahead of that of PostgreSQL. */
@@ -24,13 +24,13 @@ const AHEAD = NOW + 5 * DAY_MS;
 const youngerThan = (ms: number) => NOW - ms + DAY_MS;
 
 const databaseUrl = await postgresUrl();
-const config = { ...configIn(temporaryDirectory("retention")), databaseUrl };
+const data = dataIn(temporaryDirectory("retention"), databaseUrl);
 const byAt = (at: number): Attribution => ({ actor: { kind: "server", name: "test" }, at });
-const right = await openStores(config, { use: BY });
+const right = await openStores(data, { use: BY });
 // The clock of this server has kept its difference for a day, so the server trusts it.
 await right.storedValues.saveValues({ "clock-trusted-at": `${AHEAD}` });
-const server = await openAdapters(config, new TestClock(AHEAD), silentLog);
-const command = await openStores(config);
+const server = await openAdapters(data, new TestClock(AHEAD), silentLog);
+const command = await openStores(data);
 afterAll(() => Promise.all([server, command, right].map((stores) => stores.close())));
 
 let names = 0;

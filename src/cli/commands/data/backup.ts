@@ -1,5 +1,5 @@
 import type { Backup } from "../../../archive/backup.ts";
-import { storageOf } from "../../../config/storage.ts";
+import { dataLocationOf } from "../../../config/storage.ts";
 import { DATABASE_OPTIONS, JSON_OPTION } from "../../../config/options.ts";
 import { directory, integerWithin } from "../../../config/value-types.ts";
 import { countOf } from "../../../text/formatting.ts";
@@ -27,11 +27,11 @@ export const backup = defineCommand({
   },
   examples: ["petstore backup /var/backups/petstore", "petstore backup /var/backups/petstore --keep 14"],
   async run({ positionals, values }, { clock, errorStream, warn }) {
-    const storage = storageOf(values);
+    const location = dataLocationOf(values);
     const { makeBackup } = await import("../../../archive/backup.ts");
     const progress = new Progress({ stream: errorStream, isJson: values.json });
     const made = await makeBackup({
-      storage,
+      location,
       directory: positionals.DIR,
       keep: values.keep,
       at: clock.now(),

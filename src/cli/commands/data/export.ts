@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { storageOf } from "../../../config/storage.ts";
+import { dataLocationOf } from "../../../config/storage.ts";
 import { JSON_OPTION, DATABASE_OPTIONS } from "../../../config/options.ts";
 import { UsageError } from "../../../config/usage-error.ts";
 import { quotedPath } from "../../../config/quoted.ts";
@@ -50,12 +50,12 @@ export const exportCommand = defineCommand({
       throw new UsageError("--json needs FILE: standard output has the export itself");
     if (values.gzip && !isFile && context.screen.isTerminal)
       throw new UsageError("--gzip needs FILE or a pipe: a terminal shows no compressed data");
-    const storage = storageOf(values);
+    const location = dataLocationOf(values);
     const progress = new Progress({ stream: context.errorStream, isJson: values.json });
     const isStopped = stopRequest(context);
     const startedAt = performance.now();
     const { tableReaderOf } = await import("../../../archive/open-tables.ts");
-    await using reader = await tableReaderOf(storage);
+    await using reader = await tableReaderOf(location);
     const output = isFile ? fileOutput(path) : standardOutput(context);
     try {
       const rows = await exportRows({

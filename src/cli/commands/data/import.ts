@@ -12,7 +12,7 @@ import {
 import { importPets, type ImportResult } from "../../../archive/import.ts";
 import { describeRejectedRow } from "../../../archive/rejects-file.ts";
 import { InputError } from "../../../archive/row-reader.ts";
-import { databaseMayExist, describeEnvironment, storageOf } from "../../../config/storage.ts";
+import { dataLocationOf } from "../../../config/storage.ts";
 import { JSON_OPTION, DATABASE_OPTIONS } from "../../../config/options.ts";
 import type { Options, ValuesOf } from "../../../config/parse-options.ts";
 import { UsageError } from "../../../config/usage-error.ts";
@@ -114,10 +114,10 @@ function resumeOptions({ "keep-ids": keepIds }: ImportValues): string {
 }
 
 async function importFile(job: Import): Promise<void> {
-  const storage = storageOf(job.values);
+  const location = dataLocationOf(job.values);
   const isDryRun = job.values["dry-run"];
-  if (isDryRun && !databaseMayExist(storage)) return importFrom(job, undefined, NO_PROGRESS);
-  const tableStore = await tableStoreOf(storage);
+  if (isDryRun && !location.mayHaveDatabase()) return importFrom(job, undefined, NO_PROGRESS);
+  const tableStore = await tableStoreOf(location);
   if (isDryRun && !(await tableStore.exists())) return importFrom(job, undefined, NO_PROGRESS);
   await using tables = await tableStore.share();
   const store = new ImportStore(tables);
@@ -282,7 +282,7 @@ function summaryText(job: Import, { progress, rowsBefore, seconds, finishedAt }:
 }
 
 function titleOf({ name, values }: Import, finishedAt: number | undefined): string {
-  const where = describeEnvironment(storageOf(values));
+  const where = dataLocationOf(values).name;
   if (values["dry-run"]) return `Checked pets of ${name} for ${where}. Nothing was stored.`;
   if (finishedAt === undefined) return `Imported pets of ${name} into ${where}.`;
   return `${name} was imported into ${where} before, at ${formatTime(finishedAt)}. Nothing was done; --again imports it again.`;

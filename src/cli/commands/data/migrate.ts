@@ -1,9 +1,5 @@
-import {
-  databaseMayExist,
-  describeEnvironment,
-  type StorageConfig,
-  storageOf,
-} from "../../../config/storage.ts";
+import { dataLocationOf } from "../../../config/storage.ts";
+import type { DataLocation } from "../../../data-location.ts";
 import { DATABASE_OPTIONS, JSON_OPTION } from "../../../config/options.ts";
 import { switchOption } from "../../../config/value-types.ts";
 import {
@@ -35,10 +31,10 @@ export const migrateCommand = defineCommand({
   ],
   async run({ values }, context) {
     const { "dry-run": isDryRun, force: isForced } = values;
-    const storage = storageOf(values);
-    const plan = await planOf(storage);
-    if (!isDryRun) await applyMigrations(storage, isForced, context);
-    return values.json ? json({ ...plan, isDryRun }) : describe(plan, isDryRun, storage);
+    const location = dataLocationOf(values);
+    const plan = await planOf(location);
+    if (!isDryRun) await applyMigrations(location, isForced, context);
+    return values.json ? json({ ...plan, isDryRun }) : describe(plan, isDryRun, location);
   },
 });
 
@@ -57,12 +53,11 @@ interface Plan {
   readonly steps: readonly Step[];
 }
 
-async function planOf(storage: StorageConfig): Promise<Plan> {
-  const state = databaseMayExist(storage) ? await stateOf(storage) : undefined;
+async function planOf(location: DataLocation): Promise<Plan> {
+  const state = location.mayHaveDatabase() ? await stateOf(location) : undefined;
   const { version: from = 0, rejection } = state ?? {};
-  if (rejection !== undefined)
-    throw new Failure(`cannot migrate ${describeEnvironment(storage)}: ${rejection}`);
-  const engine = storage.databaseUrl === undefined ? "sqlite" : "postgres";
+  if (rejection !== undefined) throw new Failure(`cannot migrate ${location.name}: ${rejection}`);
+  const engine = location.postgres === undefined ? "sqlite" : "postgres";
   const migrations =
     engine === "sqlite"
       ? (await import("../../../store/sqlite/migrations.ts")).SQLITE_MIGRATIONS
@@ -78,27 +73,27 @@ async function planOf(storage: StorageConfig): Promise<Plan> {
   return { from, to: Math.max(from, latestVersion(migrations)), release, steps };
 }
 
-async function stateOf(storage: StorageConfig): Promise<SchemaState | undefined> {
+async function stateOf(location: DataLocation): Promise<SchemaState | undefined> {
   const { tableStoreOf } = await import("../../../archive/open-tables.ts");
-  const tables = await tableStoreOf(storage);
+  const tables = await tableStoreOf(location);
   return (await tables.exists()) ? tables.schema() : undefined;
 }
 
-async function applyMigrations(storage: StorageConfig, isForced: boolean, context: Context): Promise<void> {
+async function applyMigrations(location: DataLocation, isForced: boolean, context: Context): Promise<void> {
   const { openStores } = await import("../../../adapters/open-stores.ts");
-  const { databaseUrl, directory } = storage;
-  if (databaseUrl === undefined) directory.prepare();
+  const { postgres, directory } = location;
+  if (postgres === undefined) directory.prepare();
   // A server on SQLite holds this lock. Without one, none starts meanwhile.
-  using lock = databaseUrl === undefined ? await directory.lock() : undefined;
-  const isServedElsewhere = databaseUrl === undefined && lock === undefined;
-  const stores = await openStores(storage, {
+  using lock = postgres === undefined ? await directory.lock() : undefined;
+  const isServedElsewhere = postgres === undefined && lock === undefined;
+  const stores = await openStores(location, {
     use: { ...attributionOf(context), isForced, isServedElsewhere },
   });
   await stores.close();
 }
 
-function describe({ from, to, release, steps }: Plan, isDryRun: boolean, storage: StorageConfig): string {
-  const where = describeEnvironment(storage);
+function describe({ from, to, release, steps }: Plan, isDryRun: boolean, location: DataLocation): string {
+  const where = location.name;
   if (steps.length === 0) return `The tables of ${where} are up to date (version ${from}).\n`;
   if (release === null)
     return `${isDryRun ? "A migration makes" : "Made"} the tables of ${where} (version ${to}).\n`;

@@ -2,7 +2,7 @@ import { OutcomeUnknown } from "../../../api/errors.ts";
 import type { WorkProgress } from "../../../archive/progress.ts";
 import type { RestorePlan } from "../../../archive/restore.ts";
 import { formatOptionalTime } from "../../../text/formatting.ts";
-import { storageOf } from "../../../config/storage.ts";
+import { dataLocationOf } from "../../../config/storage.ts";
 import { DATABASE_OPTIONS, JSON_OPTION } from "../../../config/options.ts";
 import { switchOption, directory } from "../../../config/value-types.ts";
 import { typedDuration } from "../../../text/durations.ts";
@@ -44,11 +44,11 @@ export const restore = defineCommand({
   ],
   async run({ positionals, values }, context) {
     const { print, warn, errorStream } = context;
-    const storage = storageOf(values);
+    const location = dataLocationOf(values);
     const { replace, "allow-older": allowOlder, "dry-run": isDryRun } = values;
     const progress = new Progress({ stream: errorStream, isJson: values.json });
     const request = {
-      storage,
+      location,
       from: positionals.BACKUP,
       replace,
       allowOlder,
