@@ -234,7 +234,7 @@ describe("modules", () => {
     [
       "the table of operations is handed in by the composition",
       /\bPETSTORE_API\b/,
-      /^src\/(?:app\.ts|petstore\/)/,
+      /^src\/(?:app\/|petstore\/)/,
     ],
     [
       "how long SQLite waits for a lock is in one table alone",
