@@ -129,11 +129,11 @@ describe("idempotent requests", () => {
   test("after a restart, what a server itself stores before the first write deletes no record", async () => {
     using db = temporaryDatabase();
     const before = new SqliteClientStore(db.connection);
-    await before.createPet(big, DAY_MS, request);
+    await before.createPet(big, 2 * DAY_MS, request);
     await before.close();
     const stores = openSqlite(db.path, { server: {} });
     await stores.serverReports.report("one", "a report");
-    const again = await stores.clientStore.createPet(big, DAY_MS + 1, request);
+    const again = await stores.clientStore.createPet(big, 2 * DAY_MS + 1, request);
     expect(again).toMatchObject({ replayed: true });
     await stores.close();
   });
