@@ -6,7 +6,7 @@ import { DAY_MS, HOUR_MS } from "../src/text/time-units.ts";
 import { intervalStart } from "../src/domain/usage-history.ts";
 import type { Connection } from "../src/store/sqlite/connection.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
-import { SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
+import { SQLITE_MIGRATIONS } from "../src/store/sql/migration-steps.ts";
 import { openQuotaStore } from "../src/store/sqlite/quota-store.ts";
 
 export const KEYS = 10_000;

@@ -9,7 +9,7 @@ import { median } from "../trials/harness/statistics.ts";
 import { andThen } from "../src/runtime/awaitable.ts";
 import { type Connection } from "../src/store/sqlite/connection.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
-import { SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
+import { SQLITE_MIGRATIONS } from "../src/store/sql/migration-steps.ts";
 import { SqlitePetJson } from "../src/store/sqlite/pet-json.ts";
 import { encodePet } from "../src/domain/pets-and-orders.ts";
 import { SqliteClientStore } from "../src/store/sqlite/client-store.ts";

@@ -3,7 +3,6 @@
  * `bun docs/generate.ts`. The tests fail while a block differs from the code.
  */
 
-import packageJson from "../package.json" with { type: "json" };
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { longDuration } from "../src/text/durations.ts";
@@ -32,9 +31,7 @@ import { leastRoleOf, ROLE_MEANINGS, ROLES } from "../src/domain/operators.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../src/operator/operations.ts";
 import { ERRORS } from "../src/petstore/errors.ts";
 import { OPERATIONS, type PetstoreOperation } from "../src/petstore/operations.ts";
-import { latestVersion, RELEASES } from "../src/store/sql/migrations.ts";
-import { POSTGRES_MIGRATIONS } from "../src/store/postgres/migrations.ts";
-import { SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
+import { POSTGRES_MIGRATIONS, RELEASES, SQLITE_MIGRATIONS } from "../src/store/sql/migration-steps.ts";
 import { exactJson, generatorSections } from "./generated-clients.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
@@ -172,28 +169,17 @@ function metricLabelRows(): string[][] {
 
 /** The tables of the last two releases. */
 function migrationList(): string {
-  const isReleased = RELEASES.some(({ release }) => release === packageJson.version);
-  const next = {
-    release: isReleased ? "the next release" : packageJson.version,
-    sqlite: Infinity,
-    postgres: Infinity,
-  };
-  const releases = [next, ...RELEASES];
-  const items = releases.slice(0, 2).map(({ release, sqlite, postgres }, index) => {
-    const before = releases[index + 1] ?? { sqlite: 0, postgres: 0 };
-    const ofSqlite = SQLITE_MIGRATIONS.filter(({ version }) => version > before.sqlite && version <= sqlite);
-    const ofPostgres = POSTGRES_MIGRATIONS.filter(
-      ({ version }) => version > before.postgres && version <= postgres,
-    );
-    const [onSqlite, onPostgres] = [latestVersion(ofSqlite), latestVersion(ofPostgres)];
-    const oldest = [...ofSqlite, ...ofPostgres].map(({ worksWith }) => worksWith);
-    const needed = oldest.toSorted(Bun.semver.order).at(-1);
-    // Releases before 1.2.0 start on no newer tables.
-    const runs =
-      needed === undefined || Bun.semver.order(needed, "1.2.0") < 0
-        ? ""
-        : `; ${needed} and newer can run on them`;
-    return `- The tables of ${release}: schema ${onSqlite} on SQLite, ${onPostgres} on PostgreSQL${runs}`;
+  const items = RELEASES.slice(0, 2).map(({ release, sqlite, postgres }, index) => {
+    const before = RELEASES[index + 1] ?? { sqlite: 0, postgres: 0 };
+    const steps = [
+      ...SQLITE_MIGRATIONS.filter(({ version }) => version > before.sqlite && version <= sqlite),
+      ...POSTGRES_MIGRATIONS.filter(({ version }) => version > before.postgres && version <= postgres),
+    ];
+    const needed = steps
+      .map(({ worksWith }) => worksWith)
+      .toSorted(Bun.semver.order)
+      .at(-1);
+    return `- The tables of ${release}: schema ${sqlite} on SQLite, ${postgres} on PostgreSQL; ${needed} and newer can run on them`;
   });
   return items.join("\n");
 }

@@ -166,7 +166,7 @@ const BY_HAND = [
   "  npm run bench -- --full --check, npm run faults, npm run attacks, npm run fuzz",
   "the changelog says what clients and operators notice, and docs/upgrading.md what they have to do",
   `git tag --sign v${version} && git push --tags: the workflow Release makes the files (npm run release), attests and publishes them`,
-  "after the release: the steps in src/store/sql/migration-steps.ts move to released-steps.ts, src/store/sql/migrations.ts gets the release (RELEASES), test/store/migrations.test.ts its digests, test/engines/upgrade its commit and new fixtures, test/contract/releases its OpenAPI document",
+  "after the release: NEXT_STEPS in src/store/sql/migration-steps.ts move to released-steps.ts, and get the name of the release to come, test/store/migrations.test.ts gets their digest, test/engines/upgrade its commit and new fixtures, test/contract/releases its OpenAPI document",
 ];
 
 await runCommand({

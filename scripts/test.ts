@@ -17,7 +17,7 @@ const SHELLS = [P.BASH, P.ZSH, P.FISH];
 const BALANCERS = [P.NGINX, P.HAPROXY];
 const CHECKERS = [P.PROMTOOL, P.SYSTEMD_ANALYZE, P.BUILDAH, P.DPKG_DEB, P.RPMBUILD];
 const GROUPS: Readonly<Record<string, readonly P.Program[]>> = {
-  engines: [...DATABASES, P.PG_BASEBACKUP, P.OPENSSL, P.BASH],
+  engines: [...DATABASES, P.PG_BASEBACKUP, P.OPENSSL, P.BASH, P.PG_DUMP],
   browser: [P.CHROMIUM],
   system: [
     ...DATABASES,

@@ -1,13 +1,9 @@
-/*
- * Backups in a directory. Each is a database in one file, and next to it a file with its checksum. A backup of release
- * 1.2.0 or an earlier one is a directory.
- */
+/* Backups in a directory. Each is a database in one file, and next to it a file with its checksum. */
 
 import { createHash } from "node:crypto";
 import { closeSync, existsSync, fstatSync, readdirSync, readSync } from "node:fs";
 import { basename, join } from "node:path";
-import { parseJson } from "../api/json.ts";
-import { type Environment, ENVIRONMENTS } from "../domain/environments.ts";
+import type { Environment } from "../domain/environments.ts";
 import {
   createFileOfThisUser,
   inheritOwner,
@@ -15,14 +11,13 @@ import {
   LINK_PROBLEM,
   openFoundFile,
   readOwnFile,
-  removeDirectory,
   removeFile,
   statOf,
   statOfNamed,
   writeNewFile,
 } from "../runtime/own-files.ts";
 import { scheduler } from "../runtime/scheduler.ts";
-import { descriptionOf, readDescription } from "../store/sqlite/backup-tables.ts";
+import { readDescription } from "../store/sqlite/backup-tables.ts";
 import type { DatabaseFacts } from "../store/sqlite/snapshot.ts";
 import { formatTime } from "../text/formatting.ts";
 import type { OnProgress } from "./progress.ts";
@@ -34,15 +29,12 @@ export function timedName(prefix: string, at: number): string {
   return `${prefix}-${formatTime(at).slice(0, 19).replaceAll(":", "-")}Z`;
 }
 
-/** The name of a backup, with `.db` at its end if it is not a directory, whose time has milliseconds. */
-const NAME = /^([a-z]+)-(\d{4}-\d\d-\d\d)T(\d\d)-?(\d\d)-?(\d\d(?:\.\d{3}Z|Z\.db))$/;
+const NAME = /^([a-z]+)-(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\dZ)\.db$/;
 
 /** The time in the name of a backup of the environment; NaN for another name. */
 function timeIn(name: string, environment: Environment): number {
   const [, prefix, day, hour, minute, rest = ""] = NAME.exec(name) ?? [];
-  return prefix === environment
-    ? Date.parse(`${day}T${hour}:${minute}:${rest.replace(".db", "")}`)
-    : Number.NaN;
+  return prefix === environment ? Date.parse(`${day}T${hour}:${minute}:${rest}`) : Number.NaN;
 }
 
 /** Lists the backups of an environment in a directory by the time in their names, the oldest first. */
@@ -63,7 +55,7 @@ export function newBackupPath(directory: string, environment: Environment, at: n
 }
 
 export function removeBackup(path: string): void {
-  removeDirectory(path);
+  removeFile(path);
   removeFile(checksumFile(path));
 }
 
@@ -93,20 +85,15 @@ export async function writeChecksum(file: string, path: string, onProgress: OnPr
   writeNewFile(checksumFile(path), `${checksum}  ${basename(path)}\n`);
 }
 
-/** What release 1.2.0 and earlier ones put into the directory of a backup. */
-const CHECKSUMS = "SHA256SUMS";
-const DESCRIPTION = "backup.json";
-
 /** Whether the path is that of one backup, and not of a directory of backups. */
 export function isBackup(path: string): boolean {
-  return databaseOf(path) !== path || statOfNamed(path)?.isFile() === true;
+  return statOfNamed(path)?.isFile() === true;
 }
 
-/** The file with the database of a backup. */
-export function databaseOf(path: string): string {
-  if (!existsSync(join(path, CHECKSUMS))) return path;
-  const names = ENVIRONMENTS.map((environment) => join(path, `${environment}.db`));
-  return names.find(existsSync) ?? join(path, "production.db");
+/** Whether a directory is or has a backup of a release before 1.3.0, which is a directory with a file of this name. */
+export function isEarlierBackup(directory: string): boolean {
+  const names = existsSync(directory) ? readdirSync(directory) : [];
+  return ["", ...names].some((name) => existsSync(join(directory, name, "SHA256SUMS")));
 }
 
 interface Verification {
@@ -121,31 +108,25 @@ interface Verification {
  * and the checksum are of the same bytes, and everything else is read from the copy.
  */
 export async function verifyBackup(path: string, { copy, onProgress }: Verification) {
-  const found = databaseOf(path);
-  const isFile = found === path;
-  const checksums = isFile ? checksumFile(path) : join(path, CHECKSUMS);
-  for (const file of [found, checksums]) {
+  const checksums = checksumFile(path);
+  for (const file of [path, checksums]) {
     if (!existsSync(file)) throw new Error(`the backup ${path} is incomplete: ${basename(file)} is missing`);
   }
   if (isLink(path)) throw new Error(`${path}: ${LINK_PROBLEM}`);
   const lines = readOwnFile(checksums)?.split("\n") ?? [];
-  const expected = lines.find((line) => basename(line.slice(66)) === basename(found))?.slice(0, 64);
+  const expected = lines.find((line) => basename(line.slice(66)) === basename(path))?.slice(0, 64);
   const check = (actual: string) => {
     if (expected === actual) return;
-    throw new Error(`the backup ${path} is damaged: the checksum of ${basename(found)} is wrong`);
+    throw new Error(`the backup ${path} is damaged: the checksum of ${basename(path)} is wrong`);
   };
-  if (copy === undefined) check(await checksumOf(found, { step: "comparing the checksum", onProgress }));
-  else await copyChecked(found, copy, { check, onProgress });
-  const database = copy ?? found;
+  if (copy === undefined) check(await checksumOf(path, { step: "comparing the checksum", onProgress }));
+  else await copyChecked(path, copy, { check, onProgress });
+  const database = copy ?? path;
   const facts = await checkDatabase(database, `the backup ${path}`, {
     step: "checking the backup",
     onProgress,
   });
-  const file = join(path, DESCRIPTION);
-  const description = isFile
-    ? readDescription(database, path)
-    : descriptionOf(parseJson(readOwnFile(file) ?? ""), file);
-  return { path, database, description, facts };
+  return { path, database, description: readDescription(database, path), facts };
 }
 
 /** Copies a file. Nobody but this user can read the copy before `check` has accepted its checksum. */

@@ -3,11 +3,7 @@
 import { join } from "node:path";
 import { type DataLocation, NoDatabase } from "../data-location.ts";
 import { makeDirectory } from "../runtime/own-files.ts";
-import {
-  OLDEST_READABLE_VERSION,
-  type PostgresTables,
-  postgresTables,
-} from "../store/postgres/table-store.ts";
+import { type PostgresTables, postgresTables } from "../store/postgres/table-store.ts";
 import { publishDatabase } from "../store/sqlite/durable-files.ts";
 import { acquireLock } from "../store/sqlite/process-lock.ts";
 import { describeCopy, readSavedQuotas } from "../store/sqlite/backup-tables.ts";
@@ -59,9 +55,9 @@ export async function makeBackup(options: BackupOptions) {
   const partial = partialBackup(directory, environment);
   removeRemains(directory, environment);
   const path = newBackupPath(directory, environment, at);
-  const postgres = location.postgres && postgresTables({ ...location.postgres, readsEarlier: true });
-  if (postgres) await rejectOtherTables(location, postgres);
   const { files } = location.directory;
+  const postgres = location.postgres && postgresTables(location.postgres);
+  await (postgres ? rejectOtherTables(location, postgres) : rejectEarlierTables(files.database));
   let facts: DatabaseFacts;
   try {
     const quotas = await (postgres
@@ -105,13 +101,20 @@ async function copyFiles(
   return quotas;
 }
 
-/** Throws if there are no tables, or those of a newer release: a backup leaves nothing out. */
+/** Throws if a release before 1.3.0 has made the tables. */
+async function rejectEarlierTables(path: string): Promise<void> {
+  const { version, supportedVersion, rejection } = await sqliteTables(path).schema();
+  if (rejection !== undefined && version < supportedVersion)
+    throw new Error(`cannot back up ${path}: ${rejection}`);
+}
+
+/** Throws if there are no tables, or those of another release: a backup leaves nothing out, and migrates nothing. */
 async function rejectOtherTables(location: DataLocation, tables: TableStore): Promise<void> {
   if (!(await tables.exists())) throw new NoDatabase(location);
   const { version, supportedVersion } = await tables.schema();
-  if (version >= OLDEST_READABLE_VERSION && version <= supportedVersion) return;
+  if (version === supportedVersion) return;
   throw new Error(
-    `${location.address} has tables of ${version < supportedVersion ? "a release before 1.1.0" : "a newer release"}; make the backup with that release`,
+    `${location.address} has tables of ${version < supportedVersion ? "an earlier release" : "a newer release"}; make the backup with that release`,
   );
 }
 

@@ -10,7 +10,6 @@ import { EnvironmentInUse } from "../store/postgres/environment-lock.ts";
 import {
   lockPostgres,
   type NewPostgresTables,
-  OLDEST_READABLE_VERSION,
   type PostgresTableReader,
   postgresTables,
 } from "../store/postgres/table-store.ts";
@@ -146,13 +145,14 @@ function keepAs(name: string, database: string): void {
 
 function postgresTarget(postgres: PostgresLocation, name: string): RestoreTarget {
   const { schema: environment } = postgres;
-  const tables = postgresTables({ ...postgres, readsEarlier: true });
-  /** Reads the present data, unless they are of a release before 1.1.0. */
-  const readPresent = async <T>(
-    work: (present: PostgresTableReader) => Promise<T>,
-  ): Promise<T | undefined> => {
-    const { version } = await tables.schema();
-    if (version < OLDEST_READABLE_VERSION) return undefined;
+  const tables = postgresTables({ ...postgres, readsNewer: true });
+  const readPresent = async <T>(work: (present: PostgresTableReader) => Promise<T>): Promise<T> => {
+    const { version, supportedVersion } = await tables.schema();
+    if (version < supportedVersion) {
+      throw new RestoreRejection(
+        `${name} has tables of an earlier release; restore with that release, or migrate them first with petstore migrate`,
+      );
+    }
     await using present = await tables.read();
     return await work(present);
   };

@@ -7,10 +7,10 @@ import type { DataLocation } from "../data-location.ts";
 import type { Attribution } from "../domain/audit.ts";
 import { schemaState } from "../store/sql/migrations.ts";
 import { removeDatabase } from "../store/sqlite/durable-files.ts";
-import { SQLITE_MIGRATIONS } from "../store/sqlite/migrations.ts";
+import { SQLITE_MIGRATIONS } from "../store/sql/migration-steps.ts";
 import { readBackupQuotas } from "../store/sqlite/backup-tables.ts";
 import { completeRestoredCopy } from "../store/sqlite/snapshot.ts";
-import { databaseOf, isBackup, listBackups, verifyBackup } from "./backup-files.ts";
+import { isBackup, isEarlierBackup, listBackups, verifyBackup } from "./backup-files.ts";
 import type { OnProgress } from "./progress.ts";
 import { compareFiles, type RestoreTarget, RestoreRejection, targetOf } from "./restore-target.ts";
 
@@ -41,14 +41,14 @@ export function planRestore(request: RestoreRequest): Promise<RestorePlan> {
 async function planFor(request: Reading, target: RestoreTarget) {
   const { by } = request;
   const backup = await findBackup(request);
-  const { path, database, facts, schema } = backup;
+  const { path, database, schema } = backup;
   const isPresent = await target.exists();
   const later = laterBackup(path, request);
   const comparison = isPresent
     ? await target.compare(database, by.at)
     : later === undefined
       ? undefined
-      : compareFiles(database, databaseOf(later), by.at);
+      : compareFiles(database, later, by.at);
   return {
     ...backup,
     /** The name of the database that the backup is restored to. */
@@ -59,8 +59,6 @@ async function planFor(request: Reading, target: RestoreTarget) {
     replaced: isPresent ? await target.nameReplaced(by.at) : undefined,
     /** Why the restore is impossible, although it could be planned. */
     obstacle: isPresent && !request.replace ? overwrites(target) : undefined,
-    /** Whether the backup has an audit trail, which early releases lacked. */
-    hasAuditTrail: facts.rows["audit"] !== undefined,
     /** How the keys differ from a later state of the same data; undefined if none is known. */
     comparison,
   };
@@ -89,7 +87,12 @@ async function findBackup(request: Reading) {
       skipped.push(problem);
     }
   }
-  throw new RestoreRejection(skipped[0] ?? `there is no backup of ${environment} in ${from}`);
+  throw new RestoreRejection(
+    skipped[0] ??
+      (isEarlierBackup(from)
+        ? `${from} has a backup of a release before 1.3; restore it with petstore 1.3, and upgrade then`
+        : `there is no backup of ${environment} in ${from}`),
+  );
 }
 
 /** A backup that can be restored here. An error other than a rejection means that it is incomplete or damaged. */
@@ -160,6 +163,6 @@ function completeCopy(plan: RestorePlan, by: Attribution): void {
     backupCreatedAt: description.createdAt,
     replaced: replaced === undefined ? null : basename(replaced),
   };
-  const entry = plan.hasAuditTrail ? ({ ...by, action: "data.restored", after } as const) : undefined;
+  const entry = { ...by, action: "data.restored", after } as const;
   completeRestoredCopy(database, { assigned: comparison?.assigned ?? [], entry });
 }

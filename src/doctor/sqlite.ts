@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { DataDirectory } from "../data-directory.ts";
-import { schemaState } from "../store/sql/migrations.ts";
+import { EarlierTables, schemaState } from "../store/sql/migrations.ts";
 import { sqliteVersion } from "../store/sqlite/database.ts";
-import { SQLITE_MIGRATIONS } from "../store/sqlite/migrations.ts";
+import { SQLITE_MIGRATIONS } from "../store/sql/migration-steps.ts";
 import { QUOTA_MIGRATIONS } from "../store/sqlite/quota-store.ts";
 import { inspectDatabase } from "../store/sqlite/snapshot.ts";
 import { countOf } from "../text/formatting.ts";
@@ -57,6 +57,8 @@ export function checkSqlite(directory: DataDirectory, now: number): StoreFinding
     ];
     return { findings, newestTime };
   } catch (error) {
+    if (error instanceof Error && error.cause instanceof EarlierTables)
+      return { findings: [library, database.error(messageWithoutSecrets(error), UPGRADE)] };
     const remedy = isAccessible(path)
       ? RESTORE
       : `run the command as the user of the server, or give the file to that user: chown USER ${path}`;

@@ -24,7 +24,7 @@ export function isSameTimeline(one: Timeline, other: Timeline): boolean {
 /** One server accepts writes, but another one that does not respond may have replaced it. */
 export class UnknownPrimary extends Error {}
 
-/** The timeline as text, such as `2 c5a1…`. Release 1.2 and earlier ones write and read the number alone. */
+/** The timeline as text, such as `2 c5a1…`. */
 export function timelineText({ number, mark }: Timeline): string {
   return `${number} ${mark}`;
 }

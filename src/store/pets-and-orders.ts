@@ -140,7 +140,7 @@ interface OperatorPetDatabase extends Omit<SqlDatabase, "write"> {
   /** Runs a transaction after those of the same row, such as `pet 7`. It delays none of another row. */
   write<T>(row: string, statements: Statements<T>): Promise<T>;
   /** Called in the transaction of a change to pets. */
-  petsChanged?(): Steps<void>;
+  petsChanged?(): void;
 }
 
 export class SqlOperatorPetStore implements OperatorPetStore {
@@ -236,7 +236,7 @@ export class SqlOperatorPetStore implements OperatorPetStore {
     const { petsChanged } = this.database;
     const recordPetChange = function* (entry: NewAuditEntry) {
       yield* addAudit(entry);
-      if (petsChanged) yield* petsChanged();
+      petsChanged?.();
     };
     return this.database.write(row, () => work(recordPetChange));
   }

@@ -16,8 +16,6 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { restoreBackup } from "../../src/archive/restore.ts";
-import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/open-sqlite.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
@@ -44,12 +42,6 @@ async function restored(from: string, ...flags: string[]): Promise<string> {
   const { code, out } = await restore(from, ...flags);
   expect(code).toBe(0);
   return out;
-}
-
-/** Makes the tables that a release has left, whose latest step is this one. */
-function makeTables(path: string, version: number): void {
-  const migrations = SQLITE_MIGRATIONS.filter((step) => step.version <= version);
-  openDatabase(path, { migrations, synchronous: "NORMAL", cacheKiB: 64, busyTimeoutMs: 0 }).close();
 }
 
 /** Writes the checksum of a backup that has changed. */
@@ -187,18 +179,6 @@ describe("petstore restore", () => {
     expect([latest?.id, earlier.length]).toEqual([12, 8]);
   });
 
-  test("a backup without an audit trail gets no entry, and a warning says so", async () => {
-    removeData();
-    mkdirSync(cli.dataDir, { mode: 0o700 });
-    makeTables(inData("production.db"), 5);
-    cli.clock.advance(1_000);
-    expect((await run("backup", backups)).code).toBe(0);
-    const out = await restored(backups, "--replace");
-    expect(out).toContain(
-      "warning: the backup is of a release without an audit trail, so this restore has no entry there\n",
-    );
-  });
-
   test("operators are restored, sessions, codes and what only running servers use are not; those changed since are named", async () => {
     const by = { actor: { kind: "console" }, at: NOW } as const;
     const secret = (text: string) => ({ hash: hash(text.length), hint: text });
@@ -273,46 +253,24 @@ describe("petstore restore", () => {
     expect(await nextPetId()).toBe(61n);
   });
 
-  test("a backup of release 1.2.0, a directory, is restored and compared too", async () => {
-    await run("keys", "disable", "2");
-    const earlier = join(backups, "production-2026-11-15T110000.000Z");
-    mkdirSync(earlier);
-    const database = join(earlier, "production.db");
-    makeTables(database, 20);
-    const old = new Database(database);
-    old.run("PRAGMA journal_mode = DELETE");
-    old.run("ATTACH ? AS later", [backup]);
-    for (const table of ["api_keys", "key_secrets", "pets"]) {
-      const columns = old.query<{ name: string }, []>(`SELECT name FROM pragma_table_info('${table}')`);
-      const names = columns.all().map(({ name }) => name);
-      old.run(`INSERT INTO main.${table} (${names.join()}) SELECT ${names.join()} FROM later.${table}`);
-    }
-    old.close();
-    const description = {
-      environment: "production",
-      createdAt: "2026-11-15T11:00:00.000Z",
-      version: "1.2.0",
-      files: [],
-    };
-    writeFileSync(join(earlier, "backup.json"), JSON.stringify(description));
-    cpSync(inData("production-limits.db"), join(earlier, "production-limits.db"));
-    const sums = readdirSync(earlier).map((name) => {
-      const hasher = new Bun.CryptoHasher("sha256").update(readFileSync(join(earlier, name)));
-      return `${hasher.digest("hex")}  ${name}\n`;
-    });
-    writeFileSync(join(earlier, "SHA256SUMS"), sums.join(""));
-    const { out } = await restore(earlier, "--replace", "--dry-run");
-    expect(out).toContain("run petstore keys disable 2\n");
-    expect(out).toContain("Migration     the server migrates the database when it starts\n");
-    // The later one is restored from the directory of both.
-    expect((await restored(backups, "--replace")).split("\n")).toContain(`  Backup        ${backup}`);
-    rmSync(backup);
-    expect(await restored(earlier, "--replace")).toContain("2026-11-15T11:00:00.000Z by petstore 1.2.0");
+  test("a backup of a release before 1.3 is rejected, and the message says which release restores it", async () => {
+    const earlier = join(dirname(backups), "earlier");
+    mkdirSync(join(earlier, "production-2026-11-15T110000.000Z"), { recursive: true });
+    const [directory] = readdirSync(earlier).map((name) => join(earlier, name));
+    writeFileSync(join(directory ?? "", "SHA256SUMS"), "");
+    for (const from of [earlier, directory ?? ""])
+      expect(await restoreError(from, "--replace")).toContain(
+        `${from} has a backup of a release before 1.3; restore it with petstore 1.3, and upgrade then`,
+      );
+    // Release 1.3.0 has made it before it migrated the tables.
+    const database = new Database(backup);
+    database.run("UPDATE schema_migrations SET version = version - 20");
+    database.close();
+    writeChecksum(backup);
+    await expect(restore(backup, "--replace")).rejects.toThrow(
+      "the tables are of a release before 1.3.0; petstore 1.3.0 migrates them, and restores backups of them",
+    );
     expect(inspect().rows["pets"]).toBe(49);
-    writeFileSync(join(earlier, "backup.json"), "{}");
-    await expect(restore(earlier, "--replace")).rejects.toThrow("backup.json does not describe a backup");
-    rmSync(database);
-    await expect(restore(earlier, "--replace")).rejects.toThrow("is incomplete: production.db is missing");
   });
 
   test("and a backup, name the file of quotas if it is damaged, and change nothing", async () => {

@@ -8,7 +8,7 @@ import type { Variables } from "../../src/config/parse-options.ts";
 import { NoDatabase } from "../../src/data-location.ts";
 import { UsageError } from "../../src/config/usage-error.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import { SQLITE_MIGRATIONS } from "../../src/store/sql/migration-steps.ts";
 import { createLog, silentLog } from "../../src/observe/log.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { directoryAt } from "../data-directory.ts";

@@ -97,6 +97,8 @@ export const olderThan = (supported: number) =>
   new RegExp(
     `its tables have version \\d+, and petstore ${version} needs version ${supported}; .*petstore migrate`,
   );
+export const EARLIER = /the tables are of a release before 1\.3\.0; petstore 1\.3\.0 migrates them/;
+export const MAKE_EARLIER = "UPDATE schema_migrations SET version = version - 20";
 export const NEWER = /the tables need petstore 999.1.0 or newer/;
 
 /** What a later release does to the tables, which has the oldest release that can run on them. */

@@ -5,7 +5,7 @@ import { cpSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command, DataUse } from "../../src/cli/command.ts";
 import { COMMANDS } from "../../src/cli/command-table.ts";
-import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import { SQLITE_MIGRATIONS } from "../../src/store/sql/migration-steps.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { fixtureData } from "../engines/upgrade/previous-release.ts";
 import { cleanUpAfterAll } from "./cli.ts";
@@ -13,9 +13,11 @@ import {
   ADD_COLUMN,
   ADD_ORDER,
   commandLineOf,
+  EARLIER,
   expectDone,
   files,
   laterStep,
+  MAKE_EARLIER,
   NEWER,
   NO_DATABASE,
   olderThan,
@@ -74,11 +76,11 @@ function copyOf(directory: string, ...statements: readonly string[]): string {
 const STATES = {
   "no directory": () => join(temporaryDirectory("parent"), "data"),
   "an empty directory": () => temporaryDirectory("empty"),
-  "a database of 1.1.0": () => fixtureData("1.1.0"),
-  "a database of 1.2.0": () => fixtureData("1.2.0"),
+  "a database of a release before 1.3.0": () => copyOf(present, MAKE_EARLIER),
+  "a database of 1.3.0": () => fixtureData("1.3.0"),
   "a database of this release": () => copyOf(present),
   "a database of a later release that this one can use": () =>
-    copyOf(present, ADD_COLUMN, laterStep("1.2.0")),
+    copyOf(present, ADD_COLUMN, laterStep("1.3.0")),
   "a database of a later release that this one cannot use": () => copyOf(present, laterStep("999.1.0")),
   "the database of another program": () => {
     const directory = temporaryDirectory("foreign");
@@ -101,8 +103,8 @@ const OLDER = olderThan(SUPPORTED);
 const FOREIGN = /it is the database of another program/;
 
 const REJECTED = {
-  "a database of 1.1.0": OLDER,
-  "a database of 1.2.0": OLDER,
+  "a database of a release before 1.3.0": EARLIER,
+  "a database of 1.3.0": OLDER,
   "a database of a later release that this one cannot use": NEWER,
   "the database of another program": FOREIGN,
 } as const;
@@ -127,8 +129,8 @@ const EXPECTED: Readonly<Record<DataUse, Readonly<Record<State, Expected>>>> = {
   inspects: {
     ...NOWHERE,
     ...WORKS,
-    "a database of 1.1.0": "works",
-    "a database of 1.2.0": "works",
+    "a database of a release before 1.3.0": SAME,
+    "a database of 1.3.0": "works",
     "a database of a later release that this one cannot use": "works",
     "the database of another program": SAME,
   },
@@ -139,8 +141,7 @@ const EXPECTED: Readonly<Record<DataUse, Readonly<Record<State, Expected>>>> = {
   migrates: {
     ...MADE,
     ...USABLE,
-    "a database of 1.1.0": "migrates",
-    "a database of 1.2.0": "migrates",
+    "a database of 1.3.0": "migrates",
   },
 };
 
@@ -163,6 +164,7 @@ test("four commands make a database where there is none", () => {
 const EXPECTED_DRY: Readonly<Record<string, Partial<Record<State, Expected>>>> = {
   apply: { ...NOWHERE, ...REJECTED },
   migrate: {
+    "a database of a release before 1.3.0": EARLIER,
     "a database of a later release that this one cannot use": NEWER,
     "the database of another program": FOREIGN,
   },

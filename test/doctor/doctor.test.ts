@@ -1,5 +1,5 @@
 import { version } from "../../package.json";
-import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import { SQLITE_MIGRATIONS } from "../../src/store/sql/migration-steps.ts";
 import { Database } from "bun:sqlite";
 import { beforeEach, expect, test } from "bun:test";
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -2,7 +2,7 @@ import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import type { KeyListQuery } from "../../src/domain/key-lists.ts";
 import { keyPage } from "../../src/store/key-list.ts";
-import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import { SQLITE_MIGRATIONS } from "../../src/store/sql/migration-steps.ts";
 import { SQLITE_DIALECT } from "../../src/store/sqlite/dialect.ts";
 import type { Statement } from "../../src/store/sql/steps.ts";
 

@@ -40,27 +40,3 @@ test("pages of a category have its pets in order, whatever their status and wher
         }
   await stores.close();
 });
-
-/** The statement of release 1.2.0, which may run on these tables again. */
-const OF_1_2_0 = `SELECT id FROM pets WHERE id IN (WITH RECURSIVE range (number) AS NOT MATERIALIZED (
-    SELECT ?2 >> 11
-    UNION ALL
-    SELECT (SELECT id >> 11 FROM pets WHERE id >= (number + 1) << 11 ORDER BY id LIMIT 1)
-    FROM range WHERE number < (SELECT max(id) FROM pets) >> 11)
-  SELECT id FROM range CROSS JOIN pets INDEXED BY pets_by_category
-  WHERE id >> 11 = number AND category_id = ?1 AND id > ?2 LIMIT +?3) ORDER BY id`;
-
-test("release 1.2.0 finds the pets of a category on these tables", async () => {
-  using directory = disposableDirectory();
-  await storeWithPets(directory.path("store.db"));
-  using database = new Database(directory.path("store.db"), { safeIntegers: true, strict: true });
-  for (const categoryId of [0n, 1n, 7n])
-    for (const limit of [2, 100])
-      for (const after of [0n, ...IDS]) {
-        const rows = database
-          .query<{ id: bigint }, [bigint, bigint, number]>(OF_1_2_0)
-          .all(categoryId, after, limit);
-        const all = IDS.filter((id) => categoryOf(id) === categoryId && id > after);
-        expect(rows.map(({ id }) => id)).toEqual(all.slice(0, limit));
-      }
-});

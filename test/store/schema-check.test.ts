@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { Connection } from "../../src/store/sqlite/connection.ts";
 import { CREATE_VERSION_TABLE } from "../../src/store/sqlite/migrate.ts";
-import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import { SQLITE_MIGRATIONS } from "../../src/store/sql/migration-steps.ts";
 import { functionsIn, onlyCompares, schemaProblems } from "../../src/store/sqlite/schema-check.ts";
 
 const connection = () => new Connection(new Database(":memory:"));
@@ -51,15 +51,15 @@ test("what ALTER TABLE, and another indentation, have written differently is the
   database.exec(CREATE_VERSION_TABLE);
   const [first] = SQLITE_MIGRATIONS;
   const inSteps = (first?.sql ?? "")
-    .replace(/created_at INTEGER NOT NULL,\s+-- NULL: an.*\n\s+key_id INTEGER/, "created_at INTEGER NOT NULL")
+    .replace(/key_id INTEGER,\s+-- NULL: the order.*\n\s+closed_at INTEGER/, "key_id INTEGER")
     .replace(
       "CREATE INDEX orders_by_status",
-      "ALTER TABLE orders ADD COLUMN key_id INTEGER; CREATE INDEX orders_by_status",
+      "ALTER TABLE orders ADD COLUMN closed_at INTEGER; CREATE INDEX orders_by_status",
     )
     .replaceAll("\n  ", "\n");
   database.exec(inSteps);
   const sqlOfOrders = database.value("SELECT sql FROM sqlite_schema WHERE name = 'orders'");
-  expect(sqlOfOrders).toEndWith(", key_id INTEGER) STRICT");
-  database.exec("INSERT INTO schema_migrations (version, name) VALUES (5, '')");
+  expect(sqlOfOrders).toEndWith(", closed_at INTEGER) STRICT");
+  database.exec("INSERT INTO schema_migrations (version, name) VALUES (25, '')");
   expect(schemaProblems(database, SQLITE_MIGRATIONS)).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import { SQLITE_MIGRATIONS } from "../../src/store/sql/migration-steps.ts";
 import { disposableDirectory } from "../disposable-directory.ts";
 
 /** The store's database, as a process opens it that does not wait for another one. */

@@ -2,19 +2,20 @@ import { describe, expect, spyOn, test } from "bun:test";
 import { Database } from "bun:sqlite";
 import { version as release } from "../../package.json";
 import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { Connection } from "../../src/store/sqlite/connection.ts";
 import { openForReads } from "../../src/store/sqlite/database-file.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import type { Migration, TableUse } from "../../src/store/sql/migrations.ts";
-import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import { SQLITE_MIGRATIONS } from "../../src/store/sql/migration-steps.ts";
 import { openSqlite } from "../../src/store/sqlite/open-sqlite.ts";
 import { openQuotaStore } from "../../src/store/sqlite/quota-store.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
 import { sqliteTables } from "../../src/store/sqlite/table-store.ts";
 import { scheduler } from "../../src/runtime/scheduler.ts";
+import { fixtureData } from "../engines/upgrade/previous-release.ts";
 import { BY } from "../key-store-arguments.ts";
 import { openStoreDatabase, temporaryDatabase, whileLocked } from "./sqlite-database.ts";
-import { ADD_SESSIONS, EXPECTED_TOKENS, SESSION_STEP, sessionTokens } from "./sessions-before-migration.ts";
 import { disposableDirectory } from "../disposable-directory.ts";
 
 const first: Migration = {
@@ -111,8 +112,6 @@ describe("migrations", () => {
         "step 900 (next) leaves tables that need petstore 999.0.0 or newer, and a server of an earlier release is running; stop it first, or run petstore migrate --force; nothing was changed",
       );
     const elsewhere = { ...BY, isServedElsewhere: true };
-    // A server of release 1.2.0 does not register.
-    refused();
     await stores.serverReports.report("a", JSON.stringify({ version: "999.0.0" }));
     await stores.serverReports.report("b", JSON.stringify({ version: "998.0.0" }));
     refused();
@@ -165,15 +164,45 @@ describe("migrations", () => {
     connection.close();
   });
 
-  test("a session of an earlier release gets the token of its operator, unless it may be one of a replaced token", async () => {
+  test("tables of a release before 1.3.0 are rejected in one line, also by who migrates, and not changed", () => {
     using directory = disposableDirectory();
-    const steps = SQLITE_MIGRATIONS.findIndex(({ name }) => name === SESSION_STEP);
-    const older = open(directory.path("a.db"), SQLITE_MIGRATIONS.slice(0, steps));
-    for (const statement of ADD_SESSIONS) older.exec(statement);
-    older.close();
-    const stores = openSqlite(directory.path("a.db"), { use: BY });
-    expect(await sessionTokens(stores)).toEqual(EXPECTED_TOKENS);
-    await stores.close();
+    const path = directory.path("a.db");
+    open(path, SQLITE_MIGRATIONS).close();
+    using database = new Database(path);
+    database.run("UPDATE schema_migrations SET version = version - 20");
+    const before = database.serialize();
+    const message = `${path}: the tables are of a release before 1.3.0; petstore 1.3.0 migrates them, and restores backups of them`;
+    for (const use of ["existing", "create", BY] as const)
+      expect(() => openSqlite(path, { use })).toThrow(message);
+    expect(() => inspectDatabase(path)).toThrow(message);
+    expect(database.serialize()).toEqual(before);
+  });
+
+  test("new tables are the same as those of release 1.3.0 after the migration, and have no row more", async () => {
+    const schemaOf = (path: string) => {
+      using database = new Database(path);
+      const rows = database.query(
+        "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name",
+      );
+      return rows.all().map((row) => JSON.stringify(row).replaceAll(/(?:--.*?\\n|\\n|\s)+/g, " "));
+    };
+    const earlier = join(fixtureData("1.3.0"), "production.db");
+    await openSqlite(earlier, { use: BY }).close();
+    using made = temporaryDatabase();
+    const withoutSpaces = (path: string) =>
+      schemaOf(path).map((sql) => sql.replaceAll(/\s*([(),])\s*/g, "$1"));
+    expect(withoutSpaces(made.path)).toEqual(withoutSpaces(earlier));
+    const filled = made.connection
+      .all<{ name: string }>("SELECT name FROM sqlite_schema WHERE type = 'table'")
+      .filter(({ name }) => made.connection.value(`SELECT count(*) FROM ${name}`) !== 0n);
+    expect(filled.map(({ name }) => name).toSorted()).toEqual([
+      "ban_rules",
+      "key_revision",
+      "pet_revision",
+      "plans",
+      "schema_migrations",
+    ]);
+    expect(inspectDatabase(earlier).problems).toEqual([]);
   });
 
   test("every table of the store is STRICT", () => {

@@ -32,7 +32,7 @@ export const serversList = operationCommand({
   examples: ["petstore servers list", "petstore servers list --server https://admin.example.com --json"],
   text: ({ items, total }, { values, context: { screen } }) =>
     items.length === 0
-      ? `No server is running on ${locationOf(values)}; servers of releases before 1.3 are not listed.\n`
+      ? `No server is running on ${locationOf(values)}.\n`
       : table(COLUMNS, items.length === 1 ? items : [...items, total], screen) +
         clockText(items) +
         lostText(items, screen),

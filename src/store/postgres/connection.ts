@@ -83,12 +83,12 @@ export async function withConnection<T>(
 
 /** The name of a session in pg_stat_activity, such as `petstore production 1.3.0`. */
 function applicationName(schema: string | undefined): string {
-  return `${earlierApplicationName(schema)} ${packageJson.version}`;
+  return sessionPrefix(schema) + packageJson.version;
 }
 
-/** The name up to release 1.2.0, whose servers are not in the table of servers. */
-export function earlierApplicationName(schema: string | undefined): string {
-  return schema === undefined ? "petstore" : `petstore ${schema}`;
+/** What the names of the sessions of an environment begin with. */
+export function sessionPrefix(schema: string | undefined): string {
+  return schema === undefined ? "petstore " : `petstore ${schema} `;
 }
 
 function databaseOf(url: string): { database?: string } {

@@ -9,7 +9,7 @@
 import type { SQL } from "bun";
 import { repeat } from "../../runtime/repeat.ts";
 import { withTimeout } from "../../runtime/timeout.ts";
-import { COMMAND_TIMEOUT_MS, connect, earlierApplicationName } from "./connection.ts";
+import { COMMAND_TIMEOUT_MS, connect, sessionPrefix } from "./connection.ts";
 import { isLocked } from "./errors.ts";
 import { LOCK_SPACE, pollUntil } from "./locks.ts";
 import type { Primary } from "./primary.ts";
@@ -149,14 +149,13 @@ export async function rejectSessions(sql: SQL, schema: string, maxMs = SESSION_E
 
 /** Waits for the sessions of servers and commands to end, for up to `maxMs`, and counts those that have not. */
 function countSessions(sql: SQL, schema: string, maxMs: number): Promise<number> {
-  const name = earlierApplicationName(schema);
+  const prefix = sessionPrefix(schema);
   return pollUntil(0, maxMs, async () => {
     // Without this, a transaction would see the sessions of its first look.
     await sql`SELECT pg_stat_clear_snapshot()`;
     const [found] = await sql<[{ count: number }]>`
       SELECT count(*)::int AS count FROM pg_stat_activity
-      WHERE (application_name = ${name} OR starts_with(application_name, ${`${name} `}))
-        AND datname = current_database()`;
+      WHERE starts_with(application_name, ${prefix}) AND datname = current_database()`;
     return found.count;
   });
 }

@@ -6,7 +6,7 @@ import { laterOf, type Timeline, UNKNOWN_TIMELINE } from "../../domain/timeline.
 import { type SchemaState, schemaState } from "../sql/migrations.ts";
 import { connect, withConnection } from "./connection.ts";
 import { OLDEST_VERSION, readSchema, tableExists } from "./migrate.ts";
-import { POSTGRES_MIGRATIONS } from "./migrations.ts";
+import { POSTGRES_MIGRATIONS } from "../sql/migration-steps.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";
 import { readReplication, type Replication } from "./replication.ts";
 

@@ -13,17 +13,16 @@ import {
   schemaState,
   SELECT_STEPS,
   type TableUse,
-  unregisteredRelease,
 } from "../sql/migrations.ts";
 import { requireRow } from "../sql/steps.ts";
 import { registeredReleases } from "../server-reports.ts";
-import { connect, earlierApplicationName } from "./connection.ts";
+import { connect } from "./connection.ts";
 import { cannotOpen, isLocked } from "./errors.ts";
 import { MIGRATIONS_LOCK, takeLock } from "./locks.ts";
 import { POSTGRES_DIALECT, runAll } from "./dialect.ts";
 import { scheduler } from "../../runtime/scheduler.ts";
 import { withTimeout } from "../../runtime/timeout.ts";
-import { POSTGRES_MIGRATIONS } from "./migrations.ts";
+import { POSTGRES_MIGRATIONS } from "../sql/migration-steps.ts";
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
   version integer PRIMARY KEY,
@@ -31,12 +30,8 @@ const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
   applied_at timestamptz NOT NULL DEFAULT now(),
   oldest_release text
 )`;
-/** Release 1.1.0 made the table without this column. */
-const HAS_RELEASES = `SELECT FROM pg_attribute
-  WHERE attrelid = 'schema_migrations'::regclass AND attname = 'oldest_release'`;
 const HAS_STEPS = `SELECT FROM pg_class WHERE relname = 'schema_migrations'
   AND relnamespace = to_regnamespace(coalesce($1, current_schema()))`;
-const ADD_RELEASES = "ALTER TABLE schema_migrations ADD COLUMN oldest_release text";
 
 /**
  * The timeout of each step, and of what precedes the first. Servers that start together wait for one that migrates.
@@ -157,44 +152,23 @@ async function lockMissingSteps(
   const state = hasSteps ? await readSchema(sql, migrations) : schemaState([], migrations);
   checkTables(state, use);
   const steps = migrations.filter((step) => step.version > state.version);
-  if (state.version > 0 && typeof use === "object" && !use.isForced)
-    await waitForServers(sql, schema, { state, steps });
+  if (state.version > 0 && typeof use === "object" && !use.isForced) await waitForServers(sql, steps);
   if (schema !== undefined) await createSchema(sql, schema);
   await sql.unsafe(CREATE_VERSION_TABLE);
-  if (steps.length > 0 && (await sql.unsafe(HAS_RELEASES)).length === 0)
-    await inTransaction(sql, (tx) => tx.unsafe(ADD_RELEASES));
   return { from: state.version, steps };
 }
 
 /** Throws if servers run that cannot run on the new tables. */
-async function waitForServers(
-  sql: SQL,
-  schema: string | undefined,
-  { state, steps }: { readonly state: SchemaState } & Pick<MissingSteps, "steps">,
-): Promise<void> {
+async function waitForServers(sql: SQL, steps: MissingSteps["steps"]): Promise<void> {
   const deadline = scheduler.now() + SERVER_END_MS;
   for (;;) {
     try {
-      return rejectRunningServers(steps, await runningReleases(sql, schema, state));
+      return rejectRunningServers(steps, await runAll(sql, () => registeredReleases(POSTGRES_DIALECT)));
     } catch (error) {
       if (scheduler.now() > deadline) throw error;
       await scheduler.sleep(LOCK_RETRY_MS);
     }
   }
-}
-
-/** The releases of the servers that use the tables. One that does not register is known by its sessions. */
-async function runningReleases(
-  sql: SQL,
-  schema: string | undefined,
-  { version }: SchemaState,
-): Promise<readonly string[]> {
-  const [{ count }] = await sql<[{ count: number }]>`SELECT count(*)::int AS count FROM pg_stat_activity
-    WHERE datname = current_database() AND application_name = ${earlierApplicationName(schema)}`;
-  const registered = (await tableExists(sql, "servers"))
-    ? await runAll(sql, () => registeredReleases(POSTGRES_DIALECT))
-    : [];
-  return count > 0 ? [...registered, unregisteredRelease(version, "postgres")] : registered;
 }
 
 /** Reads the table of migrations, which exists. */

@@ -31,7 +31,6 @@ import { isFromServer, postgresUnavailable } from "./errors.ts";
 import { NEW_TABLES_LOCK, takeLock } from "./locks.ts";
 import { putQuotas, readAllQuotas, type QuotasAndTime } from "./quota-rows.ts";
 import { migratePostgres, readSchema, tableExists } from "./migrate.ts";
-import { POSTGRES_MIGRATIONS } from "./migrations.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";
 import { POSTGRES_DIALECT, runAll } from "./dialect.ts";
 
@@ -39,26 +38,8 @@ interface PostgresTablesOptions extends PrimaryOptions {
   readonly url: string;
   /** The schema of the environment. */
   readonly schema: string;
-  /** Whether tables of release 1.1.0 and later ones are read as if they were migrated. */
-  readonly readsEarlier?: true;
-}
-
-/** The version of the earliest tables that can be read without a migration: those of release 1.1.0. */
-export const OLDEST_READABLE_VERSION = 15;
-
-/**
- * The tables, and the columns such as `operators.expires_at`, that tables of a version lack. Each column that a step
- * after release 1.1.0 adds is NULL at first.
- */
-function lackingAt(version: number): ReadonlySet<string> {
-  const later = POSTGRES_MIGRATIONS.flatMap((step) =>
-    step.version > version && typeof step.sql === "string" ? [step.sql] : [],
-  ).join("\n");
-  const tables = [...later.matchAll(/CREATE (?:UNLOGGED )?TABLE (\w+)/g)].map(([, table = ""]) => table);
-  const columns = [...later.matchAll(/ALTER TABLE (\w+) ADD COLUMN (\w+)/g)].map(
-    ([, table, column]) => `${table}.${column}`,
-  );
-  return new Set([...tables, ...columns]);
+  /** Whether tables of a newer release are read although this one cannot run on them. */
+  readonly readsNewer?: true;
 }
 
 /** The longest statements sort a table, count its rows or wait for a standby. */
@@ -104,7 +85,7 @@ export interface PostgresTables extends TableStore {
 export function postgresTables({
   url: anyServer,
   schema,
-  readsEarlier,
+  readsNewer,
   ...options
 }: PostgresTablesOptions): PostgresTables {
   const onPrimary = async (): Promise<OnPrimary> => {
@@ -116,7 +97,7 @@ export function postgresTables({
   return {
     exists: () => query((sql) => tableExists(sql, `${schema}.schema_migrations`)),
     schema: () => query((sql) => readSchema(sql)),
-    read: async () => openReader(await onPrimary(), readsEarlier),
+    read: async () => openReader(await onPrimary(), readsNewer),
     async share() {
       const { url, primary } = await onPrimary();
       await using opened = new AsyncDisposableStack();
@@ -145,21 +126,19 @@ const ROWS_PER_BATCH = 2_000;
 
 async function openReader(
   { url, schema, primary }: OnPrimary,
-  readsEarlier: boolean = false,
+  readsNewer: boolean = false,
 ): Promise<PostgresTableReader> {
-  if (!readsEarlier) await migratePostgres(url, { schema, use: "existing" });
+  if (!readsNewer) await migratePostgres(url, { schema, use: "existing" });
   const sql = connect(url, { ...CONNECT_OPTIONS, schema });
   // Each query sees what was committed before the first one.
   await inTime(sql.unsafe("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"));
-  const { version } = await inTime(readSchema(sql));
-  return new PostgresTableReader(sql, primary, lackingAt(version));
+  return new PostgresTableReader(sql, primary);
 }
 
 export class PostgresTableReader implements TableReader {
   constructor(
     private readonly sql: SQL,
     private readonly primary: Primary,
-    private readonly lacking: ReadonlySet<string>,
   ) {}
 
   confirm(): Promise<void> {
@@ -167,16 +146,14 @@ export class PostgresTableReader implements TableReader {
   }
 
   async count(table: Table): Promise<number> {
-    if (this.lacking.has(table.name)) return 0;
     const [found]: { count: bigint }[] = await inTime(this.sql.unsafe(selectCount(table)));
     return Number(found?.count ?? 0);
   }
 
   async *rows(table: Table): AsyncGenerator<readonly Row[]> {
-    if (this.lacking.has(table.name)) return;
     const cursor = `rows_of_${table.name}`;
     try {
-      const select = selectRows(table, POSTGRES_DIALECT, this.lacking);
+      const select = selectRows(table, POSTGRES_DIALECT);
       await inTime(this.sql.unsafe(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${select}`));
       for (;;) {
         const fetch = this.sql.unsafe(`FETCH ${ROWS_PER_BATCH} FROM ${cursor}`);
@@ -203,7 +180,7 @@ export class PostgresTableReader implements TableReader {
 
   /** Reads the quotas of keys, and the time by which they are counted. */
   async quotas(): Promise<QuotasAndTime> {
-    return this.lacking.has("quotas") ? { quotas: [], now: 0 } : inTime(readAllQuotas(this.sql));
+    return inTime(readAllQuotas(this.sql));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -26,7 +26,7 @@ export interface Migration<Sql = string> {
   readonly name: string;
   /**
    * The oldest release that can run on the tables that the step leaves. The database stores it for the programs that do
-   * not have the step. Releases before 1.2.0 do not read it: they start on no tables that are newer than themselves.
+   * not have the step.
    */
   readonly worksWith: string;
   readonly sql: Sql;
@@ -38,14 +38,26 @@ export interface Migration<Sql = string> {
  */
 export type PostgresMigration = Migration<string | readonly string[]>;
 
+/** A step of both databases, or of one: without its SQL, a database has no such step. */
+export interface MigrationStep extends Pick<Migration, "name" | "worksWith"> {
+  readonly sqlite?: Migration["sql"];
+  readonly postgres?: PostgresMigration["sql"];
+}
+export type Engine = "sqlite" | "postgres";
+
+/** The steps that a release has added. */
+export interface ReleaseSteps {
+  readonly release: string;
+  readonly steps: readonly MigrationStep[];
+}
+
 /** A row of the table `schema_migrations`, as far as a program of any release needs it. */
 export interface AppliedStep {
   readonly version: number | bigint;
-  /** It is missing or null if release 1.1.0 or an earlier one applied the step. */
-  readonly oldest_release?: string | null;
+  readonly oldest_release: string | null;
 }
 
-/** Selects the steps that a database has. An earlier release has made the table without the last column. */
+/** Selects the steps that a database has. Releases before 1.2.0 have made the table without the last column. */
 export const SELECT_STEPS = "SELECT * FROM schema_migrations ORDER BY version";
 
 type Versions = readonly Pick<AppliedStep, "version">[];
@@ -53,35 +65,6 @@ type Versions = readonly Pick<AppliedStep, "version">[];
 /** The version of the tables after all of the steps; 0 without any. */
 export function latestVersion(steps: Versions): number {
   return Number(steps.at(-1)?.version ?? 0);
-}
-
-/** The latest steps of each release, newest first. */
-export const RELEASES = [
-  { release: "1.3.0", sqlite: 25, postgres: 27 },
-  { release: "1.2.0", sqlite: 20, postgres: 21 },
-  { release: "1.1.0", sqlite: 13, postgres: 15 },
-  { release: "1.0.0", sqlite: 10, postgres: 11 },
-  { release: "0.9.0", sqlite: 5, postgres: 6 },
-] as const;
-
-type Engine = "sqlite" | "postgres";
-
-/** Returns the newest of the releases, by default of all, whose tables a database has. */
-export function releaseOfTables(
-  version: number,
-  engine: Engine,
-  releases: readonly (typeof RELEASES)[number][] = RELEASES,
-): string | undefined {
-  return releases.find((each) => each[engine] <= version)?.release;
-}
-
-/**
- * Returns the release of a server that is not in the table of servers, as none is up to release 1.2.0. It is taken to
- * be that of the tables: one that is older still was left out of an upgrade before.
- */
-export function unregisteredRelease(version: number, engine: Engine): string {
-  const unregistered = RELEASES.filter(({ release }) => Bun.semver.order(release, "1.2.0") <= 0);
-  return releaseOfTables(version, engine, unregistered) ?? "0.0.0";
 }
 
 /**
@@ -112,7 +95,7 @@ export interface SchemaState {
   readonly version: number;
   /** The newest version that this program knows. */
   readonly supportedVersion: number;
-  /** Why this program cannot run on the tables, which a newer release has changed; undefined if it can. */
+  /** Why this program cannot run on the tables, or migrate them; undefined if it can. */
   readonly rejection: string | undefined;
 }
 
@@ -124,6 +107,7 @@ export function schemaState(
 ): SchemaState {
   const version = latestVersion(steps);
   const supportedVersion = latestVersion(migrations);
+  if (isBeforeSteps(version, migrations)) return { version, supportedVersion, rejection: EARLIER_TABLES };
   const newer = steps.filter((step) => step.version > supportedVersion);
   const needed = newer
     .map((step) => step.oldest_release ?? NO_RELEASE)
@@ -133,6 +117,17 @@ export function schemaState(
     return { version, supportedVersion, rejection: undefined };
   const required = needed === NO_RELEASE ? "a newer petstore" : `petstore ${needed} or newer`;
   return { version, supportedVersion, rejection: `the tables need ${required}; this is petstore ${release}` };
+}
+
+/** Whether tables have no step that the program knows: a release before 1.3.0 has made them. */
+export function isBeforeSteps(version: number, migrations: Versions): boolean {
+  return version > 0 && version < Number(migrations[0]?.version);
+}
+const EARLIER_TABLES =
+  "the tables are of a release before 1.3.0; petstore 1.3.0 migrates them, and restores backups of them";
+
+export class EarlierTables extends Error {
+  override readonly message = EARLIER_TABLES;
 }
 
 /** A version that is later than every release. */

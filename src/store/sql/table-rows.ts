@@ -6,19 +6,19 @@ import type { Dialect } from "./dialect.ts";
 import type { SharedTables } from "./table-store.ts";
 import type { NewRow, Row, Table } from "./tables.ts";
 
-/** Selects all rows that are read in bulk, with every column as text. Columns that are `lacking` are NULL. */
-export function selectRows(table: Table, dialect: Dialect, lacking: ReadonlySet<string> = new Set()): string {
+/** Selects all rows that are read in bulk, with every column as text. */
+export function selectRows(table: Table, dialect: Dialect): string {
   const { name, where } = table;
-  return `SELECT ${textsOf(table, lacking)} FROM ${name} WHERE ${where} ORDER BY ${orderOf(table, dialect)}`;
+  return `SELECT ${textsOf(table)} FROM ${name} WHERE ${where} ORDER BY ${orderOf(table, dialect)}`;
 }
 
 export function selectCount({ name, where }: Table): string {
   return `SELECT count(*) AS count FROM ${name} WHERE ${where}`;
 }
 
-function textsOf({ name, columns }: Table, lacking?: ReadonlySet<string>): string {
+function textsOf({ columns }: Pick<Table, "columns">): string {
   return Object.keys(columns)
-    .map((column) => `CAST(${lacking?.has(`${name}.${column}`) ? "NULL" : column} AS TEXT)`)
+    .map((column) => `CAST(${column} AS TEXT)`)
     .join(", ");
 }
 

@@ -106,8 +106,8 @@ export const TABLES: readonly Table[] = [
   }),
   {
     ...table("server_settings", ["name"], { name: "text", value: "text" }),
-    // The copy has no backup yet, and is on a server of its own. Release 1.1.0 stored the secret of its servers here.
-    where: `name NOT IN ('${LAST_BACKUP}', '${PRIMARY_TIMELINE}', 'server-secret')`,
+    // The copy has no backup yet, and is on a server of its own.
+    where: `name NOT IN ('${LAST_BACKUP}', '${PRIMARY_TIMELINE}')`,
   },
   table("plans", ["name"], { name: "text", per_minute: "integer", per_day: "integer" }),
   table("ban_rules", ["sole"], {

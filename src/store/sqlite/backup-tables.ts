@@ -46,12 +46,7 @@ export function readDescription(path: string, place: string): BackupDescription 
       ? connection.get("SELECT environment, created_at AS createdAt, version FROM backup")
       : undefined,
   );
-  return descriptionOf(found, place);
-}
-
-/** Throws if the value does not describe a backup. `place` names where it was read. */
-export function descriptionOf(value: unknown, place: string): BackupDescription {
-  const description = Description.read(value);
+  const description = Description.read(found);
   if (description instanceof Invalid) throw new Error(`${place} does not describe a backup`);
   return description;
 }

@@ -13,11 +13,11 @@ import { InProgressRequests } from "../idempotency.ts";
 import type { IdempotentOperation } from "../../domain/operation-ids.ts";
 import { placeOrder, SqlOperatorPetStore, SqlClientStore, updateOrder } from "../pets-and-orders.ts";
 import { PET_ROWS } from "../sql/rows.ts";
-import { rowsOf, type SqlDatabase, type Steps } from "../sql/steps.ts";
+import type { SqlDatabase } from "../sql/steps.ts";
 import { type CommitDisk, CommitQueue, type CommitQueueOptions, type WriteOptions } from "./commit-queue.ts";
 import type { Connection } from "./connection.ts";
 import { SqliteIdempotencyRecords } from "./idempotency.ts";
-import { INCREMENT_PET_REVISION, SqlitePetJson } from "./pet-json.ts";
+import { SqlitePetJson } from "./pet-json.ts";
 import { RecentPets } from "./recent-pets.ts";
 import { insertInto, SQLITE_DIALECT } from "./dialect.ts";
 
@@ -98,7 +98,7 @@ export class SqliteClientStore extends SqlClientStore implements ClientStore {
           (audited) => this.commits.submit(() => this.connection.runAll(audited)),
           this.options.onAudit,
         ),
-      petsChanged: () => this.#recordChange(),
+      petsChanged: () => this.commits.whenShown(() => this.petJson.everythingChanged()),
     });
   }
 
@@ -132,12 +132,6 @@ export class SqliteClientStore extends SqlClientStore implements ClientStore {
       if (!(result instanceof Rejection)) this.#petChanges(result.petId);
       return result;
     });
-  }
-
-  /** Counts a change by an operator, in its transaction. */
-  *#recordChange(): Steps<void> {
-    this.commits.whenShown(() => this.petJson.everythingChanged());
-    yield* rowsOf(INCREMENT_PET_REVISION);
   }
 
   #petChanges(id: bigint): void {

@@ -1,14 +1,13 @@
 /* Compares the keys, plans and operators of a backup with those of a later database: what does a restore undo? */
 
 import { type PlanName, limitsOf, type Plans } from "../../domain/plans.ts";
-import { DEFAULT_POLICY, LIMITED_PLANS, type Policy } from "../../domain/policy.ts";
+import { LIMITED_PLANS, type Policy } from "../../domain/policy.ts";
 import type { BanRules } from "../../domain/ban-rules.ts";
 import type { Limits } from "../../domain/rate-limit.ts";
 import { withoutLinks } from "../../runtime/own-files.ts";
 import { readStoredPolicy } from "../policy.ts";
 import { type API_KEYS, TABLES } from "../sql/tables.ts";
 import type { Connection } from "./connection.ts";
-import { hasTable } from "./migrate.ts";
 import { withDatabase } from "./snapshot.ts";
 
 const COMPARED = new Set(["api_keys", "key_secrets", "plans", "ban_rules", "operators", "operator_tokens"]);
@@ -91,11 +90,9 @@ export interface RestrictedKey {
   readonly limits: Limits | undefined;
 }
 
-/** Reads the limits of the plans and the ban rules. Release 1.1.0 stored none. */
+/** Reads the limits of the plans and the ban rules. */
 function policyIn(path: string): Policy {
-  return withDatabase(path, (connection) =>
-    hasTable(connection, "plans") ? connection.runAll(readStoredPolicy) : DEFAULT_POLICY,
-  );
+  return withDatabase(path, (connection) => connection.runAll(readStoredPolicy));
 }
 
 /**
@@ -145,9 +142,7 @@ export function keyDifferences(earlierPath: string, laterPath: string, now: numb
       }),
       /** The later ban rules, if they are stricter. */
       ban: areStricter(ban, before.ban) ? ban : undefined,
-      operators: ["main", "earlier"].every((database) => hasTable(connection, "operators", database))
-        ? changedOperators(connection)
-        : [],
+      operators: changedOperators(connection),
     };
   });
 }

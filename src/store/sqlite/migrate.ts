@@ -11,7 +11,6 @@ import {
   schemaState,
   SELECT_STEPS,
   type TableUse,
-  unregisteredRelease,
 } from "../sql/migrations.ts";
 import { registeredReleases } from "../server-reports.ts";
 import { TABLES } from "../sql/tables.ts";
@@ -46,7 +45,7 @@ export function applySqliteMigrations(
     const state = schemaOf(connection, migrations);
     const missing = migrations.filter(({ version }) => version > state.version);
     if (typeof use === "object" && !use.isForced)
-      rejectRunningServers(missing, runningReleases(connection, state, use));
+      rejectRunningServers(missing, runningReleases(connection, use));
     for (const step of missing) apply(connection, step);
     // The database of quotas has no audit trail.
     if (state.version === 0 || typeof use !== "object" || !hasTable(connection, "audit")) return undefined;
@@ -57,20 +56,13 @@ export function applySqliteMigrations(
 }
 
 /** The release of the server that has the database open, if it is another process. */
-function runningReleases(connection: Connection, { version }: SchemaState, by: Migrator): readonly string[] {
-  if (!by.isServedElsewhere) return [];
-  const registered = hasTable(connection, "servers")
-    ? connection.runAll(() => registeredReleases(SQLITE_DIALECT))
-    : [];
-  return registered.length > 0 ? registered : [unregisteredRelease(version, "sqlite")];
+function runningReleases(connection: Connection, by: Migrator): readonly string[] {
+  return by.isServedElsewhere ? connection.runAll(() => registeredReleases(SQLITE_DIALECT)) : [];
 }
 
 function apply(connection: Connection, { version, name, worksWith, sql }: Migration): void {
   connection.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
   connection.exec(CREATE_VERSION_TABLE);
-  // Release 1.1.0 made the table without this column.
-  if (!versionColumns(connection).includes("oldest_release"))
-    connection.exec("ALTER TABLE schema_migrations ADD COLUMN oldest_release TEXT");
   connection.exec(sql);
   const values = [version, name, worksWith];
   connection.value(
@@ -118,10 +110,9 @@ function versionColumns(connection: Connection): readonly string[] {
   return columns.map(({ name }) => name);
 }
 
-/** Whether a database has a table. Databases of earlier releases lack some. */
-export function hasTable(connection: Connection, table: string, database = "main"): boolean {
-  const sql = `SELECT 1 FROM ${database}.sqlite_schema WHERE name = ?`;
-  return connection.value(sql, table) !== undefined;
+/** Whether a database has a table. */
+export function hasTable(connection: Connection, table: string): boolean {
+  return connection.value("SELECT 1 FROM sqlite_schema WHERE name = ?", table) !== undefined;
 }
 
 /** Checks the columns, so that a database that somebody has altered fails when it is opened, not at a later request. */

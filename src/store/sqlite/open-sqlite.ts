@@ -9,7 +9,7 @@ import { SqlUsageHistoryStore } from "../usage-history.ts";
 import { SqlWebhookStore } from "../webhooks.ts";
 import { openDatabaseFor } from "./database.ts";
 import { checkColumns } from "./migrate.ts";
-import { SQLITE_MIGRATIONS } from "./migrations.ts";
+import { SQLITE_MIGRATIONS } from "../sql/migration-steps.ts";
 import { OpenFiles, type RescueOptions } from "./open-files.ts";
 import type { SqlitePetJson } from "./pet-json.ts";
 import { OperatorReadThread } from "./operator-read-thread.ts";

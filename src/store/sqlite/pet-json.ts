@@ -46,8 +46,6 @@ function listStatements(filters: readonly string[]): ListStatements {
     byIds: selectPets(SELECT_PETS, { filters, isByIds: true }, SQLITE_DIALECT),
   };
 }
-/** Servers of release 1.2.0 look at this number for changes of commands. The next release can drop it. */
-export const INCREMENT_PET_REVISION = "UPDATE pet_revision SET revision = revision + 1";
 
 /** The JSON of 64 pets, separated by commas. */
 interface Block extends Sized {

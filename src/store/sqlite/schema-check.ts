@@ -5,7 +5,7 @@
  */
 
 import { Database } from "bun:sqlite";
-import { latestVersion, type Migration } from "../sql/migrations.ts";
+import { EarlierTables, isBeforeSteps, latestVersion, type Migration } from "../sql/migrations.ts";
 import { Connection } from "./connection.ts";
 import { CREATE_VERSION_TABLE, stepsOf } from "./migrate.ts";
 import { QUOTA_COLUMNS } from "./quota-store.ts";
@@ -41,10 +41,16 @@ interface ReleasedSchemas {
   readonly newestColumns: Columns;
 }
 
-/** Describes what no release has made, and what somebody has removed. */
+/**
+ * Describes what no release since 1.3.0 has made, and what somebody has removed. Throws if the tables are of an earlier
+ * one.
+ */
 export function schemaProblems(connection: Connection, migrations: readonly Migration[]): string[] {
   const { byVersion, optional, newestColumns } = releasedSchemas(migrations);
   const objects = objectsIn(connection);
+  const steps = [...objects].find(([, { name }]) => name === "schema_migrations");
+  const isReadable = steps !== undefined && optional.has(steps[0]);
+  if (isReadable && isBeforeSteps(latestVersion(stepsOf(connection)), migrations)) throw new EarlierTables();
   const released = new Map(optional);
   for (const each of byVersion.values()) for (const [words, object] of each) released.set(words, object);
   const names = new Set([...released.values()].map(({ name }) => name));

@@ -12,7 +12,7 @@ import { Connection } from "./connection.ts";
 import { createDatabaseFile, keepLogFiles, openFile } from "./database-file.ts";
 import { failureOf } from "./errors.ts";
 import { hasTable, rejectForeignDatabase, stepsOf } from "./migrate.ts";
-import { SQLITE_MIGRATIONS } from "./migrations.ts";
+import { SQLITE_MIGRATIONS } from "../sql/migration-steps.ts";
 import { dropBackupTables, schemaProblems } from "./schema-check.ts";
 import { STATEMENT_WAIT_MS } from "./waits.ts";
 
@@ -44,26 +44,23 @@ export function copySnapshot(from: string, to: string): void {
 
 /** Removes sessions, which are not meant for the readers of the copy, and what only running servers use. */
 function removeSecrets(connection: Connection): void {
-  if (!hasTable(connection, "operators")) return;
   connection.exec("PRAGMA secure_delete = ON");
   connection.transaction(() => {
     connection.exec("DELETE FROM operator_sessions");
     connection.exec("DELETE FROM sign_in_codes");
-    // Release 1.1.0 stored the secret here.
-    connection.exec("DELETE FROM server_settings WHERE name = 'server-secret'");
-    // Servers of release 1.2.0 have the one in the table.
-    for (const table of ["server_secret", "servers", "server_questions"])
-      if (hasTable(connection, table)) connection.exec(`DELETE FROM ${table}`);
+    connection.exec("DELETE FROM servers");
+    connection.exec("DELETE FROM server_questions");
+    // Tables of release 1.3.0 have the secret of servers of 1.2.0.
+    if (hasTable(connection, "server_secret")) connection.exec("DELETE FROM server_secret");
   });
 }
 
-/** Records the time of a backup in the database that was copied. Databases of the first releases have no such table. */
+/** Records the time of a backup in the database that was copied. */
 export function recordBackup(path: string, at: number): void {
-  const record = (connection: Connection) =>
-    hasTable(connection, "server_settings") && connection.value(SAVE_VALUE, LAST_BACKUP, String(at));
-  withDatabase(path, record, "write to");
+  withDatabase(path, (connection) => connection.value(SAVE_VALUE, LAST_BACKUP, String(at)), "write to");
 }
 
+/** The database of quotas has no such table. */
 function lastBackupOf(connection: Connection): number | undefined {
   if (!hasTable(connection, "server_settings")) return undefined;
   const saved = connection.value("SELECT value FROM server_settings WHERE name = ?", LAST_BACKUP);
@@ -169,8 +166,7 @@ export function assignedIds(path: string): AssignedIds {
 interface RestoredCopy {
   /** The identifiers that a later state of the data has assigned. */
   readonly assigned: AssignedIds;
-  /** Undefined if the backup has no audit trail. */
-  readonly entry: NewAuditEntry | undefined;
+  readonly entry: NewAuditEntry;
 }
 
 /** Makes a copy of a backup the database that goes on after those identifiers. */
@@ -182,7 +178,7 @@ export function completeRestoredCopy(path: string, { assigned, entry }: Restored
         const last = connection.value("SELECT max(seq) FROM sqlite_sequence WHERE name = ?", name);
         if (typeof last !== "bigint" || last < seq) setLastId(connection, name, seq);
       }
-      if (entry !== undefined) connection.runAll(() => addAudit(entry));
+      connection.runAll(() => addAudit(entry));
     });
   });
 }

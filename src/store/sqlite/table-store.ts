@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import type { TableUse } from "../sql/migrations.ts";
-import { rowsOf, type Statements, type Steps } from "../sql/steps.ts";
+import { type Statements, type Steps } from "../sql/steps.ts";
 import { canonicalRowOf, selectCount, insertRows, selectRows } from "../sql/table-rows.ts";
 import {
   type Counters,
@@ -16,8 +16,7 @@ import { sqliteUnavailable } from "./errors.ts";
 import { SQLITE_DIALECT } from "./dialect.ts";
 import { openDatabase } from "./database.ts";
 import { publishDatabase, removeDatabase } from "./durable-files.ts";
-import { SQLITE_MIGRATIONS } from "./migrations.ts";
-import { INCREMENT_PET_REVISION } from "./pet-json.ts";
+import { SQLITE_MIGRATIONS } from "../sql/migration-steps.ts";
 import { indexRecentPets, NO_PET_IS_RECENT } from "./recent-pets.ts";
 import { inspectSchema, recordBackup, setLastId } from "./snapshot.ts";
 import { PAUSE_MS, STATEMENT_WAIT_MS, TRANSACTION_WAIT_MS } from "./waits.ts";
@@ -120,11 +119,9 @@ class SqliteSharedTables implements SharedTables {
     return this.connection.transactionWhenUnlocked(work, TRANSACTION_WAIT_MS.imports);
   }
 
-  /** Counts a change of pets, so that servers on the same file notice it, and puts them behind the recent ones. */
+  /** Puts pets behind the recent ones. */
   *onWrite({ name }: Table): Steps<void> {
-    if (name !== PETS.name) return;
-    yield* rowsOf(INCREMENT_PET_REVISION);
-    yield* indexRecentPets();
+    if (name === PETS.name) yield* indexRecentPets();
   }
 
   async makeDurable(): Promise<void> {

@@ -10,17 +10,14 @@ import { temporaryDatabase } from "../../store/sqlite-database.ts";
 const NOT_COPIED = new Set([
   "schema_migrations",
   "key_revision", // a counter
-  "usage_sums", // not used any more; release 1.1.0 adds to it
   "operator_sessions", // operators sign in again
   "sign_in_codes",
-  "server_secret", // not used any more; servers of release 1.2.0 sign with it
   "quotas", // SQLite has them in a file of their own
   "servers", // they are those of this database
   "server_questions",
-  "pet_revision", // counts what servers of the same file have to notice
+  "pet_revision", // which pets are recent; release 1.3.0 counts changes in it
 ]);
 const NOT_COPIED_COLUMNS = new Set([
-  "pets.entry", // generated
   "pets.is_recent", // how SQLite finds the pet
   "attempts.id", // the order of the insertions
   "webhook.server", // another one delivers

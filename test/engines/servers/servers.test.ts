@@ -12,7 +12,7 @@ import { bearer } from "../../bearer.ts";
 import { dataIn } from "../../data-directory.ts";
 import type { NewKey } from "../../../src/domain/api-keys.ts";
 import { generateSecret, toNewSecret } from "../../../src/domain/secrets.ts";
-import { POSTGRES_MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
+import { POSTGRES_MIGRATIONS } from "../../../src/store/sql/migration-steps.ts";
 import { BY } from "../../key-store-arguments.ts";
 import { until } from "../../timing.ts";
 

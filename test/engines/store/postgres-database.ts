@@ -59,7 +59,7 @@ export async function emptyDatabase(): Promise<TestDatabase> {
   const { url, sql } = await (shared ??= createMigrated());
   await sql`TRUNCATE pets, orders, attempts, api_keys, key_secrets, server_settings, usage_hours, usage_days,
     key_last_used, deprecated_use, usage_batches, audit, imports, operators, operator_tokens,
-    operator_sessions, sign_in_codes, server_secret, servers, server_questions, webhook, plans, ban_rules, quotas RESTART IDENTITY`;
+    operator_sessions, sign_in_codes, servers, server_questions, webhook, plans, ban_rules, quotas RESTART IDENTITY`;
   await sql`UPDATE key_revision SET revision = 0`;
   return databaseAt(url);
 }

@@ -3,33 +3,15 @@ import { expect, spyOn, test } from "bun:test";
 import { version } from "../../../package.json";
 import { scheduler } from "../../../src/runtime/scheduler.ts";
 import { migratePostgres } from "../../../src/store/postgres/migrate.ts";
-import { POSTGRES_MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
+import { POSTGRES_MIGRATIONS } from "../../../src/store/sql/migration-steps.ts";
 import type { PostgresMigration, TableUse } from "../../../src/store/sql/migrations.ts";
+import { outputOf } from "../../../trials/harness/machine.ts";
+import { postgresUrl } from "../../../trials/harness/postgres.ts";
+import { executable, PG_DUMP } from "../../../trials/harness/programs.ts";
 import { BY } from "../../key-store-arguments.ts";
-import {
-  ADD_SESSIONS,
-  EXPECTED_TOKENS,
-  SESSION_STEP,
-  sessionTokens,
-} from "../../store/sessions-before-migration.ts";
+import { fixtureSql } from "../upgrade/previous-release.ts";
 import { until } from "../../timing.ts";
 import { createDatabase, createMigrated, type TestDatabase } from "./postgres-database.ts";
-
-/** A database with a pet, an order and a key, as it was before a migration. */
-async function databaseBefore(migration: string): Promise<TestDatabase> {
-  const database = await createDatabase();
-  await database.sql`CREATE TABLE schema_migrations (version integer PRIMARY KEY, name text NOT NULL,
-    applied_at timestamptz NOT NULL DEFAULT now(), oldest_release text)`;
-  const steps = POSTGRES_MIGRATIONS.findIndex(({ name }) => name === migration);
-  for (const { version: step, name, sql } of POSTGRES_MIGRATIONS.slice(0, steps)) {
-    if (typeof sql === "string") await database.sql.unsafe(sql);
-    await database.sql`INSERT INTO schema_migrations (version, name) VALUES (${step}, ${name})`;
-  }
-  await database.sql`INSERT INTO pets (name, category_id) VALUES ('Rex', 1)`;
-  await database.sql`INSERT INTO orders (pet_id, status, created_at) VALUES (1, 'placed', 0)`;
-  await database.sql`INSERT INTO api_keys (name, plan, created_at, revision) VALUES ('shop', 'free', 0, 1)`;
-  return database;
-}
 
 const step = (number: number, sql: PostgresMigration["sql"], worksWith = "1.0.0"): PostgresMigration => ({
   version: 900 + number,
@@ -63,14 +45,49 @@ test("newer tables are rejected unless they say that this release can run on the
 });
 
 test("each step stores the oldest release that can run on the tables", async () => {
-  await using database = await databaseBefore("when orders were closed");
-  await database.sql`ALTER TABLE schema_migrations DROP COLUMN oldest_release`;
-  await database.open();
-  const steps = await database.sql`SELECT version, oldest_release FROM schema_migrations WHERE version >= 15`;
-  const expected = POSTGRES_MIGRATIONS.filter((each) => each.version >= 15);
-  expect([...steps]).toEqual(
-    expected.map((each) => ({ version: each.version, oldest_release: each.worksWith })),
-  );
+  await using database = await createMigrated();
+  await migrate(database, [ADD_COLUMN]);
+  const steps =
+    await database.sql`SELECT version::int, name, oldest_release AS "worksWith" FROM schema_migrations`;
+  const expected = [...POSTGRES_MIGRATIONS, ADD_COLUMN].map((each) => ({
+    version: each.version,
+    name: each.name,
+    worksWith: each.worksWith,
+  }));
+  expect([...steps]).toEqual(expected);
+});
+
+test("tables of a release before 1.3.0 are rejected, also by who migrates", async () => {
+  await using database = await createMigrated();
+  await database.sql`UPDATE schema_migrations SET version = version - 20`;
+  for (const use of ["existing", "create", BY] as const) {
+    await expect(migrate(database, [], use)).rejects.toThrow(
+      ": the tables are of a release before 1.3.0; petstore 1.3.0 migrates them, and restores backups of them",
+    );
+  }
+});
+
+test("new tables are the same as those of release 1.3.0 after the migration, and have no row more", async () => {
+  const earlier = await postgresUrl();
+  await using sql = new SQL(earlier, { max: 1 });
+  await sql.unsafe(fixtureSql("1.3.0")).simple();
+  const made = await postgresUrl();
+  const dumpOf = async (url: string) => {
+    await migratePostgres(url, { schema: "production", use: BY });
+    const flags = ["--schema-only", "--schema=production", "--no-owner", `--dbname=${url}`];
+    // Commands of psql have random keys.
+    return outputOf([executable(PG_DUMP), ...flags]).replaceAll(/^\\.*$/gm, "");
+  };
+  expect(await dumpOf(made)).toBe(await dumpOf(earlier));
+  const data = outputOf([
+    executable(PG_DUMP),
+    "--data-only",
+    "--inserts",
+    "--schema=production",
+    `--dbname=${made}`,
+  ]);
+  const filled = [...data.matchAll(/^INSERT INTO production\.(\w+)/gm)].map(([, name]) => name);
+  expect([...new Set(filled)]).toEqual(["ban_rules", "key_revision", "plans", "schema_migrations"]);
 });
 
 test("tables of an earlier release are migrated only by who may, who is in the audit trail", async () => {
@@ -168,17 +185,16 @@ test("a migration that waits for the lock of a table lets other sessions use the
   expect(await newestStep(database)).toBe(901);
 });
 
-test("a session of an earlier release gets the token of its operator, unless it may be one of a replaced token", async () => {
-  await using database = await databaseBefore(SESSION_STEP);
-  for (const statement of ADD_SESSIONS) await database.sql.unsafe(statement);
-  expect(await sessionTokens(await database.open())).toEqual(EXPECTED_TOKENS);
-});
+/** The step that stores the first limits and ban rules. */
+const POLICY_STEP = 30;
 
 test("tables get the limits and ban rules of release 1.3.0, unless they have some", async () => {
   const stored =
     "INSERT INTO plans VALUES ('free', 7, 70), ('pro', 8, 80), ('business', 9, 90), ('anonymous', 1, 10)";
   for (const isStored of [false, true]) {
-    await using database = await databaseBefore("the first limits of the plans and ban rules");
+    await using database = await createDatabase();
+    const migrations = POSTGRES_MIGRATIONS.filter(({ version: number }) => number < POLICY_STEP);
+    await migratePostgres(database.url, { schema: undefined, use: BY, migrations });
     if (isStored) {
       await database.sql.unsafe(stored);
       await database.sql`INSERT INTO ban_rules VALUES (1, 3, 0, 60000, 60000)`;

@@ -2,15 +2,17 @@ import { SQL } from "bun";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { DataUse } from "../../../src/cli/command.ts";
 import { COMMANDS } from "../../../src/cli/command-table.ts";
-import { POSTGRES_MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
+import { POSTGRES_MIGRATIONS } from "../../../src/store/sql/migration-steps.ts";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import {
   ADD_COLUMN,
   ADD_ORDER,
   commandLineOf,
+  EARLIER,
   expectDone,
   laterStep,
+  MAKE_EARLIER,
   NEWER,
   NO_DATABASE,
   olderThan,
@@ -53,20 +55,23 @@ const STATES: Readonly<Record<string, State>> = {
     uses: ["inspects", "reads", "changes"],
     sentence: NO_DATABASE,
   },
-  "tables of 1.1.0": {
-    make: (url) => inDatabase(url, fixtureSql("1.1.0")),
-    uses: TABLE_USES,
-    sentence: OLDER,
+  "tables of a release before 1.3.0": {
+    make: async (url) => {
+      await present(url);
+      await inDatabase(url, MAKE_EARLIER);
+    },
+    uses: [...TABLE_USES, "migrates"],
+    sentence: EARLIER,
   },
-  "tables of 1.2.0": {
-    make: (url) => inDatabase(url, fixtureSql("1.2.0")),
+  "tables of 1.3.0": {
+    make: (url) => inDatabase(url, fixtureSql("1.3.0")),
     uses: TABLE_USES,
     sentence: OLDER,
   },
   "tables of a later release that this one can use": {
     make: async (url) => {
       await present(url);
-      await inDatabase(url, `${ADD_COLUMN}; ${laterStep("1.2.0")}`);
+      await inDatabase(url, `${ADD_COLUMN}; ${laterStep("1.3.0")}`);
     },
     uses: ["reads"],
   },

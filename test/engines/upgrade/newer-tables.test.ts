@@ -5,7 +5,13 @@ import { join } from "node:path";
 import { bearer } from "../../bearer.ts";
 import { version } from "../../../package.json";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
-import { createKey, isOfOutage, runPetstore, startPetstore } from "../../../trials/harness/petstore.ts";
+import {
+  createKey,
+  isOfOutage,
+  runPetstore,
+  startPetstore,
+  succeed,
+} from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { freePort } from "../../../trials/harness/server.ts";
 import { until } from "../../timing.ts";
@@ -32,6 +38,7 @@ interface Tables {
 
 /** Migrates the tables under load as a later release does, restarts this one, and ends with tables that it rejects. */
 async function expectServesNewerTables({ storage, names, run }: Tables): Promise<void> {
+  await succeed("migrate", ...storage);
   const { key } = await createKey(storage);
   const flags = [...storage, "--port", `${freePort()}`, "--max-connections-per-address", "0"];
   const start = () => startPetstore(flags);

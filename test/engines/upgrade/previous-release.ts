@@ -5,8 +5,6 @@ import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 
 /** Earlier releases. `fixtures` has the program of each in one file, and databases that it made. */
 export const EARLIER_RELEASES = {
-  "1.1.0": { commit: "05df6f1ea85005b475a2d32ee56b9976a5aa4603" },
-  "1.2.0": { commit: "a01dadeb4c4e9f99a1c98a38307b8cc336987f7f" },
   "1.3.0": { commit: "39a7ead3219ee21f4c24fb6022d9a71753f582e9" },
 } as const;
 export type EarlierRelease = keyof typeof EARLIER_RELEASES;

@@ -68,16 +68,6 @@ petstore: the settings are those of /etc/petstore/production.env
 Created key 1 "app" in production (data: /var/lib/petstore): free plan, 60 requests per minute, 1,000 per day
 petstore: there is no database in production (data: /elsewhere): /elsewhere/production.db does not exist
 petstore: /etc/petstore/production.env has the settings of the service, and cannot be read: permission denied; run the command as root or as the user petstore, or name other data with --data or --database-url
-systemctl restart petstore@8080
-petstore 1.2.0
-`;
-
-const WAY_BACK = `
-cd /root
-printf '#!/bin/sh\\necho petstore 1.2.0\\n' > petstore-1.2.0-linux-x64
-/usr/bin/petstore serve --data data --port 0 --admin-address off > log 2>&1 &
-until grep -q 'server.started' log; do sleep 0.1; done
-if cp petstore-1.2.0-linux-x64 /usr/bin/petstore; then echo 'cp works'; fi
 `;
 
 /** Runs a script as root on a copy of this system, whose changes are in memory and end with it. */
@@ -101,7 +91,7 @@ exec chroot . sh -eu -c 'cd /root; . ./script' < /dev/null`;
   return runProgram([...unshare, "sh", "-c", mounts, directory, files]);
 }
 
-test("the first package over an installation by hand, its commands, and the way back while a server runs", async () => {
+test("the first package over an installation by hand, and its commands", async () => {
   const files = temporaryDirectory("files");
   const placeholder = join(temporaryDirectory("placeholder"), "petstore");
   writeFileSync(placeholder, "#!/bin/sh\n");
@@ -115,9 +105,6 @@ test("the first package over an installation by hand, its commands, and the way 
     // To pack the executable itself takes a minute.
     "install -m 755 petstore /usr/bin/petstore",
     CHECKS,
-    WAY_BACK,
-    commandsWith("petstore-1.2.0-linux-x64"),
-    "petstore --version",
   ];
   const { code, out, err } = await inCopyOfSystem(script.join("\n"), files);
   expect({ code, err: code === 0 ? "" : err + out }).toEqual({ code: 0, err: "" });
@@ -125,5 +112,4 @@ test("the first package over an installation by hand, its commands, and the way 
   expect(installation).toStartWith("systemctl stop petstore@8080\n");
   expect(installation).toEndWith("systemctl start petstore@8080\n");
   expect(checks.replace(/\(version \d+\)/, "(version N)").replace(/; name it .*/g, "")).toBe(EXPECTED);
-  expect(err).toContain("cp: cannot create regular file '/usr/bin/petstore': Text file busy\n");
 });

@@ -21,7 +21,7 @@ test("a database on a disk that was filled after a clean stop is read; full and 
       process.execPath,
       join(import.meta.dir, "disk-child.ts"),
       directory,
-      join(fixturesOf("1.1.0"), "production.db"),
+      join(fixturesOf("1.3.0"), "production.db"),
     ],
     { stderr: "inherit" },
   );

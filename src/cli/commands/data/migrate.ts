@@ -3,11 +3,11 @@ import type { DataLocation } from "../../../data-location.ts";
 import { DATABASE_OPTIONS, JSON_OPTION } from "../../../config/options.ts";
 import { switchOption } from "../../../config/value-types.ts";
 import {
-  latestVersion,
-  type Migration,
+  POSTGRES_MIGRATIONS,
   releaseOfTables,
-  type SchemaState,
-} from "../../../store/sql/migrations.ts";
+  SQLITE_MIGRATIONS,
+} from "../../../store/sql/migration-steps.ts";
+import { latestVersion, type Migration, type SchemaState } from "../../../store/sql/migrations.ts";
 import { attributionOf, type Context, defineCommand, Failure } from "../../command.ts";
 import { columns, json } from "../../output.ts";
 
@@ -58,10 +58,7 @@ async function planOf(location: DataLocation): Promise<Plan> {
   const { version: from = 0, rejection } = state ?? {};
   if (rejection !== undefined) throw new Failure(`cannot migrate ${location.name}: ${rejection}`);
   const engine = location.postgres === undefined ? "sqlite" : "postgres";
-  const migrations =
-    engine === "sqlite"
-      ? (await import("../../../store/sqlite/migrations.ts")).SQLITE_MIGRATIONS
-      : (await import("../../../store/postgres/migrations.ts")).POSTGRES_MIGRATIONS;
+  const migrations = engine === "sqlite" ? SQLITE_MIGRATIONS : POSTGRES_MIGRATIONS;
   const release = releaseOfTables(from, engine) ?? null;
   const missing = migrations.filter(({ version }) => version > from);
   let keepsServers = release !== null;

@@ -159,12 +159,10 @@ function secondsUntil(time: number, now: number): number {
   return Math.max(1, Math.floor((time - now) / 1_000));
 }
 
-function warningsOf({ skipped, description, hasAuditTrail, comparison }: RestorePlan, now: number): string[] {
-  const noEntry = "the backup is of a release without an audit trail, so this restore has no entry there";
-  const warnings = [...skipped, ...(hasAuditTrail ? [] : [noEntry])];
+function warningsOf({ skipped, description, comparison }: RestorePlan, now: number): string[] {
   if (comparison === undefined) {
     return [
-      ...warnings,
+      ...skipped,
       `which keys and operators were revoked, restricted or rotated after ${description.createdAt} is not known here; they are valid again: see petstore keys list, petstore operators list and docs/backup.md`,
     ];
   }
@@ -199,7 +197,7 @@ function warningsOf({ skipped, description, hasAuditTrail, comparison }: Restore
       `operators who were revoked or rotated, or got another role or an earlier expiry since, have their earlier token, role and expiry: ${listed(operators, String)}`,
     ],
   ];
-  return [...warnings, ...changes.flatMap(([changed, warning]) => (changed.length > 0 ? warning : []))];
+  return [...skipped, ...changes.flatMap(([changed, warning]) => (changed.length > 0 ? warning : []))];
 }
 
 function updateBanRules({ strikes, graceMs, lengthMs, maxLengthMs }: BanRules): string {
