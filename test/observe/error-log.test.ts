@@ -33,6 +33,21 @@ test.each(Object.entries(CAUSES))("of %s there are 100 at once, then a bounded r
   expect(clock).toHaveBeenCalled();
 });
 
+test("after 503 responses of one reason, another reason is logged at once", () => {
+  let now = 0;
+  using clock = spyOn(performance, "now").mockImplementation(() => now);
+  const lines: string[] = [];
+  const errors = new ErrorLog(createLog({ format: "json", write: (line) => lines.push(line) }));
+  for (const reason of ["full", "full", "locked"]) {
+    for (let i = 0; i < 150; i++) errors.report("GET /pets", new Unavailable(reason), { requestId: "1" });
+    now += 10_000;
+  }
+  const logged = lines.map((line) => JSON.parse(line));
+  expect(logged.map(({ reason }) => reason).filter((reason) => reason === "locked")).toHaveLength(100);
+  expect(logged[100]).toMatchObject({ reason: "locked", suppressed: 200 });
+  expect(clock).toHaveBeenCalled();
+});
+
 test("an event has the trace of its request, and the messages of the first four causes, each once", () => {
   const lines: string[] = [];
   const errors = new ErrorLog(createLog({ format: "json", write: (line) => lines.push(line) }));
