@@ -126,13 +126,13 @@ describe("idempotent requests", () => {
     await store.close();
   });
 
-  test("after a restart, what a server itself stores before the first write deletes no record", async () => {
+  test("after a restart, what operators change before the first write of a client deletes no record", async () => {
     using db = temporaryDatabase();
     const before = new SqliteClientStore(db.connection);
     await before.createPet(big, 2 * DAY_MS, request);
     await before.close();
     const stores = openSqlite(db.path, { server: {} });
-    await stores.serverReports.report("one", "a report");
+    await stores.operatorPetStore.updatePet(1n, { name: "Rex" }, BY);
     const again = await stores.clientStore.createPet(big, 2 * DAY_MS + 1, request);
     expect(again).toMatchObject({ replayed: true });
     await stores.close();
