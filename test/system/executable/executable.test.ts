@@ -46,6 +46,7 @@ describe("the executable", () => {
       'preload = ["./preload.ts"]\n[run]\npreload = ["./preload.ts"]\n',
     );
     writeFileSync(join(cwd, ".env"), "PETSTORE_NO_SUCH_SETTING=1\n");
+    expect(await run(["migrate"], cwd)).toMatchObject({ code: 0 });
     const { code, out, err } = await run(["keys", "list"], cwd);
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out).toStartWith("There are no keys in production");
