@@ -37,7 +37,7 @@ export function acquireLock(path: string, databases: readonly string[] = []): Pr
     const { user_version: marked } =
       lock.query<{ user_version: number }, []>("PRAGMA user_version").get() ?? {};
     if (marked !== mark) {
-      if (databases.some(isOpenElsewhere)) {
+      if (databases.some((database) => isOpenElsewhere(database))) {
         lock.close(true);
         return undefined;
       }
